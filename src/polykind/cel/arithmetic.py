@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
 
 from polykind.cel.ast import UInt
 from polykind.cel.evaluation_errors import EvalError
+from polykind.golang.strconv import fixed_point, scientific, shortest_decimal
 
 MIN_INT, MAX_INT, MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
 _is_decimal_int = re.compile(r"[+-]?[0-9]+").fullmatch
@@ -38,18 +38,6 @@ def add(left: int, right: int) -> int:
     return check_int(left + right)
 
 
-def subtract(left: int, right: int) -> int:
-    return check_int(left - right)
-
-
-def multiply(left: int, right: int) -> int:
-    return check_int(left * right)
-
-
-def negate(value: int) -> int:
-    return check_int(-value)
-
-
 def divide(left: int, right: int) -> int:
     """Divide and truncate towards zero, as Go does."""
     if right == 0:
@@ -70,14 +58,6 @@ def modulo(left: int, right: int) -> int:
 
 def add_unsigned(left: int, right: int) -> UInt:
     return check_uint(int(left) + int(right))
-
-
-def subtract_unsigned(left: int, right: int) -> UInt:
-    return check_uint(int(left) - int(right))
-
-
-def multiply_unsigned(left: int, right: int) -> UInt:
-    return check_uint(int(left) * int(right))
 
 
 def divide_unsigned(left: int, right: int) -> UInt:
@@ -159,13 +139,7 @@ def double_to_string(value: float) -> str:
         return "NaN"
     if value in (math.inf, -math.inf):
         return "+Inf" if value > 0 else "-Inf"
-    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
-    text = "".join(map(str, digits))
-    exponent = len(text) + int(power) - 1
-    minus = "-" if sign else ""
-    if value == 0:
-        return f"{minus}0"
-    if exponent < -4 or exponent >= 6:
-        fraction = f".{text[1:]}" if len(text) > 1 else ""
-        return f"{minus}{text[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-    return minus + format(Decimal(text).scaleb(int(power)), "f")
+    sign, digits, power = shortest_decimal(value)
+    if -4 <= power < 6:
+        return sign + fixed_point(digits, power)
+    return f"{sign}{scientific(digits)}e{power:+03d}"

@@ -52,6 +52,15 @@ _TYPE_NAMES = {
     "net.IP": type_of(cel_types.IP),
     "net.CIDR": type_of(cel_types.CIDR),
 }
+_LITERAL_TYPES: dict[type, Type] = {
+    type(None): cel_types.NULL,
+    bool: BOOL,
+    int: cel_types.INT,
+    UInt: cel_types.UINT,
+    float: cel_types.DOUBLE,
+    str: cel_types.STRING,
+    bytes: cel_types.BYTES,
+}
 _SCALARS = frozenset(["bool", "bytes", "double", "int", "list", "string", "uint"])
 """Types that cel-go's type provider knows, so that the error is about the undefined field and not about the type."""
 
@@ -93,7 +102,7 @@ class Checker:
 
     def _check(self, node: Expr) -> None:
         if isinstance(node, Literal):
-            node.type = literal_type(node)
+            node.type = _LITERAL_TYPES[type(node.value)]
         elif isinstance(node, Ident):
             node.type = self._ident(node, node.name)
         elif isinstance(node, Select):
@@ -384,18 +393,3 @@ class Checker:
     def _fresh_param(self) -> Type:
         self._param_count += 1
         return type_param(f"_var{self._param_count - 1}")
-
-
-def literal_type(node: Literal) -> Type:
-    value = node.value
-    if value is None:
-        return cel_types.NULL
-    if isinstance(value, bool):
-        return BOOL
-    if isinstance(value, UInt):
-        return cel_types.UINT
-    if isinstance(value, int):
-        return cel_types.INT
-    if isinstance(value, float):
-        return cel_types.DOUBLE
-    return cel_types.STRING if isinstance(value, str) else cel_types.BYTES

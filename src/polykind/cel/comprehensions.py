@@ -108,29 +108,15 @@ def _single_quantifier(iter_range: Plan, slot: int, predicate: Plan, stop: bool,
 
 def _pair_quantifier(iter_range: Plan, slots: Sequence[int], predicate: Plan, stop: bool, step_cost: int) -> Plan:
     """Plan all() or exists() with two variables."""
-    iterate, test = _iterator(iter_range.run, slots), predicate.run
-    iteration_cost = step_cost + predicate.cost
+    source, test, (first, second) = iter_range.run, predicate.run, slots
 
-    def run(frame: Frame) -> bool:
-        first_error: EvalError | None = None
-        rest = iter(iterate(frame))
-        for _ in rest:
-            _charge(frame, iteration_cost)
-            try:
-                result: object = test(frame)
-            except CEL_ERRORS as error:
-                first_error = first_error or EvalError(error_message(error))
-                continue
-            if result is stop:
-                _charge_loop_condition(frame, rest, step_cost)
-                return stop
-            if result is not (not stop):
-                first_error = first_error or EvalError(NO_OVERLOAD)
-        if first_error is not None:
-            raise first_error
-        return not stop
+    def run_pair(frame: Frame) -> Any:
+        # The first slot holds the pair of the current iteration.
+        frame[first], frame[second] = frame[first]
+        return test(frame)
 
-    return Plan(run, iter_range.cost + 1)
+    pairs = Plan(lambda frame: list(_value_pairs(source(frame))), iter_range.cost)
+    return _single_quantifier(pairs, first, Plan(run_pair, predicate.cost), stop, step_cost)
 
 
 def _exists_one(iter_range: Plan, slots: Sequence[int], predicate: Plan) -> Plan:

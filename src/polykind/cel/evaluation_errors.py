@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 NO_OVERLOAD = "no such overload"
 
 
@@ -25,6 +28,19 @@ class InternalError(Exception):
 
 CEL_ERRORS = (EvalError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """Exceptions that count as CEL errors: data that violates its schema fails in a Python operation."""
+
+
+def is_valid(parse: Callable[..., Any]) -> Callable[..., bool]:
+    """Return a function that is True for the arguments for which `parse` raises no EvalError."""
+
+    def accepts(*args: Any) -> bool:
+        try:
+            parse(*args)
+        except EvalError:
+            return False
+        return True
+
+    return accepts
 
 
 def error_message(error: Exception) -> str:

@@ -36,8 +36,8 @@ _NUMBERS = ("int", "uint", "double")
 _MIXED_NUMBERS = [(left, right) for left in _NUMBERS for right in reversed(_NUMBERS) if left != right]
 _COMPARISONS = {"<": "less", "<=": "less_equals", ">": "greater", ">=": "greater_equals"}
 
-# Each line: function (with a leading dot for a member), overload id, argument types, result type. A type in capitals of
-# one letter is a type parameter.
+# Each line: function (with a leading dot for a member), overload id, argument types, result type. A single capital
+# letter is a type parameter.
 _DECLARATIONS = """
 _?_:_ conditional bool A A -> A
 _&&_ logical_and bool bool -> bool

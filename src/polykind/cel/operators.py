@@ -18,10 +18,10 @@ from polykind.cel.evaluation_errors import (
     error_message,
 )
 from polykind.cel.function_declarations import OVERLOADS_BY_ID
-from polykind.cel.library.standard import double_comparison, in_list, optional_index
+from polykind.cel.library.standard import COMPARISONS, double_comparison, in_list, optional_index
 from polykind.cel.overload_dispatch import no_such_overload
-from polykind.cel.runtime_cost import CallCost
-from polykind.cel.runtime_values import Optional, actual_size, equals, string_traversal_cost
+from polykind.cel.runtime_cost import CallCost, string_traversal_cost
+from polykind.cel.runtime_values import Optional, actual_size, equals
 from polykind.golang.regexp import compile_pattern
 
 _TYPE_ERRORS = (AttributeError, TypeError)
@@ -29,15 +29,10 @@ _TYPE_ERRORS = (AttributeError, TypeError)
 _NOT_A_LISTER = "interface conversion: *types.Err is not traits.Lister: missing method Add"
 _SCALARS = frozenset({"int", "uint", "bool", "double", "duration"})
 _HASHABLE = frozenset({"int", "uint", "bool", "string", "bytes", "double"})
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "less": operator.lt,
-    "less_equals": operator.le,
-    "greater": operator.gt,
-    "greater_equals": operator.ge,
-}
+
 _FAST_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    f"{word}_{kind}": test for word, test in _COMPARISONS.items() for kind in ("int", "uint", "duration")
-} | {f"{word}_double": double_comparison(test) for word, test in _COMPARISONS.items()}
+    f"{word}_{kind}": test for word, test in COMPARISONS.items() for kind in ("int", "uint", "duration")
+} | {f"{word}_double": double_comparison(test) for word, test in COMPARISONS.items()}
 _STRING_TESTS = frozenset({"starts_with_string", "ends_with_string", "contains_string", "matches_string"})
 _INT_ARITHMETIC: dict[str, Callable[[Any, Any], int]] = {
     "add_int64": operator.add,

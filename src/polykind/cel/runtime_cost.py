@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polykind.cel.runtime_values import SchemaObject, actual_size, string_traversal_cost
+from polykind.cel.runtime_values import SchemaObject, actual_size
 
 CallCost = Callable[[Sequence[Any], Any], int]
 """Returns the runtime cost of a call, given its arguments and its result."""
@@ -60,6 +60,11 @@ def runtime_call_cost(function: str, overload: str) -> CallCost | int:
     if overload in COMPARISON_OVERLOADS:
         return _comparison
     return _BY_OVERLOAD.get(overload, 1)
+
+
+def string_traversal_cost(size: int) -> int:
+    """Return the cost of traversing a string of `size` characters once."""
+    return math.ceil(size * 0.1)
 
 
 def _single_traversal(args: Sequence[Any], result: Any) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -394,8 +393,3 @@ def is_zero(value: Any) -> bool:
     if isinstance(value, Duration):
         return value.ns == 0
     return value is None or value in (0, "", b"", False) or (isinstance(value, list | dict) and not value)
-
-
-def string_traversal_cost(units: float) -> int:
-    """Return the cost of traversing a string of `units` characters once."""
-    return math.ceil(units * 0.1)

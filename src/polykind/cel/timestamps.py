@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -112,27 +113,22 @@ def timestamp_part(time: Timestamp, name: str, zone: str = "UTC") -> int:
         # The local year may be outside Python's range; the calendar repeats every 400 years.
         years = _CALENDAR_CYCLE_YEARS if seconds > 0 else -_CALENDAR_CYCLE_YEARS
         when = _local_time(seconds - years // _CALENDAR_CYCLE_YEARS * _CALENDAR_CYCLE, zone)
-    match name:
-        case "year":
-            return when.year + years
-        case "month":
-            return when.month - 1
-        case "day_of_year":
-            return when.timetuple().tm_yday - 1
-        case "day_of_month":
-            return when.day - 1
-        case "day_of_month_1_based":
-            return when.day
-        case "day_of_week":
-            return when.isoweekday() % 7
-        case "hours":
-            return when.hour
-        case "minutes":
-            return when.minute
-        case "seconds":
-            return when.second
-        case _:
-            return fraction // 10**6
+    if name == "milliseconds":
+        return fraction // 10**6
+    return _TIMESTAMP_PARTS[name](when) + (years if name == "year" else 0)
+
+
+_TIMESTAMP_PARTS: dict[str, Callable[[datetime], int]] = {
+    "year": lambda time: time.year,
+    "month": lambda time: time.month - 1,
+    "day_of_year": lambda time: time.timetuple().tm_yday - 1,
+    "day_of_month": lambda time: time.day - 1,
+    "day_of_month_1_based": lambda time: time.day,
+    "day_of_week": lambda time: time.isoweekday() % 7,
+    "hours": lambda time: time.hour,
+    "minutes": lambda time: time.minute,
+    "seconds": lambda time: time.second,
+}
 
 
 def _local_time(seconds: int, zone: str) -> datetime:

@@ -93,9 +93,8 @@ class RuleNode:
         self.schema = schema
         self.decl_type = decl_type
         self.type_provider = type_provider
-        self.python_type = (
-            None if schema.get("x-kubernetes-int-or-string") else PYTHON_TYPES.get(schema.get("type", ""))
-        )
+        is_int_or_string = bool(schema.get("x-kubernetes-int-or-string"))
+        self.python_type = None if is_int_or_string else PYTHON_TYPES.get(schema.get("type", ""))
         self.raw_rules: list[JsonObject] = schema.get(VALIDATIONS) or []
         self._rules: list[Rule] | None = None
         self.items: RuleNode | None = None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError
+from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError, is_valid
 from polykind.cel.runtime_values import KIND_BY_CLASS
 from polykind.golang.fmt import go_quote
 from polykind.golang.netip import AddressError, parse_addr
@@ -103,19 +103,6 @@ def _cidr(text: str) -> CIDR:
     return cidr
 
 
-def _is_parsed_by(parse: Callable[[str], Any]) -> Callable[[str], bool]:
-    """Return a function that is true for the strings which `parse` accepts."""
-
-    def is_valid(text: str) -> bool:
-        try:
-            parse(text)
-        except EvalError:
-            return False
-        return True
-
-    return is_valid
-
-
 def _masked(cidr: CIDR) -> CIDR:
     spare = _bit_length(cidr.ip.version) - cidr.bits
     return CIDR(IP(cidr.ip.version, cidr.ip.number >> spare << spare), cidr.bits)
@@ -158,7 +145,7 @@ def _is_global_unicast(ip: IP) -> bool:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string_to_ip": _ip,
-    "is_ip": _is_parsed_by(_ip),
+    "is_ip": is_valid(_ip),
     "ip_is_canonical": lambda text: str(_ip(text)) == text,
     "ip_to_string": str,
     "ip_family": lambda ip: ip.version,
@@ -168,7 +155,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ip_is_link_local_unicast": _is_link_local_unicast,
     "ip_is_global_unicast": _is_global_unicast,
     "string_to_cidr": _cidr,
-    "is_cidr": _is_parsed_by(_cidr),
+    "is_cidr": is_valid(_cidr),
     "cidr_to_string": str,
     "cidr_contains_ip_string": _contains_ip,
     "cidr_contains_ip_ip": _contains_ip,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import ROUND_UP, Context, Decimal
 from typing import Any, NamedTuple
 
-from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.evaluation_errors import EvalError, is_valid
 from polykind.cel.runtime_values import KIND_BY_CLASS, IncomparableValue
 
 _FORMAT_ERROR = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -86,14 +86,6 @@ def parse(text: str) -> Quantity:
     return Quantity(amount, int64_amount)
 
 
-def _is_quantity(text: str) -> bool:
-    try:
-        parse(text)
-    except EvalError:
-        return False
-    return True
-
-
 def _integer(quantity: Quantity) -> int | None:
     if quantity.int64_amount is None or quantity.int64_amount[1] < 0:
         return None
@@ -146,7 +138,7 @@ def _float(quantity: Quantity) -> float:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string_to_quantity": parse,
-    "is_quantity_string": _is_quantity,
+    "is_quantity_string": is_valid(parse),
     "quantity_sign": lambda quantity: (quantity.amount > 0) - (quantity.amount < 0),
     "quantity_is_greater_than": lambda a, b: _compare(a, b) > 0,
     "quantity_is_less_than": lambda a, b: _compare(a, b) < 0,

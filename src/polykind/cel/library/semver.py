@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.evaluation_errors import EvalError, is_valid
 from polykind.cel.runtime_values import KIND_BY_CLASS
 from polykind.golang.fmt import go_quote
 
@@ -108,19 +108,11 @@ def _semver(text: str, normalize: bool = False) -> Semver:
     return _parse_normalized(text) if normalize else parse(text)
 
 
-def _is_semver(text: str, normalize: bool = False) -> bool:
-    try:
-        _semver(text, normalize)
-    except EvalError:
-        return False
-    return True
-
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string_to_semver": _semver,
     "string_bool_to_semver": _semver,
-    "is_semver_string": _is_semver,
-    "is_semver_string_bool": _is_semver,
+    "is_semver_string": is_valid(_semver),
+    "is_semver_string_bool": is_valid(_semver),
     "semver_is_greater_than": lambda a, b: a.key > b.key,
     "semver_is_less_than": lambda a, b: a.key < b.key,
     "semver_compare_to": lambda a, b: (a.key > b.key) - (a.key < b.key),

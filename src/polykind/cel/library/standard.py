@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.cel import arithmetic, timestamps
+from polykind.cel.arithmetic import check_int, check_uint
 from polykind.cel.ast import UInt
 from polykind.cel.cel_types import Type
 from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError
@@ -212,10 +213,6 @@ def _unwrap(items: list[Any]) -> list[Any]:
     return [item.value for item in items if item.present]
 
 
-def _negate_double(value: float) -> float:
-    return -value
-
-
 def _to_duration(value: int) -> Duration:
     """Raise EvalError: cel-go declares this conversion and does not implement it."""
     raise EvalError("type conversion error from 'int' to 'google.protobuf.Duration'")
@@ -235,7 +232,7 @@ def _not(value: Any) -> bool:
     return not value
 
 
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "less": operator.lt,
     "less_equals": operator.le,
     "greater": operator.gt,
@@ -258,7 +255,7 @@ def double_comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], 
 
 def _mixed_comparison(word: str) -> Callable[[Any, Any], bool]:
     """Return a comparison of numbers of different types."""
-    compare_operator = _COMPARISONS[word]
+    compare_operator = COMPARISONS[word]
     return lambda left, right: compare_operator(compare(left, right), 0)
 
 
@@ -281,25 +278,25 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "modulo_int64": arithmetic.modulo,
     "modulo_uint64": arithmetic.modulo_unsigned,
     "multiply_double": operator.mul,
-    "multiply_int64": arithmetic.multiply,
-    "multiply_uint64": arithmetic.multiply_unsigned,
-    "negate_double": _negate_double,
-    "negate_int64": arithmetic.negate,
+    "multiply_int64": lambda a, b: check_int(a * b),
+    "multiply_uint64": lambda a, b: check_uint(int(a) * int(b)),
+    "negate_double": operator.neg,
+    "negate_int64": lambda value: check_int(-value),
     "subtract_double": operator.sub,
     "subtract_duration_duration": lambda a, b: Duration(arithmetic.check_int(a.ns - b.ns)),
-    "subtract_int64": arithmetic.subtract,
+    "subtract_int64": lambda a, b: check_int(a - b),
     "subtract_timestamp_duration": _subtract_duration,
     "subtract_timestamp_timestamp": lambda a, b: Duration(arithmetic.check_int(a.ns - b.ns)),
-    "subtract_uint64": arithmetic.subtract_unsigned,
+    "subtract_uint64": lambda a, b: check_uint(int(a) - int(b)),
     **{
         f"{word}_{kind}": compare_operator
-        for word, compare_operator in _COMPARISONS.items()
+        for word, compare_operator in COMPARISONS.items()
         for kind in ("bool", "int", "uint", "string", "bytes", "duration", "timestamp")
     },
-    **{f"{word}_double": double_comparison(compare_operator) for word, compare_operator in _COMPARISONS.items()},
+    **{f"{word}_double": double_comparison(compare_operator) for word, compare_operator in COMPARISONS.items()},
     **{
         f"{word}_{left}_{right}": _mixed_comparison(word)
-        for word in _COMPARISONS
+        for word in COMPARISONS
         for left in ("int", "uint", "double")
         for right in ("int", "uint", "double")
         if left != right
