@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polykind.cli.flags import UsageError
+
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
     from polykind.toolkit.crd_versions import CRD
@@ -55,10 +57,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     flag("--defaults", action="store_true", help="write all defaults of the CRD into the objects")
     flag("files", nargs="+", type=Path, metavar="FILE", help="a file, a directory, or - for standard input")
     command.set_defaults(run=run)
-
-
-class UsageError(Exception):
-    """Invalid usage: nothing was converted."""
 
 
 @dataclass

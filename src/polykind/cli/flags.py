@@ -6,8 +6,13 @@ import argparse
 import asyncio
 import logging
 import signal
+from pathlib import Path
 
 from polykind.server.settings import SettingsError
+
+
+class UsageError(Exception):
+    """Invalid arguments: the command has done nothing."""
 
 
 def parse_bool(text: str) -> bool:
@@ -24,6 +29,21 @@ def add_bool_flag(command: argparse.ArgumentParser, name: str, help: str) -> Non
     command.add_argument(
         name, type=parse_bool, nargs="?", const=True, default=True, metavar="BOOL", help=f"{help} (default: true)"
     )
+
+
+def add_etcd_flags(command: argparse.ArgumentParser) -> None:
+    """Add the flags of the connection to etcd."""
+    flag = command.add_argument
+    flag("--etcd-prefix", default="/registry", metavar="PREFIX", help="prefix of all keys (default: %(default)s)")
+    flag("--etcd-cafile", type=Path, metavar="FILE", help="CA in PEM to verify etcd's certificate")
+    flag("--etcd-certfile", type=Path, metavar="FILE", help="client certificate in PEM for etcd")
+    flag("--etcd-keyfile", type=Path, metavar="FILE", help="private key of --etcd-certfile in PEM")
+
+
+def add_verbosity_flag(command: argparse.ArgumentParser, debug: str) -> None:
+    """Add the log level; `debug` is what level 4 adds to the log."""
+    text = f"log level; 4 and above log {debug} (default: %(default)s)"
+    command.add_argument("-v", "--verbosity", type=int, default=2, metavar="LEVEL", help=text)
 
 
 def parse_seconds(flag: str, text: str, *, example: str) -> float:

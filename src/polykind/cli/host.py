@@ -9,7 +9,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polykind.cli.flags import add_bool_flag, configure_logging, parse_seconds, stop_event
+from polykind.cli.flags import (
+    UsageError,
+    add_bool_flag,
+    add_verbosity_flag,
+    configure_logging,
+    parse_seconds,
+    stop_event,
+)
 
 if TYPE_CHECKING:
     from polykind.toolkit.hosting.cluster_client import ClusterClient
@@ -105,19 +112,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="N",
         help="number of pods for --print-manifests (default: %(default)s)",
     )
-    flag(
-        "-v",
-        "--verbosity",
-        type=int,
-        default=2,
-        metavar="LEVEL",
-        help="log level; 4 and above log debug messages (default: %(default)s)",
-    )
+    add_verbosity_flag(command, "debug messages")
     command.set_defaults(run=run)
-
-
-class UsageError(Exception):
-    """Invalid flags: nothing was started."""
 
 
 def run(args: argparse.Namespace) -> int:

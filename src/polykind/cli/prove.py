@@ -73,11 +73,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     try:
-        trial, pairs = _prepare(args)
+        proof_run, pairs = _prepare(args)
     except (ValueError, ImportError) as error:
         print(f"polykind prove: {error}", file=sys.stderr)
         return 2
-    return _print_json(trial, pairs) if args.json else _print_report(trial, pairs, args)
+    return _print_json(proof_run, pairs) if args.json else _print_report(proof_run, pairs, args)
 
 
 def _prepare(args: argparse.Namespace) -> tuple[ProofRun, list[VersionPair]]:
@@ -88,64 +88,67 @@ def _prepare(args: argparse.Namespace) -> tuple[ProofRun, list[VersionPair]]:
     if unknown := [name for name in args.property if name not in PROPERTIES]:
         raise ValueError(f"--property {unknown[0]}: known properties: {', '.join(PROPERTIES)}")
     library = load_converter(args.converter)
-    definition = read_crd(args.crd, library)
-    samples = [sample for file in args.samples for sample in _samples(file, definition.kind)]
-    wanted = args.property or PROPERTIES
+    crd = read_crd(args.crd, library)
+    samples = [sample for file in args.samples for sample in _samples(file, crd.kind)]
+    properties = args.property or PROPERTIES
     seed = _seed(args.seed)
-    trial = ProofRun(definition, library, examples=args.examples, seed=seed, properties=wanted, samples=samples)
-    pairs = [_pair(text, trial.pairs) for text in args.pair] or trial.pairs
+    proof_run = ProofRun(crd, library, examples=args.examples, seed=seed, properties=properties, samples=samples)
+    pairs = [_pair(text, proof_run.pairs) for text in args.pair] or proof_run.pairs
     if not pairs:
-        raise ValueError(f"{definition.name} has only one version, so there is nothing to convert")
-    return trial, pairs
+        raise ValueError(f"{crd.name} has only one version, so there is nothing to convert")
+    return proof_run, pairs
 
 
-def _print_report(trial: ProofRun, pairs: list[VersionPair], args: argparse.Namespace) -> int:
+def _print_report(proof_run: ProofRun, pairs: list[VersionPair], args: argparse.Namespace) -> int:
     from polykind.toolkit.proving import proof_report
 
     started = time.monotonic()
     failures = []
     for number, pair in enumerate(pairs, 1):
         _progress(f"{' to '.join(pair)} ({number} of {len(pairs)})")
-        found = [trial.finding(name, each) for name, each in trial.cases() if each == pair]
-        failures += [(pair, one) for one in found if one is not None]
+        findings = [proof_run.finding(name, each) for name, each in proof_run.cases() if each == pair]
+        failures += [(pair, finding) for finding in findings if finding is not None]
     _progress("")
-    print(proof_report.table(trial, pairs), end="\n\n")
-    for pair, one in failures:
-        print(proof_report.failure(trial, pair, one, _repeat_command(args, trial, one.property, pair)), end="\n\n")
-    if lost := trial.losses.matrix():
+    print(proof_report.table(proof_run, pairs), end="\n\n")
+    for pair, finding in failures:
+        print(
+            proof_report.failure(proof_run, pair, finding, _repeat_command(args, proof_run, finding.property, pair)),
+            end="\n\n",
+        )
+    if lost := proof_run.losses.matrix():
         print("lost on the way there and back:", proof_report.loss_table(lost), sep="\n", end="\n\n")
     notes = [
-        *proof_report.stale_acknowledgements(trial),
-        *(note for pair in pairs if (note := proof_report.too_few_objects(trial, pair))),
+        *proof_report.stale_acknowledgements(proof_run),
+        *(note for pair in pairs if (note := proof_report.too_few_objects(proof_run, pair))),
     ]
     for note in notes:
         print(note, end="\n\n")
-    for note in proof_report.uncovered_fields(trial, pairs):
+    for note in proof_report.uncovered_fields(proof_run, pairs):
         print(note, end="\n\n")
-    tried = sum(trial.result(pair).tested for pair in pairs)
-    ways = f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of versions"
-    took = f"{tried} objects, {ways}, seed {trial.seed}, {time.monotonic() - started:.1f}s"
-    bad = len(failures) + len(notes)
-    print(f"{trial.crd.kind}: {f'{bad} not proven' if bad else 'all is proven'} ({took})")
-    return 1 if bad else 0
+    object_count = sum(proof_run.result(pair).tested for pair in pairs)
+    pair_count = f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of versions"
+    summary = f"{object_count} objects, {pair_count}, seed {proof_run.seed}, {time.monotonic() - started:.1f}s"
+    problems = len(failures) + len(notes)
+    print(f"{proof_run.crd.kind}: {f'{problems} not proven' if problems else 'all is proven'} ({summary})")
+    return 1 if problems else 0
 
 
-def _print_json(trial: ProofRun, pairs: list[VersionPair]) -> int:
+def _print_json(proof_run: ProofRun, pairs: list[VersionPair]) -> int:
     from polykind.toolkit.proving import proof_report
 
-    out = proof_report.to_json(trial, pairs)
+    out = proof_report.to_json(proof_run, pairs)
     json.dump(out, sys.stdout, indent=2)
     print()
     return 1 if out["stale"] or out["health"] or not all(result["ok"] for result in out["results"]) else 0
 
 
-def _repeat_command(args: argparse.Namespace, trial: ProofRun, name: str, pair: VersionPair) -> str:
+def _repeat_command(args: argparse.Namespace, proof_run: ProofRun, name: str, pair: VersionPair) -> str:
     words = ["polykind", "prove", "--converter", args.converter, "--crd", str(args.crd)]
     words += ["--property", name, "--pair", ":".join(pair)]
-    if trial.seed:
-        words += ["--seed", str(trial.seed)]
-    if trial.examples != 100:
-        words += ["--examples", str(trial.examples)]
+    if proof_run.seed:
+        words += ["--seed", str(proof_run.seed)]
+    if proof_run.examples != 100:
+        words += ["--examples", str(proof_run.examples)]
     for file in args.samples:
         words += ["--samples", str(file)]
     return shlex.join(words)

@@ -94,9 +94,9 @@ async def _rehearse(args: argparse.Namespace) -> int:
                 steps=_conversion_functions(args.converter, stages[0]),
             )
             width = max(len(stage.name) for stage in stages) + len("back to ")
-            async for outcome in rehearsal.run(back=args.back):
-                ok = ok and outcome.ok
-                _show(outcome, width)
+            async for result in rehearsal.run(back=args.back):
+                ok = ok and result.ok
+                _show(result, width)
     print("no unacknowledged loss" if ok else "problems found", flush=True)
     return 0 if ok else 1
 
@@ -141,20 +141,20 @@ def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
         noun = "object is" if unknown_versions == 1 else "objects are"
         print(f"{unknown_versions} {noun} of versions that {stage.name} does not have: ignored", file=sys.stderr)
     if not out:
-        known = ", ".join(stage.crd.versions)
-        raise ValueError(f"the files contain no {stage.crd.kind} of {known}")
+        versions = ", ".join(stage.crd.versions)
+        raise ValueError(f"the files contain no {stage.crd.kind} of {versions}")
     return out
 
 
-def _show(outcome: StageResult, width: int) -> None:
-    stage = outcome.stage
-    name = f"back to {stage.name}" if outcome.back else stage.name
-    summary = "1 object" if outcome.objects == 1 else f"{outcome.objects} objects"
-    if outcome.migrated:
+def _show(result: StageResult, width: int) -> None:
+    stage = result.stage
+    name = f"back to {stage.name}" if result.back else stage.name
+    summary = "1 object" if result.objects == 1 else f"{result.objects} objects"
+    if result.migrated:
         summary += f", migrated to {stage.crd.storage}"
-    verdict = "stuck" if outcome.stuck else "ok" if outcome.ok else f"{len(outcome.findings)} found"
+    verdict = "stuck" if result.stuck else "ok" if result.ok else f"{len(result.findings)} found"
     print(f"{name:{width}}  {stage.versions:20}  {summary:32}  {verdict}", flush=True)
-    lines = outcome.findings + outcome.acknowledged
+    lines = result.findings + result.acknowledged
     for line in lines[:_MAX_FINDINGS]:
         print(f"    {line}")
     if len(lines) > _MAX_FINDINGS:

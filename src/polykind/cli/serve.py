@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
-from polykind.cli.flags import add_bool_flag, configure_logging, parse_bool, parse_seconds, stop_event
+from polykind.cli.flags import (
+    add_bool_flag,
+    add_etcd_flags,
+    add_verbosity_flag,
+    configure_logging,
+    parse_bool,
+    parse_seconds,
+    stop_event,
+)
 from polykind.server.settings import Settings, SettingsError
 
 
@@ -48,10 +58,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="URLS",
         help="comma-separated URLs of etcd, used instead of the embedded store",
     )
-    flag("--etcd-prefix", default="/registry", metavar="PREFIX", help="prefix of all keys (default: %(default)s)")
-    flag("--etcd-cafile", type=Path, metavar="FILE", help="CA in PEM to verify etcd's certificate")
-    flag("--etcd-certfile", type=Path, metavar="FILE", help="client certificate in PEM for etcd")
-    flag("--etcd-keyfile", type=Path, metavar="FILE", help="private key of --etcd-certfile in PEM")
+    add_etcd_flags(command)
     flag(
         "--etcd-compaction-interval",
         default="5m",
@@ -95,14 +102,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     add_bool_flag(command, "--serve-v1beta1", "serve apiextensions.k8s.io/v1beta1 in addition to v1")
     add_bool_flag(command, "--garbage-collector", "delete objects whose owners are gone")
-    flag(
-        "-v",
-        "--verbosity",
-        type=int,
-        default=2,
-        metavar="LEVEL",
-        help="log level; 4 and above log every request (default: %(default)s)",
-    )
+    add_verbosity_flag(command, "every request")
     command.set_defaults(run=run)
 
 
@@ -122,33 +122,18 @@ def settings(args: argparse.Namespace) -> Settings:
         parse_resolve(args.resolve)
     except ValueError as error:
         raise SettingsError(str(error)) from None
-    timeout = parse_seconds("--request-timeout", args.request_timeout, example="60s")
-    return Settings(
-        data_dir=args.data_dir,
-        bind_address=args.bind_address,
-        secure_port=args.secure_port,
-        cert_dir=args.cert_dir,
-        tls_cert_file=args.tls_cert_file,
-        tls_private_key_file=args.tls_private_key_file,
-        client_ca_file=args.client_ca_file,
-        token_auth_file=args.token_auth_file,
-        etcd_servers=tuple(s for s in args.etcd_servers.split(",") if s),
-        etcd_prefix=args.etcd_prefix,
-        etcd_cafile=args.etcd_cafile,
-        etcd_certfile=args.etcd_certfile,
-        etcd_keyfile=args.etcd_keyfile,
-        etcd_compaction_interval=parse_seconds(
-            "--etcd-compaction-interval", args.etcd_compaction_interval, example="60s"
-        ),
-        feature_gates=gates,
-        request_timeout=timeout,
-        authorization_mode=tuple((",".join(args.authorization_mode) or "AlwaysAllow").split(",")),
-        conversion_cache=args.conversion_cache,
-        resolve=tuple(args.resolve),
-        converter=tuple(args.converter),
-        serve_v1beta1=args.serve_v1beta1,
-        garbage_collector=args.garbage_collector,
-    )
+    # Every setting has a flag of the same name.
+    values: dict[str, Any] = {setting.name: getattr(args, setting.name) for setting in fields(Settings)}
+    values |= {
+        "etcd_servers": tuple(url for url in args.etcd_servers.split(",") if url),
+        "feature_gates": gates,
+        "authorization_mode": tuple((",".join(args.authorization_mode) or "AlwaysAllow").split(",")),
+        "resolve": tuple(args.resolve),
+        "converter": tuple(args.converter),
+    }
+    for name in ("request_timeout", "etcd_compaction_interval"):
+        values[name] = parse_seconds(f"--{name.replace('_', '-')}", values[name], example="60s")
+    return Settings(**values)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
+from polykind.cli.flags import add_etcd_flags
 from polykind.contract import Store, StoreError
 from polykind.server.settings import SettingsError
 from polykind.store.copier import StoreContents, StoreCopy
@@ -26,10 +27,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     flag("action", choices=["copy"], help="the action")
     flag("--from", dest="source", required=True, metavar="STORE", help="sqlite:DIR or etcd:URL,URL")
     flag("--to", dest="target", required=True, metavar="STORE", help="sqlite:DIR or etcd:URL,URL")
-    flag("--etcd-prefix", default="/registry", metavar="PREFIX", help="prefix of all keys (default: %(default)s)")
-    flag("--etcd-cafile", type=Path, metavar="FILE", help="CA in PEM to verify etcd's certificate")
-    flag("--etcd-certfile", type=Path, metavar="FILE", help="client certificate in PEM for etcd")
-    flag("--etcd-keyfile", type=Path, metavar="FILE", help="private key of --etcd-certfile in PEM")
+    add_etcd_flags(command)
     command.set_defaults(run=run)
 
 

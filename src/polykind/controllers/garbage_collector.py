@@ -80,11 +80,11 @@ class GarbageCollector:
         """Dependents of unserved kinds, by (group, kind); processed again when that kind is served."""
 
     def start(self) -> None:
-        self._leadership.subscribe(self._lead)
+        self._leadership.subscribe(self._on_leadership)
         if self._leadership.leading:
-            self._lead(True)
+            self._on_leadership(True)
 
-    def _lead(self, leading: bool) -> None:
+    def _on_leadership(self, leading: bool) -> None:
         """Read all resources and start collecting if this replica is the leader, else stop."""
         self._stop()
         if leading:

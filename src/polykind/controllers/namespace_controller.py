@@ -14,6 +14,7 @@ from polykind.cache.cached_object import CachedObject, Encoded
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
 from polykind.controllers.bulk_delete import delete_all
+from polykind.controllers.informer import Informer
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend
 
@@ -35,15 +36,14 @@ class NamespaceController:
         self._now = now
         self._leadership = leadership
         self._finalizing: dict[str, asyncio.Task[None]] = {}
-        self._relist_task: asyncio.Task[None] | None = None
+        self._informer = Informer(backend.cache, resource, self._check_all, self._on_changes)
 
     async def start(self) -> None:
         cache = self._resource.cache
         await self._backend.cache.load(cache)
         await asyncio.gather(*(self._create(name) for name in INITIAL_NAMESPACES if cache.get(name) is None))
-        cache.observers.append(self)
+        await self._informer.start()
         self._leadership.subscribe(self._on_leadership)
-        self._on_leadership(self._leadership.leading)
 
     def _on_leadership(self, leading: bool) -> None:
         """Finalize all terminating namespaces if this replica is the leader, else stop."""
@@ -58,9 +58,8 @@ class NamespaceController:
             self._check(cached)
 
     async def close(self) -> None:
+        await self._informer.close()
         tasks = list(self._finalizing.values())
-        if self._relist_task is not None:
-            tasks.append(self._relist_task)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -92,18 +91,10 @@ class NamespaceController:
         except RevisionConflictError:
             log.debug("namespace controller: another replica created namespace %s", name)
 
-    def on_changes(self, changes: list[ObjectChange]) -> None:
+    def _on_changes(self, changes: list[ObjectChange]) -> None:
         for change in changes:
             if change.new is not None:
                 self._check(change.new)
-
-    def on_reset(self) -> None:
-        """List again because the start of a deletion may have been missed."""
-        self._relist_task = asyncio.get_running_loop().create_task(self._relist())
-
-    async def _relist(self) -> None:
-        await self._backend.cache.reload(self._resource.cache, _MAX_RETRY_DELAY)
-        self._check_all()
 
     def _check(self, cached: CachedObject) -> None:
         name = cached.name

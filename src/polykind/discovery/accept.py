@@ -32,33 +32,35 @@ def aggregated_media_type(accept: str) -> str | None:
     A clause for aggregated discovery wins over all others, whatever their order and weights: kube-apiserver considers
     other clauses only if no clause names the aggregated kind.
     """
-    for kind, subkind, parameters in _clauses(accept):
+    for main_type, subtype, parameters in _clauses(accept):
         requested = (parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", ""))
         if requested != (GROUP, VERSION, KIND):
             continue
         for media_type in _SERVED:
-            if _matches(kind, subkind, media_type):
+            if _matches(main_type, subtype, media_type):
                 return media_type
     return None
 
 
 def openapi_v2_media_type(accept: str) -> str | None:
     """Return the media type for /openapi/v2, JSON or protobuf, or None if the client accepts neither."""
-    for kind, subkind, _ in _clauses(accept or "*/*"):
+    for main_type, subtype, _ in _clauses(accept or "*/*"):
         for accepted, media_type in _OPENAPI_V2:
-            if _matches(kind, subkind, accepted):
+            if _matches(main_type, subtype, accepted):
                 return media_type
     return None
 
 
 def openapi_v3_media_type(accept: str) -> str | None:
     """Return the media type for an OpenAPI v3 document, or None if the client does not accept JSON."""
-    return JSON if any(_matches(kind, subkind, JSON) for kind, subkind, _ in _clauses(accept or "*/*")) else None
+    return (
+        JSON if any(_matches(main_type, subtype, JSON) for main_type, subtype, _ in _clauses(accept or "*/*")) else None
+    )
 
 
-def _matches(kind: str, subkind: str, media_type: str) -> bool:
-    served_kind, _, served_subkind = media_type.partition("/")
-    return kind in (served_kind, "*") and subkind in (served_subkind, "*")
+def _matches(main_type: str, subtype: str, media_type: str) -> bool:
+    served_main_type, _, served_subtype = media_type.partition("/")
+    return main_type in (served_main_type, "*") and subtype in (served_subtype, "*")
 
 
 def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
@@ -66,10 +68,10 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
     clauses = []
     for part in accept.split(","):
         media, *rest = part.strip(" ").split(";")
-        kind, slash, subkind = (text.strip(" ") for text in media.partition("/"))
-        if not subkind and kind == "*" and not slash:
-            subkind = "*"
-        if not subkind or "/" in subkind:
+        main_type, slash, subtype = (text.strip(" ") for text in media.partition("/"))
+        if not subtype and main_type == "*" and not slash:
+            subtype = "*"
+        if not subtype or "/" in subtype:
             continue
         parameters, weight = {}, 1.0
         for text in rest:
@@ -80,9 +82,9 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
                 weight = _weight(value)
             else:
                 parameters[name.strip(" ")] = value.strip(" ")
-        clauses.append((weight, kind, subkind, parameters))
+        clauses.append((weight, main_type, subtype, parameters))
     clauses.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
-    return [(kind, subkind, parameters) for _, kind, subkind, parameters in clauses]
+    return [(main_type, subtype, parameters) for _, main_type, subtype, parameters in clauses]
 
 
 def _weight(text: str) -> float:
