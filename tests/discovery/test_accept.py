@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.discovery import (
+from polykind.discovery.accept import (
     AGGREGATED_MEDIA_TYPE,
     aggregated_media_type,
     openapi_v2_media_type,
     openapi_v3_media_type,
-    parse_aggregated_accept,
 )
 
 V2BETA1 = AGGREGATED_MEDIA_TYPE.replace("v=v2", "v=v2beta1")
@@ -43,12 +42,11 @@ V2BETA1 = AGGREGATED_MEDIA_TYPE.replace("v=v2", "v=v2beta1")
 )
 def test_aggregated_media_type_of_accept_headers(accept: str, media_type: str | None) -> None:
     assert aggregated_media_type(accept) == media_type
-    assert parse_aggregated_accept(accept) == ("v2" if media_type else None)
 
 
 @given(st.text(alphabet="*/;,=q. 01a", max_size=60))
 def test_any_accept_header_can_be_parsed(accept: str) -> None:
-    assert parse_aggregated_accept(accept) is None
+    assert aggregated_media_type(accept) is None
 
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from polykind.discovery import builtins, from_crd
+from polykind.discovery.builtins import builtins
+from polykind.discovery.resource_entries import from_crd
 from tests.discovery.crds import crd, crontabs, version
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.discovery import BUILTINS, Discovery, builtins
+from polykind.discovery.builtins import BUILTINS, builtins
+from polykind.discovery.snapshot import Discovery
 from tests.discovery.crds import crd, crontabs, version
 
 VERBS = '["delete","deletecollection","get","list","patch","create","update","watch"]'

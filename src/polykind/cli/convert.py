@@ -32,12 +32,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Exit codes: 0 success; 1 a document failed or, with --check, would be converted; 2 invalid usage.",
     )
     flag = command.add_argument
-    flag(
-        "--converter",
-        required=True,
-        metavar="MODULE:OBJECT",
-        help="the conversions: a Python object or a rules file",
-    )
+    flag("--converter", required=True, metavar="MODULE:OBJECT", help="the conversions: a Python object or a rules file")
     flag("--to", required=True, metavar="VERSION", help="target version, such as v2 or example.com/v2")
     flag(
         "--crd",

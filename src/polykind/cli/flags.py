@@ -58,8 +58,7 @@ def parse_seconds(flag: str, text: str, *, example: str) -> float:
 
 def configure_logging(verbosity: int) -> None:
     logging.basicConfig(
-        level=logging.DEBUG if verbosity >= 4 else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        level=logging.DEBUG if verbosity >= 4 else logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
 
 

@@ -25,12 +25,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Exit codes: 0 all properties hold; 1 a property fails; 2 invalid usage.",
     )
     flag = command.add_argument
-    flag(
-        "--converter",
-        required=True,
-        metavar="MODULE:OBJECT",
-        help="the conversions: a Python object or a rules file",
-    )
+    flag("--converter", required=True, metavar="MODULE:OBJECT", help="the conversions: a Python object or a rules file")
     flag("--crd", required=True, type=Path, metavar="FILE", help="CRD of the kind")
     flag(
         "--examples",
@@ -45,13 +40,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="SEED",
         help="number that determines the generated objects, or random (default: %(default)s)",
     )
-    flag(
-        "--property",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="test only this property; may be repeated",
-    )
+    flag("--property", action="append", default=[], metavar="NAME", help="test only this property; may be repeated")
     flag(
         "--pair",
         action="append",

@@ -7,11 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polykind.admission.admission_chain import AdmissionChain
-from polykind.apis.admissionregistration.strategy import (
-    mutating_policies,
-    validating_policies,
-    webhook_configurations,
-)
+from polykind.apis.admissionregistration.strategy import mutating_policies, validating_policies, webhook_configurations
 from polykind.cache.watch_cache import WatchCache
 from polykind.controllers import policy_informer, webhook_informer
 from polykind.controllers.policy_informer import PolicyInformer, find_params

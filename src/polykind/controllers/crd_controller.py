@@ -20,7 +20,8 @@ from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
 from polykind.crd.naming import AcceptedNames
 from polykind.crd.status import nonstructural_condition, reconcile
 from polykind.crd.summary import CRDSummary, load_full
-from polykind.discovery import CrdEntries, Discovery, GroupVersionEntry, from_crd
+from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, from_crd
+from polykind.discovery.snapshot import Discovery
 from polykind.resources.custom import CustomResource
 from polykind.taskless import in_task
 from polykind.verbs.context import Backend

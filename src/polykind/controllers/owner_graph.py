@@ -78,9 +78,6 @@ class OwnerGraph:
     def __bool__(self) -> bool:
         return bool(self._references)
 
-    def __contains__(self, ref: ObjectRef) -> bool:
-        return ref in self._references
-
     def record(self, ref: ObjectRef, references: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...]:
         """Replace an object's owner references and return the previous ones."""
         previous = self._references.pop(ref, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
 GROUP: Final = "apidiscovery.k8s.io"
 VERSION: Final = "v2"
@@ -19,11 +19,6 @@ _OPENAPI_V2: Final = (
     (OPENAPI_V2_PROTOBUF.replace("v2.v1", "v2@v1"), OPENAPI_V2_PROTOBUF),
     (OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF),
 )
-
-
-def parse_aggregated_accept(accept: str) -> Literal["v2"] | None:
-    """Return the version of aggregated discovery that the client accepts, None for plain discovery."""
-    return VERSION if aggregated_media_type(accept) else None
 
 
 def aggregated_media_type(accept: str) -> str | None:

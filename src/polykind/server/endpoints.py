@@ -21,8 +21,14 @@ from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.negotiation import MEDIA_TYPES
 from polykind.codec.protobuf_envelope import encode_object
 from polykind.crd.codec import GROUP
-from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
-from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
+from polykind.discovery.accept import (
+    AGGREGATED_PARAMETERS,
+    OPENAPI_V2_PROTOBUF,
+    aggregated_media_type,
+    openapi_v2_media_type,
+    openapi_v3_media_type,
+)
+from polykind.discovery.snapshot import Discovery
 from polykind.golang.fmt import go_quote
 from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
 from polykind.http.messages import JSON, TEXT, Request, Response, first_value, parse_query

@@ -35,7 +35,7 @@ from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
-from polykind.discovery import builtins
+from polykind.discovery.builtins import builtins
 from polykind.http.listener import HttpServer, Limits
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor

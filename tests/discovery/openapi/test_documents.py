@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from polykind.discovery import BUILTINS, Discovery, builtins
+from polykind.discovery.builtins import BUILTINS, builtins
+from polykind.discovery.snapshot import Discovery
 from tests.discovery.crds import crd, crontabs, version
 
 SCHEMA = {

@@ -4,8 +4,8 @@ import json
 import struct
 from typing import Any
 
-from polykind.discovery import Discovery
 from polykind.discovery.openapi.openapi_protobuf import document
+from polykind.discovery.snapshot import Discovery
 from tests.discovery.crds import crontabs
 
 
