@@ -65,7 +65,7 @@ async def hook() -> AsyncIterator[Hook]:
 
 
 def webhook(hook: Hook) -> JsonObject:
-    return {"strategy": "Webhook", "webhook": hook.stanza()}
+    return {"strategy": "Webhook", "webhook": hook.webhook_config()}
 
 
 async def mixed(server: Live, hook: Hook) -> None:

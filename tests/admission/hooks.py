@@ -47,7 +47,7 @@ class AdmissionHook(Hook):
     def __init__(self, *names: str, behaviour: Behaviour = consent) -> None:
         super().__init__(*names, behaviour=behaviour)
 
-    def stanza(self, name: str = "one", **more: Any) -> JsonObject:
+    def webhook_config(self, name: str = "one", **more: Any) -> JsonObject:
         """Return a webhook entry of a configuration. By default it matches all writes to the tests' group."""
         rule = {"operations": ["*"], "apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["*/*"]}
         given: JsonObject = {

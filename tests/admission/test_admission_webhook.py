@@ -75,7 +75,7 @@ async def call_error(config: dict[str, Any], observer: CountingObserver, **more:
 
 
 async def test_allowed_request_is_counted(hook: AdmissionHook, observer: CountingObserver) -> None:
-    await call_webhook(hook.stanza(timeoutSeconds=7), observer)
+    await call_webhook(hook.webhook_config(timeoutSeconds=7), observer)
     (call,) = hook.calls
     assert call.path == "/one?timeout=7s"
     assert call.headers["User-Agent"] == "kube-apiserver-admission"
@@ -83,8 +83,8 @@ async def test_allowed_request_is_counted(hook: AdmissionHook, observer: Countin
 
 
 async def test_timeout_is_at_most_the_clients_timeout(hook: AdmissionHook, observer: CountingObserver) -> None:
-    await call_webhook(hook.stanza(), observer, timeout=2.5)
-    await call_webhook(hook.stanza(), observer, timeout=60.0)
+    await call_webhook(hook.webhook_config(), observer, timeout=2.5)
+    await call_webhook(hook.webhook_config(), observer, timeout=60.0)
     assert [call.path for call in hook.calls] == ["/one?timeout=3s", "/one?timeout=10s"]
 
 
@@ -102,7 +102,7 @@ async def test_call_outlasts_the_clients_timeout(
 
     monkeypatch.setattr(Session, "post", recording_post)
     for timeout in (1.0, 2.0, 3.0):
-        await call_webhook(hook.stanza(timeoutSeconds=2), observer, timeout=timeout)
+        await call_webhook(hook.webhook_config(timeoutSeconds=2), observer, timeout=timeout)
     assert [seconds > timeout for seconds, timeout in zip(waited, (1.0, 2.0, 2.0), strict=True)] == [
         True,
         True,
@@ -112,14 +112,14 @@ async def test_call_outlasts_the_clients_timeout(
 
 async def test_denial_is_returned_and_counted(hook: AdmissionHook, observer: CountingObserver) -> None:
     hook.behaviour = refuse
-    error = await call_error(hook.stanza(), observer, mutating=True)
+    error = await call_error(hook.webhook_config(), observer, mutating=True)
     assert (error.code, error.message) == (403, 'admission webhook "one.example.com" denied the request: not today')
     assert observer.events == [("rejected", "no_error", 403), ("called", "admit", "CREATE", 403, True)]
 
 
 async def test_failed_call_fails_the_request(hook: AdmissionHook, observer: CountingObserver) -> None:
     hook.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
-    error = await call_error(hook.stanza(), observer)
+    error = await call_error(hook.webhook_config(), observer)
     assert isinstance(error, InternalError)
     assert error.message == (
         'Internal error occurred: failed calling webhook "one.example.com": failed to call webhook: '
@@ -130,13 +130,13 @@ async def test_failed_call_fails_the_request(hook: AdmissionHook, observer: Coun
 
 async def test_failed_call_is_ignored_by_failure_policy_ignore(hook: AdmissionHook, observer: CountingObserver) -> None:
     hook.behaviour = lambda call: Reply(b"{}")
-    await call_webhook(hook.stanza(failurePolicy="Ignore"), observer)
+    await call_webhook(hook.webhook_config(failurePolicy="Ignore"), observer)
     assert observer.events == [("called", "validating", "CREATE", 503, False), ("failed open", "validating")]
 
 
 async def test_denial_is_never_ignored(hook: AdmissionHook, observer: CountingObserver) -> None:
     hook.behaviour = refuse
-    assert (await call_error(hook.stanza(failurePolicy="Ignore"), observer)).code == 403
+    assert (await call_error(hook.webhook_config(failurePolicy="Ignore"), observer)).code == 403
 
 
 async def test_slow_webhook_times_out(hook: AdmissionHook, observer: CountingObserver) -> None:
@@ -145,7 +145,7 @@ async def test_slow_webhook_times_out(hook: AdmissionHook, observer: CountingObs
         raise AssertionError
 
     hook.behaviour = never
-    config = hook.stanza(timeoutSeconds=0.05)
+    config = hook.webhook_config(timeoutSeconds=0.05)
     error = await call_error(config, observer)
     assert error.message == (
         'Internal error occurred: failed calling webhook "one.example.com": failed to call webhook: '
@@ -154,7 +154,7 @@ async def test_slow_webhook_times_out(hook: AdmissionHook, observer: CountingObs
 
 
 async def test_connection_refused_is_reported(hook: AdmissionHook, observer: CountingObserver) -> None:
-    error = await call_error(hook.stanza(clientConfig={"url": "https://127.0.0.1:1/x"}), observer)
+    error = await call_error(hook.webhook_config(clientConfig={"url": "https://127.0.0.1:1/x"}), observer)
     assert error.message.endswith(
         'failed to call webhook: Post "https://127.0.0.1:1/x?timeout=10s": '
         "dial tcp 127.0.0.1:1: connect: connection refused"
@@ -162,7 +162,7 @@ async def test_connection_refused_is_reported(hook: AdmissionHook, observer: Cou
 
 
 async def test_invalid_ca_bundle_is_reported(hook: AdmissionHook, observer: CountingObserver) -> None:
-    error = await call_error(hook.stanza(clientConfig={"url": hook.url, "caBundle": "bm9uc2Vuc2U="}), observer)
+    error = await call_error(hook.webhook_config(clientConfig={"url": hook.url, "caBundle": "bm9uc2Vuc2U="}), observer)
     assert error.message == (
         'Internal error occurred: failed calling webhook "one.example.com": could not get REST client: '
         "unable to load root certificates: unable to parse bytes as PEM block"
@@ -170,7 +170,7 @@ async def test_invalid_ca_bundle_is_reported(hook: AdmissionHook, observer: Coun
 
 
 async def test_unknown_authority_is_not_trusted(hook: AdmissionHook, observer: CountingObserver) -> None:
-    error = await call_error(hook.stanza(clientConfig={"url": hook.url}), observer)
+    error = await call_error(hook.webhook_config(clientConfig={"url": hook.url}), observer)
     assert "tls: failed to verify certificate: x509" in error.message
     assert hook.calls == []
 
@@ -178,13 +178,13 @@ async def test_unknown_authority_is_not_trusted(hook: AdmissionHook, observer: C
 async def test_service_is_resolved_by_resolver(observer: CountingObserver) -> None:
     async with AdmissionHook("guard.shop.svc") as hook:
         service = {"namespace": "shop", "name": "guard", "path": "/ask"}
-        config = hook.stanza(clientConfig={"service": service, "caBundle": hook.bundle})
+        config = hook.webhook_config(clientConfig={"service": service, "caBundle": hook.bundle})
         await call_webhook(config, observer, resolver=Resolver({"shop/guard": Endpoint("127.0.0.1", hook.port)}))
         assert hook.calls[0].path == "/ask?timeout=10s"
 
 
 async def test_connections_are_reused(hook: AdmissionHook, observer: CountingObserver) -> None:
-    webhook = AdmissionWebhook("c", hook.stanza(), 0, Resolver(), mutating=False)
+    webhook = AdmissionWebhook("c", hook.webhook_config(), 0, Resolver(), mutating=False)
     write = attributes_for(OBJ)
     for _ in range(3):
         await webhook.call(write, unconverted(write), observer)
@@ -193,36 +193,36 @@ async def test_connections_are_reused(hook: AdmissionHook, observer: CountingObs
 
 
 async def test_dry_run_needs_no_side_effects(hook: AdmissionHook, observer: CountingObserver) -> None:
-    error = await call_error(hook.stanza(sideEffects="Some"), observer, dry_run=True)
+    error = await call_error(hook.webhook_config(sideEffects="Some"), observer, dry_run=True)
     assert isinstance(error, BadRequestError)
     assert error.message == 'admission webhook "one.example.com" does not support dry run'
-    await call_webhook(hook.stanza(sideEffects="Some"), observer)
-    await call_webhook(hook.stanza(sideEffects="NoneOnDryRun"), observer, dry_run=True)
+    await call_webhook(hook.webhook_config(sideEffects="Some"), observer)
+    await call_webhook(hook.webhook_config(sideEffects="NoneOnDryRun"), observer, dry_run=True)
 
 
 async def test_first_supported_review_version_is_used(hook: AdmissionHook, observer: CountingObserver) -> None:
-    await call_webhook(hook.stanza(admissionReviewVersions=["v9", "v1beta1", "v1"]), observer)
+    await call_webhook(hook.webhook_config(admissionReviewVersions=["v9", "v1beta1", "v1"]), observer)
     assert hook.calls[0].review["apiVersion"] == "admission.k8s.io/v1beta1"
-    error = await call_error(hook.stanza(admissionReviewVersions=["v9"]), observer)
+    error = await call_error(hook.webhook_config(admissionReviewVersions=["v9"]), observer)
     assert "could not create admission objects" in error.message
 
 
 async def test_warnings_are_passed_on_with_denials(hook: AdmissionHook, observer: CountingObserver) -> None:
     hook.behaviour = lambda call: review_response(call, allowed=False, warnings=["careful"])
     warnings: list[str] = []
-    await call_error(hook.stanza(), observer, warnings=warnings)
+    await call_error(hook.webhook_config(), observer, warnings=warnings)
     assert warnings == ["careful"]
 
 
 async def test_failing_conditions_forbid_the_request(hook: AdmissionHook) -> None:
     conditions = [{"name": "n", "expression": "object.spec.nothing == 1"}]
     write = attributes_for(OBJ)
-    strict = AdmissionWebhook("c", hook.stanza(matchConditions=conditions), 0, Resolver(), mutating=False)
+    strict = AdmissionWebhook("c", hook.webhook_config(matchConditions=conditions), 0, Resolver(), mutating=False)
     with pytest.raises(ForbiddenError) as caught:
         await strict.conditions_match(write, unconverted(write))
     message = "vats.x.io \"v\" is forbidden: expression 'object.spec.nothing == 1' resulted in error: "
     assert caught.value.message.startswith(message)
-    loose = hook.stanza(matchConditions=conditions, failurePolicy="Ignore")
+    loose = hook.webhook_config(matchConditions=conditions, failurePolicy="Ignore")
     assert not await AdmissionWebhook("c", loose, 0, Resolver(), mutating=False).conditions_match(
         write, unconverted(write)
     )
@@ -230,7 +230,7 @@ async def test_failing_conditions_forbid_the_request(hook: AdmissionHook) -> Non
 
 async def test_conditions_may_use_the_authorizer(hook: AdmissionHook) -> None:
     conditions = [{"name": "n", "expression": "!authorizer.requestResource.check('create').allowed()"}]
-    webhook = AdmissionWebhook("c", hook.stanza(matchConditions=conditions), 0, Resolver(), mutating=False)
+    webhook = AdmissionWebhook("c", hook.webhook_config(matchConditions=conditions), 0, Resolver(), mutating=False)
     for authorizer, expected in ((AlwaysAllow(), False), (AlwaysDeny(), True)):
         write = attributes_for(OBJ, authorizer=authorizer)
         assert await webhook.conditions_match(write, unconverted(write)) is expected
@@ -238,7 +238,7 @@ async def test_conditions_may_use_the_authorizer(hook: AdmissionHook) -> None:
 
 async def test_conditions_see_the_converted_object(hook: AdmissionHook) -> None:
     conditions = [{"name": "n", "expression": "object.apiVersion == 'x.io/v2' && request.kind.version == 'v2'"}]
-    webhook = AdmissionWebhook("c", hook.stanza(matchConditions=conditions), 0, Resolver(), mutating=False)
+    webhook = AdmissionWebhook("c", hook.webhook_config(matchConditions=conditions), 0, Resolver(), mutating=False)
     write = attributes_for(OBJ)
     assert await webhook.conditions_match(
         write, VersionedAttributes("v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None)

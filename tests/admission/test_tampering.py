@@ -32,7 +32,7 @@ async def running(tmp_path: Path, hook: AdmissionHook) -> AsyncIterator[Live]:
         await running.define(crd)
         await running.ask("POST", WIDGETS, widget("a"))
         await running.ask(
-            "POST", f"{CONFIGURATIONS}/mutatingwebhookconfigurations", configuration("Mutating", hook.stanza())
+            "POST", f"{CONFIGURATIONS}/mutatingwebhookconfigurations", configuration("Mutating", hook.webhook_config())
         )
         yield running
 

@@ -63,8 +63,8 @@ async def expect_denied(
 
 
 async def test_webhook_is_called_for_every_kind_of_write(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Mutating", hook.stanza("m"))
-    await configure(running, "Validating", hook.stanza("v"))
+    await configure(running, "Mutating", hook.webhook_config("m"))
+    await configure(running, "Validating", hook.webhook_config("v"))
 
     async def requests_for(method: str, path: str, body: object = None, kind: str = "application/json") -> list[Any]:
         await running.ask(method, path, body, kind=kind)
@@ -101,7 +101,7 @@ async def test_webhook_is_called_for_every_kind_of_write(running: Live, hook: Ad
 
 
 async def test_reads_and_other_groups_do_not_match(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Validating", hook.stanza())
+    await configure(running, "Validating", hook.webhook_config())
     await running.ask("GET", WIDGETS)
     await running.ask("POST", "/api/v1/namespaces", namespace("other"))
     assert hook.requests() == []
@@ -110,8 +110,8 @@ async def test_reads_and_other_groups_do_not_match(running: Live, hook: Admissio
 async def test_webhook_configurations_are_exempt(running: Live, hook: AdmissionHook) -> None:
     rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
     hook.behaviour = refuse
-    await configure(running, "Validating", hook.stanza(rules=[rule]))
-    await configure(running, "Mutating", hook.stanza(rules=[rule]))
+    await configure(running, "Validating", hook.webhook_config(rules=[rule]))
+    await configure(running, "Mutating", hook.webhook_config(rules=[rule]))
     assert "denied the request" in await expect_denied(running, "POST", "/api/v1/namespaces", namespace("other"))
     await running.ask("DELETE", f"{CONFIGURATIONS}/validatingwebhookconfigurations/hooks")
     await running.ask("DELETE", f"{CONFIGURATIONS}/mutatingwebhookconfigurations/hooks")
@@ -121,7 +121,7 @@ async def test_webhook_configurations_are_exempt(running: Live, hook: AdmissionH
 async def test_denial_leaves_objects_unchanged(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     hook.behaviour = refuse
-    await configure(running, "Validating", hook.stanza())
+    await configure(running, "Validating", hook.webhook_config())
     why = 'admission webhook "one.example.com" denied the request: not today'
     assert await expect_denied(running, "POST", WIDGETS, widget("b")) == why
     assert await expect_denied(running, "PATCH", f"{WIDGETS}/a", {"spec": {"note": "x"}}) == why
@@ -132,7 +132,7 @@ async def test_denial_leaves_objects_unchanged(running: Live, hook: AdmissionHoo
 
 
 async def test_mutated_object_is_defaulted_pruned_and_validated(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Mutating", hook.stanza(rules=[_rule("CREATE")]))
+    await configure(running, "Mutating", hook.webhook_config(rules=[_rule("CREATE")]))
     hook.behaviour = patching(add("/spec", {"note": "made", "stray": 1}), add("/metadata/labels", {"by": "hook"}))
     made = await running.ask("POST", WIDGETS, widget("a", size=5))
     assert (made["spec"], made["metadata"]["labels"]) == ({"note": "made", "size": 1}, {"by": "hook"})
@@ -145,7 +145,7 @@ async def test_mutated_object_is_defaulted_pruned_and_validated(running: Live, h
 
 
 async def test_invalid_managed_fields_are_restored(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Mutating", hook.stanza())
+    await configure(running, "Mutating", hook.webhook_config())
     hook.behaviour = patching(add("/metadata/managedFields", [{"manager": "m", "operation": "Guess"}]))
     reply = await running.client.call("POST", WIDGETS, widget("a", note="x"))
     assert b"operation must be `Apply` or `Update`" in reply.headers[b"warning"]
@@ -154,7 +154,7 @@ async def test_invalid_managed_fields_are_restored(running: Live, hook: Admissio
 
 async def test_status_write_keeps_only_mutated_status(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
-    await configure(running, "Mutating", hook.stanza())
+    await configure(running, "Mutating", hook.webhook_config())
     hook.behaviour = patching(add("/status/ready", False), add("/spec/size", 9))
     made = await running.ask("PATCH", f"{WIDGETS}/a/status", {"status": {"ready": True}}, kind=MERGE)
     assert (made["spec"], made["status"]) == ({"size": 1}, {"ready": False})
@@ -162,7 +162,7 @@ async def test_status_write_keeps_only_mutated_status(running: Live, hook: Admis
 
 async def test_scale_is_mutated_as_scale(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
-    await configure(running, "Mutating", hook.stanza())
+    await configure(running, "Mutating", hook.webhook_config())
     hook.behaviour = patching(add("/spec/replicas", 7))
     made = await running.ask("PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 2}}, kind=MERGE)
     assert made["spec"] == {"replicas": 7}
@@ -173,7 +173,7 @@ async def test_scale_is_mutated_as_scale(running: Live, hook: AdmissionHook) -> 
 
 async def test_deletion_cannot_be_mutated(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
-    await configure(running, "Mutating", hook.stanza())
+    await configure(running, "Mutating", hook.webhook_config())
     hook.behaviour = patching(add("/spec/size", 2))
     assert await expect_denied(running, "DELETE", f"{WIDGETS}/a", code=500) == (
         'Internal error occurred: admission webhook "one.example.com" attempted to modify the object, '
@@ -182,7 +182,7 @@ async def test_deletion_cannot_be_mutated(running: Live, hook: AdmissionHook) ->
 
 
 async def test_failing_patch_is_reported(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Mutating", hook.stanza(failurePolicy="Ignore"))
+    await configure(running, "Mutating", hook.webhook_config(failurePolicy="Ignore"))
     hook.behaviour = patching({"op": "remove", "path": "/spec/nothing"})
     assert await expect_denied(running, "POST", WIDGETS, widget("a"), 500) == (
         "Internal error occurred: error in remove for path: '/spec/nothing': "
@@ -194,8 +194,8 @@ async def test_failing_patch_is_reported(running: Live, hook: AdmissionHook) -> 
 
 
 async def test_webhooks_are_called_in_order_of_configuration_and_position(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Mutating", hook.stanza("c"), hook.stanza("a"), name="z")
-    await configure(running, "Mutating", hook.stanza("b"), name="y")
+    await configure(running, "Mutating", hook.webhook_config("c"), hook.webhook_config("a"), name="z")
+    await configure(running, "Mutating", hook.webhook_config("b"), name="y")
 
     def append_path(call: Call) -> Reply:
         note = call.review["request"]["object"]["spec"].get("note", "")
@@ -207,8 +207,8 @@ async def test_webhooks_are_called_in_order_of_configuration_and_position(runnin
 
 
 async def test_webhook_is_reinvoked_after_a_change(running: Live, hook: AdmissionHook) -> None:
-    again = hook.stanza("again", reinvocationPolicy="IfNeeded")
-    await configure(running, "Mutating", again, hook.stanza("changes"), hook.stanza("never"))
+    again = hook.webhook_config("again", reinvocationPolicy="IfNeeded")
+    await configure(running, "Mutating", again, hook.webhook_config("changes"), hook.webhook_config("never"))
 
     def change_once(call: Call) -> Reply:
         note = encoded(add("/spec/note", "x"))
@@ -227,7 +227,7 @@ async def test_webhook_is_reinvoked_after_a_change(running: Live, hook: Admissio
 
 
 async def test_object_is_converted_to_the_version_of_the_rule(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Mutating", hook.stanza(rules=[_rule("*", version="v2")]))
+    await configure(running, "Mutating", hook.webhook_config(rules=[_rule("*", version="v2")]))
     hook.behaviour = patching(add("/spec/note", "from v2"))
     made = await running.ask("POST", WIDGETS, widget("a"))
     assert (made["apiVersion"], made["spec"]["note"]) == (f"{GROUP}/v1", "from v2")
@@ -240,7 +240,7 @@ async def test_object_is_converted_to_the_version_of_the_rule(running: Live, hoo
 
 
 async def test_match_policy_exact_matches_only_its_version(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Validating", hook.stanza(rules=[_rule("*", version="v2")], matchPolicy="Exact"))
+    await configure(running, "Validating", hook.webhook_config(rules=[_rule("*", version="v2")], matchPolicy="Exact"))
     await running.ask("POST", WIDGETS, widget("a"))
     assert hook.requests() == []
     await running.ask("POST", V2, {**widget("b"), "apiVersion": f"{GROUP}/v2"})
@@ -251,7 +251,7 @@ async def test_selectors_are_honoured(running: Live, hook: AdmissionHook) -> Non
     await running.ask("POST", "/api/v1/namespaces", namespace("quiet"))
     elsewhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["quiet"]}]}
     labelled = {"matchLabels": {"watched": "yes"}}
-    await configure(running, "Validating", hook.stanza(namespaceSelector=elsewhere, objectSelector=labelled))
+    await configure(running, "Validating", hook.webhook_config(namespaceSelector=elsewhere, objectSelector=labelled))
     watched = {"labels": {"watched": "yes"}}
     await running.ask("POST", WIDGETS, widget("a"))
     await running.ask("POST", WIDGETS.replace("default", "quiet"), widget("a", meta=watched))
@@ -263,14 +263,14 @@ async def test_selectors_are_honoured(running: Live, hook: AdmissionHook) -> Non
 
 
 async def test_dry_run_is_passed_on(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Validating", hook.stanza())
+    await configure(running, "Validating", hook.webhook_config())
     await running.ask("POST", f"{WIDGETS}?dryRun=All", widget("a"))
     (requests_for,) = hook.requests()
     assert (requests_for["dryRun"], requests_for["options"]["dryRun"]) == (True, ["All"])
 
 
 async def test_warnings_become_headers(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Validating", hook.stanza())
+    await configure(running, "Validating", hook.webhook_config())
     hook.behaviour = lambda call: review_response(call, warnings=["mind the gap", "mind the gap"])
     reply = await running.client.call("POST", WIDGETS, widget("a"))
     assert reply.headers[b"warning"] == b'299 - "mind the gap"'
@@ -278,7 +278,7 @@ async def test_warnings_become_headers(running: Live, hook: AdmissionHook) -> No
 
 async def test_failures_follow_the_failure_policy(running: Live, hook: AdmissionHook) -> None:
     away = {"url": "https://127.0.0.1:1/x"}
-    await configure(running, "Validating", hook.stanza(clientConfig=away, failurePolicy="Ignore"))
+    await configure(running, "Validating", hook.webhook_config(clientConfig=away, failurePolicy="Ignore"))
     await running.ask("POST", WIDGETS, widget("a"))
     path = f"{CONFIGURATIONS}/validatingwebhookconfigurations/hooks"
     await running.ask(
@@ -293,10 +293,10 @@ async def test_failures_follow_the_failure_policy(running: Live, hook: Admission
 
 
 async def test_changed_configuration_takes_effect_at_once(running: Live, hook: AdmissionHook) -> None:
-    await configure(running, "Validating", hook.stanza("one"))
+    await configure(running, "Validating", hook.webhook_config("one"))
     path = f"{CONFIGURATIONS}/validatingwebhookconfigurations/hooks"
     await running.ask("POST", WIDGETS, widget("a"))
-    changed = {"webhooks": [hook.stanza("one"), hook.stanza("two")]}
+    changed = {"webhooks": [hook.webhook_config("one"), hook.webhook_config("two")]}
     await running.ask("PATCH", path, changed, kind=MERGE)
     await running.ask("POST", WIDGETS, widget("b"))
     assert sorted(call.path for call in hook.calls) == ["/one?timeout=10s", "/one?timeout=10s", "/two?timeout=10s"]
@@ -309,7 +309,7 @@ async def test_changed_configuration_takes_effect_at_once(running: Live, hook: A
 async def test_webhooks_are_called_right_after_start(tmp_path: Path, hook: AdmissionHook) -> None:
     async with live(tmp_path) as running:
         await running.define(definition())
-        await configure(running, "Validating", hook.stanza())
+        await configure(running, "Validating", hook.webhook_config())
     hook.behaviour = refuse
     async with live(tmp_path) as running:
         assert "not today" in await expect_denied(running, "POST", WIDGETS, widget("a"))
@@ -324,7 +324,7 @@ async def test_validating_webhooks_are_called_concurrently(running: Live) -> Non
             return consent(call)
 
         first.behaviour = second.behaviour = together
-        await configure(running, "Validating", first.stanza("one"), second.stanza("two"))
+        await configure(running, "Validating", first.webhook_config("one"), second.webhook_config("two"))
         await running.ask("POST", WIDGETS, widget("a"))
 
 
@@ -354,7 +354,7 @@ async def test_v1beta1_crds_are_converted_for_v1_rules(tmp_path: Path, hook: Adm
         },
     }
     async with live(tmp_path, serve_v1beta1=True) as running:
-        await configure(running, "Mutating", hook.stanza(rules=[rule]))
+        await configure(running, "Mutating", hook.webhook_config(rules=[rule]))
         hook.behaviour = patching(add("/metadata/labels", {"by": "hook"}))
         made = await running.ask("POST", "/apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions", old)
         assert (made["apiVersion"], made["metadata"]["labels"]) == (old["apiVersion"], {"by": "hook"})
@@ -367,7 +367,7 @@ async def test_v1beta1_crds_are_converted_for_v1_rules(tmp_path: Path, hook: Adm
 async def test_empty_fields_of_a_crd_are_not_sent(tmp_path: Path, hook: AdmissionHook) -> None:
     rule = {**_rule("CREATE"), "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
     async with live(tmp_path) as running:
-        await configure(running, "Mutating", hook.stanza(rules=[rule]))
+        await configure(running, "Mutating", hook.webhook_config(rules=[rule]))
         crd = definition()
         schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         schema |= {"required": [], "items": 5}
@@ -388,9 +388,9 @@ def _only_to_v2(call: Call) -> Reply:
 async def test_failed_conversion_fails_validating_admission(tmp_path: Path, hook: AdmissionHook) -> None:
     async with live(tmp_path) as running, ConversionHook() as converter:
         crd = definition()
-        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": converter.stanza()}
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": converter.webhook_config()}
         await running.define(crd)
-        await configure(running, "Validating", hook.stanza(rules=[_rule("CREATE", version="v2")]))
+        await configure(running, "Validating", hook.webhook_config(rules=[_rule("CREATE", version="v2")]))
         converter.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
         message = await expect_denied(running, "POST", WIDGETS, widget("b"), 500)
         assert message.startswith(f"Internal error occurred: conversion webhook for {GROUP}/v1, Kind=Widget failed: ")
@@ -399,12 +399,12 @@ async def test_failed_conversion_fails_validating_admission(tmp_path: Path, hook
 async def test_objects_are_converted_for_webhooks_by_their_converter(tmp_path: Path, hook: AdmissionHook) -> None:
     async with live(tmp_path) as running, ConversionHook() as converter:
         crd = definition()
-        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": converter.stanza()}
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": converter.webhook_config()}
         await running.define(crd)
         converter.behaviour = lambda call: Reply(
             json.dumps(converted(call.review, lambda obj, _: obj["spec"].update(note=obj["apiVersion"]))).encode()
         )
-        await configure(running, "Mutating", hook.stanza(rules=[_rule("CREATE", version="v2")]))
+        await configure(running, "Mutating", hook.webhook_config(rules=[_rule("CREATE", version="v2")]))
         hook.behaviour = patching(add("/spec/size", 4))
         made = await running.ask("POST", WIDGETS, widget("a"))
         (requests_for,) = hook.requests()

@@ -97,7 +97,7 @@ async def test_walk_of_a_watch_event(traced: Traced) -> None:
 async def test_walk_of_a_converted_list(traced: Traced) -> None:
     async with Hook() as hook:
         crd = definition()
-        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.webhook_config()}
         await traced.running.define(crd)
         second = f"/apis/{GROUP}/v2/namespaces/default/widgets"
         for index in range(_WARM_UP):

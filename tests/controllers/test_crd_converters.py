@@ -36,7 +36,7 @@ def definition(conversion: JsonObject) -> JsonObject:
 
 
 def webhook(hook: Hook) -> JsonObject:
-    return {"strategy": "Webhook", "webhook": hook.stanza()}
+    return {"strategy": "Webhook", "webhook": hook.webhook_config()}
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ async def test_replaced_converter_is_closed(running: Live, hook: Hook) -> None:
 
 async def test_invalid_ca_bundle_makes_the_resource_unavailable(tmp_path: Path, hook: Hook) -> None:
     async with live(tmp_path) as server:
-        conversion = {"strategy": "Webhook", "webhook": hook.stanza(caBundle="bm9uc2Vuc2U=")}
+        conversion = {"strategy": "Webhook", "webhook": hook.webhook_config(caBundle="bm9uc2Vuc2U=")}
         await server.define(definition(conversion))
         for version in ("v1", "v2"):
             error = await server.ask("GET", f"/apis/{GROUP}/{version}/crontabs", expect=500)

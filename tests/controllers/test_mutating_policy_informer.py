@@ -152,7 +152,7 @@ async def test_policies_run_before_webhooks_and_share_reinvocation(
         return review_response(call, patch=encoded(add("/spec/note", f"{note}w")), patchType="JSONPatch")
 
     async with AdmissionHook(behaviour=append) as hook:
-        stanza = hook.stanza(reinvocationPolicy=webhooks)
+        stanza = hook.webhook_config(reinvocationPolicy=webhooks)
         path = f"/apis/{GROUP_VERSION}/mutatingwebhookconfigurations"
         await running.ask("POST", path, configuration("Mutating", stanza))
         grow = 'Object{spec: Object.spec{note: object.spec.note + "p"}}'

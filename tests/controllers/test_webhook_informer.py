@@ -36,7 +36,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
 async def test_namespace_controller_deletes_as_its_service_account(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", NAMESPACES, namespace("doomed"))
     await running.ask("POST", WIDGETS.replace("default", "doomed"), widget("a"))
-    await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
+    await running.ask("POST", CONFIGURED, configuration("Validating", hook.webhook_config()))
     await running.ask("DELETE", f"{NAMESPACES}/doomed")
     await running.gone(NAMESPACES, "doomed")
     (request,) = hook.requests()
@@ -51,7 +51,7 @@ async def test_namespace_controller_deletes_as_its_service_account(running: Live
 async def test_namespace_waits_while_a_webhook_rejects_its_deletions(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", NAMESPACES, namespace("doomed"))
     await running.ask("POST", WIDGETS.replace("default", "doomed"), widget("a"))
-    await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
+    await running.ask("POST", CONFIGURED, configuration("Validating", hook.webhook_config()))
     twice = asyncio.Event()
 
     def refuse_and_count(call: Call) -> Reply:
@@ -71,7 +71,7 @@ async def test_garbage_collector_deletes_as_its_service_account(running: Live, h
     owner = await running.ask("POST", WIDGETS, widget("owner"))
     reference = {"apiVersion": owner["apiVersion"], "kind": "Widget", "name": "owner", "uid": owner["metadata"]["uid"]}
     await running.ask("POST", WIDGETS, widget("owned", meta={"ownerReferences": [reference]}))
-    await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
+    await running.ask("POST", CONFIGURED, configuration("Validating", hook.webhook_config()))
     refuse_once = iter([refuse])
     hook.behaviour = lambda call: (
         next(refuse_once, consent) if "collector" in call.review["request"]["userInfo"]["username"] else consent
@@ -86,7 +86,7 @@ async def test_garbage_collector_deletes_as_its_service_account(running: Live, h
 async def test_webhooks_are_not_called_for_the_instances_of_a_deleted_crd(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     hook.behaviour = refuse
-    await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
+    await running.ask("POST", CONFIGURED, configuration("Validating", hook.webhook_config()))
     await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
     await running.gone(DEFINITIONS, NAME)
     assert hook.requests() == []
@@ -96,12 +96,12 @@ async def test_invalid_stored_configuration_does_not_affect_others(
     running: Live, hook: AdmissionHook, caplog: pytest.LogCaptureFixture
 ) -> None:
     invalid = configuration(
-        "Validating", {**hook.stanza(), "objectSelector": {"matchExpressions": [{"operator": "Near"}]}}
+        "Validating", {**hook.webhook_config(), "objectSelector": {"matchExpressions": [{"operator": "Near"}]}}
     )
     store, resource = running.server.store, running.server.registry.kind(GROUP, "validatingwebhookconfigurations")
     assert resource is not None
     await store.put(f"{resource.cache.prefix}odd", json.dumps(invalid).encode(), expect=0)
     assert "admission: cannot decode stored ValidatingWebhookConfiguration odd, ignoring it" in caplog.text
     hook.behaviour = refuse
-    await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
+    await running.ask("POST", CONFIGURED, configuration("Validating", hook.webhook_config()))
     await running.ask("POST", WIDGETS, widget("a"), expect=403)

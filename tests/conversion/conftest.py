@@ -23,8 +23,8 @@ async def make() -> AsyncIterator[Make]:
     """Return a function that builds converters. They are closed after the test."""
     made: list[WebhookConverter] = []
 
-    def new(stanza: dict[str, Any], resolver: Resolver | None = None, **more: Any) -> WebhookConverter:
-        made.append(WebhookConverter("crontabs.example.com", stanza, resolver or Resolver(), **more))
+    def new(config: dict[str, Any], resolver: Resolver | None = None, **more: Any) -> WebhookConverter:
+        made.append(WebhookConverter("crontabs.example.com", config, resolver or Resolver(), **more))
         return made[-1]
 
     yield new

@@ -56,7 +56,7 @@ class Hook(support.Hook):
     def url(self) -> str:
         return f"{super().url}/convert"
 
-    def stanza(self, **config: Any) -> JsonObject:
+    def webhook_config(self, **config: Any) -> JsonObject:
         client = {"url": self.url, "caBundle": self.bundle} | config
         return {"clientConfig": client, "conversionReviewVersions": ["v1"]}
 

@@ -42,14 +42,14 @@ async def test_strategy_none_is_the_default(conversion: JsonObject | None) -> No
 
 
 async def test_strategy_webhook_calls_the_webhook(hook: Hook) -> None:
-    converter = _build({"strategy": "Webhook", "webhook": hook.stanza()})
+    converter = _build({"strategy": "Webhook", "webhook": hook.webhook_config()})
     assert await converter.convert([crontab()], V1) == [crontab(version="v1")]
     assert len(hook.calls) == 1
     await converter.close()
 
 
 async def test_library_has_precedence_over_the_strategy(hook: Hook) -> None:
-    webhook = {"strategy": "Webhook", "webhook": hook.stanza()}
+    webhook = {"strategy": "Webhook", "webhook": hook.webhook_config()}
     converter = _build(webhook, libraries=[Library("here", converters.picky)])
     assert await converter.convert([crontab()], V1) == [crontab(version="v1")]
     assert not hook.calls
@@ -61,7 +61,7 @@ async def test_library_has_precedence_over_the_strategy(hook: Hook) -> None:
 
 
 async def test_disabled_feature_gate_fails_webhook_conversions(hook: Hook) -> None:
-    webhook = {"strategy": "Webhook", "webhook": hook.stanza()}
+    webhook = {"strategy": "Webhook", "webhook": hook.webhook_config()}
     converter = _build(webhook, feature_gates={"CustomResourceWebhookConversion": False})
     assert await converter.convert([], V1) == []
     assert await converter.convert([crontab(version="v1")], V1) == [crontab(version="v1")]

@@ -48,7 +48,7 @@ def crd_with(conversion: JsonObject | None, group: str = GROUP) -> JsonObject:
 
 
 def webhook(hook: Hook, **config: Any) -> JsonObject:
-    return {"strategy": "Webhook", "webhook": hook.stanza(**config)}
+    return {"strategy": "Webhook", "webhook": hook.webhook_config(**config)}
 
 
 @pytest.fixture

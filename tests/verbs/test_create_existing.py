@@ -15,7 +15,7 @@ V2 = WIDGETS.replace("/v1/", "/v2/")
 async def test_create_converts_the_existing_object_to_see_if_it_is_terminating(tmp_path: Path) -> None:
     async with Hook() as hook, live(tmp_path) as running:
         crd = definition()
-        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.webhook_config()}
         await running.define(crd)
         await running.ask("POST", WIDGETS, widget("a"))
         await running.ask("PATCH", f"{WIDGETS}/a", {"metadata": {"finalizers": ["x.io/y"]}}, kind=MERGE)
@@ -31,7 +31,7 @@ async def test_create_converts_the_existing_object_to_see_if_it_is_terminating(t
 async def test_create_reports_an_existing_object_that_cannot_be_converted(tmp_path: Path) -> None:
     async with Hook() as hook, live(tmp_path) as running:
         crd = definition()
-        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.webhook_config()}
         await running.define(crd)
         await running.ask("POST", WIDGETS, widget("a"))
         hook.behaviour = _not_to_v2

@@ -97,7 +97,7 @@ async def test_webhooks_admit_reviews(running: Live) -> None:
         rules = [{"operations": ["CREATE"], **about}]
         for kind in ("Mutating", "Validating"):
             path = f"{CONFIGURATIONS}/{kind.lower()}webhookconfigurations"
-            await running.ask("POST", path, configuration(kind, hook.stanza(kind.lower(), rules=rules)))
+            await running.ask("POST", path, configuration(kind, hook.webhook_config(kind.lower(), rules=rules)))
         hook.behaviour = lambda call: (
             patching(add("/spec/token", "anns"))(call) if call.path.startswith("/mutating") else refuse(call)
         )

@@ -362,7 +362,7 @@ async def test_page_collected_early_has_the_read_revision(tmp_path: Path) -> Non
 async def test_objects_behind_a_selected_page_are_not_converted(tmp_path: Path) -> None:
     async with Hook(behaviour=failing({"c"})) as hook, live(tmp_path) as running:
         crd = definition()
-        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.webhook_config()}
         await running.define(crd)
         for name in "abc":
             await running.ask("POST", WIDGETS, widget(name, meta={"labels": {"l": "1"}}))

@@ -15,10 +15,10 @@ _VERIFY = "tls: failed to verify certificate: x509:"
 
 
 async def tls_error(make: Make, hook: Hook, **config: str) -> str:
-    stanza = hook.stanza(**config)
+    webhook_config = hook.webhook_config(**config)
     with pytest.raises(APIError) as caught:
-        await make(stanza).convert([crontab()], "example.com/v1")
-    url = stanza["clientConfig"]["url"]
+        await make(webhook_config).convert([crontab()], "example.com/v1")
+    url = webhook_config["clientConfig"]["url"]
     start = f'conversion webhook for example.com/v1beta1, Kind=CronTab failed: Post "{url}?timeout=30s": '
     message = caught.value.message
     assert message.startswith(start)

@@ -87,7 +87,7 @@ class AdmissionWebhook:
         self._side_effects: str | None = config.get("sideEffects")
         self._seconds: int = config.get("timeoutSeconds") or _DEFAULT_SECONDS
         self._version = review_envelope.choose_version(config.get("admissionReviewVersions") or [])
-        self._client = WebhookClient(config["clientConfig"], self.name, resolver, bare=True)
+        self._client = WebhookClient(config["clientConfig"], self.name, resolver, plain_timeouts=True)
         self._new_uid = uid
 
     async def close(self) -> None:

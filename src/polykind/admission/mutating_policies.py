@@ -244,8 +244,8 @@ class _MutatingRound:
             return
         self._reinvocation.changed()
         obj, resource = last.obj, attributes.resource
-        stated = obj.get("apiVersion")
-        if stated != resource.kind_version:
+        api_version = obj.get("apiVersion")
+        if api_version != resource.kind_version:
             obj = await self._convert_object(obj)
         attributes.obj = obj
         attributes.changed = True

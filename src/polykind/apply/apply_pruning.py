@@ -153,8 +153,8 @@ def remove_unowned(value: Any, type_: Type, last_entry: Fields, owned_sets: list
 
 def _add_back(value: Any, remainder: Any, fields: Fields, type_: Type) -> Any:
     """Add back to the remainder of a value what is owned."""
-    kept = union(_named_fields(remainder, type_), with_named_fields(fields, type_))
-    return remove_items(value, difference(_named_fields(value, type_), kept), type_)
+    kept_fields = union(_named_fields(remainder, type_), with_named_fields(fields, type_))
+    return remove_items(value, difference(_named_fields(value, type_), kept_fields), type_)
 
 
 def _named_fields(value: Any, type_: Type) -> Fields:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from polykind import errors
 from polykind.apply import managed_fields
+from polykind.apply.apply_operation import apply
 from polykind.apply.compare import Comparison, compare, json_equal
 from polykind.apply.fieldset import EMPTY, LEAF, Fields, difference, recursive_difference, union
 from polykind.apply.managed_fields import Entries, Entry, strip_system_fields
@@ -20,7 +21,6 @@ from polykind.apply.ownership import (
     reconcile_schema,
     remove_changed_fields,
 )
-from polykind.apply.server_side_apply import apply
 from polykind.apply.typed_value import all_fields, check_type
 from polykind.contract import JsonObject
 

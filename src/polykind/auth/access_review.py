@@ -50,8 +50,10 @@ def validate(review: JsonObject, metadata_order: Iterable[str], *, subject: bool
 
 def _validate_local(resource: JsonObject | None, non_resource: JsonObject | None, namespace: str) -> list[FieldError]:
     field_errors = []
-    if resource is not None and (given := resource.get("namespace", "")) != namespace:
-        field_errors.append(errors.invalid("spec.resourceAttributes.namespace", given, "must match metadata.namespace"))
+    if resource is not None and (resource_namespace := resource.get("namespace", "")) != namespace:
+        field_errors.append(
+            errors.invalid("spec.resourceAttributes.namespace", resource_namespace, "must match metadata.namespace")
+        )
     if non_resource is not None:
         message = "disallowed on this kind of request"
         field_errors.append(errors.invalid("spec.nonResourceAttributes", _go_fields(non_resource), message))

@@ -122,12 +122,12 @@ class _Mode:
     constraint: str = ""
 
     def applies_to(self, other: User) -> bool:
-        bare = not (other.uid or other.groups or other.extra)
+        only_name = not (other.uid or other.groups or other.extra)
         account = parse_service_account(other.name) is not None
         if self.constraint == "arbitrary-node":
-            return bare and bool(_node_name(other.name))
+            return only_name and bool(_node_name(other.name))
         if self.constraint == "serviceaccount":
-            return bare and account
+            return only_name and account
         return not self.constraint or not (_node_name(other.name) or account)
 
     def authorize(self, authorizer: Authorizer, other: User, access: Access) -> User:
@@ -206,8 +206,8 @@ def _validate_extra(extra: Mapping[str, tuple[str, ...]]) -> str:
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
-        if found := _validate_extra_key(key):
-            return f"impersonating an invalid key in extra is not allowed: {errors.aggregate_message(found)}"
+        if field_errors := _validate_extra_key(key):
+            return f"impersonating an invalid key in extra is not allowed: {errors.aggregate_message(field_errors)}"
         if key != key.lower():
             return f"impersonating a non-lowercase key in extra is not allowed: {go_quote(key)}"
         if "" in values:
@@ -219,7 +219,7 @@ def _validate_extra_key(key: str) -> list[errors.FieldError]:
     host, _, path = key.partition("/")
     if not host or not path:
         return [errors.invalid("extra.key", key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    found = [errors.invalid("extra.key", host, message) for message in dns1123_subdomain(host)]
+    field_errors = [errors.invalid("extra.key", host, message) for message in dns1123_subdomain(host)]
     if not _is_path(path):
-        found.append(errors.invalid("extra.key", path, regex_error("Invalid path", _PATH)))
-    return found
+        field_errors.append(errors.invalid("extra.key", path, regex_error("Invalid path", _PATH)))
+    return field_errors

@@ -15,7 +15,7 @@ from typing import Any
 
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.conversion import conversion_review
+from polykind.conversion import conversion_messages
 from polykind.conversion.batches import Batches, EncodedObject, LocatedConversionError, is_empty
 from polykind.conversion.conversion_errors import (
     CALL,
@@ -111,7 +111,7 @@ def _check_result(original: JsonObject, returned: Any, to: str) -> JsonObject:
             ConversionAttemptError(f"{prefix} failed: {message}", INVALID_OBJECT, "Answer"), original
         ) from error
     try:
-        return conversion_review.check_converted(original, plain, to)
+        return conversion_messages.check_converted(original, plain, to)
     except ConversionAttemptError as failure:
         raise LocatedConversionError(failure, original) from None
 

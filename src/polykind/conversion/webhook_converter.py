@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.conversion import conversion_review
+from polykind.conversion import conversion_messages
 from polykind.conversion.batches import Batches, EncodedObject, LocatedConversionError, is_empty
 from polykind.conversion.conversion_errors import (
     CALL,
@@ -141,7 +141,7 @@ class WebhookConverter:
     async def _call(self, session: Session, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         version, uid = self._version or "v1", self._uid()
         objects = [item.obj for item in batch]
-        body = conversion_review.request(version, uid, to, [item.encoded for item in batch])
+        body = conversion_messages.request(version, uid, to, [item.encoded for item in batch])
         try:
             response = await session.post(
                 body, min(_MAX_RESPONSE_BYTES, len(batch) * _MAX_OBJECT_BYTES + _MAX_OBJECT_BYTES), self._seconds
@@ -160,6 +160,6 @@ class WebhookConverter:
                 message, CALL, cause, status=status, divisible=response.status not in _INDIVISIBLE_STATUSES
             )
         if len(response.body) <= _MAX_ON_LOOP_BYTES:
-            return conversion_review.parse_response(version, uid, response.body, objects, to)
+            return conversion_messages.parse_response(version, uid, response.body, objects, to)
         async with self._parse_lock:  # Two parsing threads would only compete for the GIL.
-            return await asyncio.to_thread(conversion_review.parse_response, version, uid, response.body, objects, to)
+            return await asyncio.to_thread(conversion_messages.parse_response, version, uid, response.body, objects, to)

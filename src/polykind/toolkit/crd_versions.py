@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from polykind import crd as crd_rules
 from polykind.contract import JsonObject, copy_json
 from polykind.conversion.conversion_errors import ConversionAttemptError
-from polykind.conversion.conversion_review import check_converted
+from polykind.conversion.conversion_messages import check_converted
 from polykind.errors import APIError, aggregate_message
 from polykind.schema import CompiledSchema, metadata_validation, object_meta
 from polykind.toolkit.files import manifests

@@ -25,8 +25,8 @@ class WebhookConfigError(ValueError):
 class WebhookClient:
     """The client of the webhook that a clientConfig describes. Opens connections on the first call.
 
-    `name` is the webhook's name in error messages. With `bare`, the message of a timeout lacks the words that Go adds
-    for a client with its own timeout.
+    `name` is the webhook's name in error messages. With `plain_timeouts`, the message of a timeout lacks the words that
+    Go adds for a client with its own timeout.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class WebhookClient:
         resolver: Resolver,
         *,
         client_certificate: trust.ClientCertificate | None = None,
-        bare: bool = False,
+        plain_timeouts: bool = False,
     ) -> None:
         self._config = config
         self._name = name
         self._resolver = resolver
         self._client_certificate = client_certificate
-        self._bare = bare
+        self._plain_timeouts = plain_timeouts
         self._target: Target | None = None
         self._session: Session | None = None
         self._opening = asyncio.Lock()
@@ -89,6 +89,6 @@ class WebhookClient:
                     raise WebhookConfigError(str(error)) from error
                 transport = await asyncio.to_thread(importlib.import_module, "polykind.webhook.transport")
                 self._session = transport.Session(
-                    target, context, lambda: target.endpoint(self._resolver), bare=self._bare
+                    target, context, lambda: target.endpoint(self._resolver), plain_timeouts=self._plain_timeouts
                 )
             return self._session

@@ -88,10 +88,10 @@ class Session:
     """The connections to one webhook. `expires` is the expiry of the certificate that it presented last."""
 
     def __init__(
-        self, target: Target, trust: ssl.SSLContext, endpoint: Callable[[], Endpoint], *, bare: bool = False
+        self, target: Target, trust: ssl.SSLContext, endpoint: Callable[[], Endpoint], *, plain_timeouts: bool = False
     ) -> None:
         self._target = target
-        self._bare = bare
+        self._plain_timeouts = plain_timeouts
         self._endpoint = endpoint
         self._resolver = _EndpointResolver(endpoint)
         trace = aiohttp.TraceConfig()
@@ -138,7 +138,7 @@ class Session:
         except aiohttp.ClientError as error:
             raise await self._error(error, url, stage, deadline - time.monotonic()) from error
         except TimeoutError:
-            raise _timeout_error(url, stage, self._bare) from None
+            raise _timeout_error(url, stage, self._plain_timeouts) from None
         except (OSError, ValueError) as error:
             raise await self._error(error, url, stage, deadline - time.monotonic()) from error
 
@@ -263,12 +263,12 @@ async def _connection_error(error: OSError, url: str, requested: Endpoint, reach
     return transport_errors.request_error(url, transport_errors.dial_message(error, requested, reached), "Connection")
 
 
-def _timeout_error(url: str, stage: _Stage, bare: bool) -> WebhookTransportError:
+def _timeout_error(url: str, stage: _Stage, plain_timeouts: bool) -> WebhookTransportError:
     timeout = "context deadline exceeded"
     if stage.current == "body":
-        detail = "" if bare else " (Client.Timeout or context cancellation while reading body)"
+        detail = "" if plain_timeouts else " (Client.Timeout or context cancellation while reading body)"
         return transport_errors.body_error(f"{timeout}{detail}", "Timeout")
-    if bare or stage.current == "waiting":
+    if plain_timeouts or stage.current == "waiting":
         return transport_errors.request_error(url, timeout, "Timeout")
     return transport_errors.request_error(url, f"{timeout} (Client.Timeout exceeded while awaiting headers)", "Timeout")
 

@@ -59,29 +59,29 @@ def _single_rules(rule: Rule) -> Iterator[Rule]:
 
 def _covers(held: Rule, single: Rule) -> bool:
     """True if a rule covers a part. A part without resourceNames is covered only by a rule without them."""
-    if not _any_or_same(held.get("verbs") or (), single["verbs"][0]):
+    if not _matches(held.get("verbs") or (), single["verbs"][0]):
         return False
     paths = single.get("nonResourceURLs")
     if paths:
         return not held.get("resourceNames") and any(
             path_matches(p, paths[0]) for p in held.get("nonResourceURLs") or ()
         )
-    names, wanted = held.get("resourceNames"), single.get("resourceNames")
+    names, requested = held.get("resourceNames"), single.get("resourceNames")
     return (
-        _any_or_same(held.get("apiGroups") or (), single["apiGroups"][0])
+        _matches(held.get("apiGroups") or (), single["apiGroups"][0])
         and _resource_covers(held.get("resources") or (), single["resources"][0])
-        and (not names or (wanted is not None and wanted[0] in names))
+        and (not names or (requested is not None and requested[0] in names))
     )
 
 
-def _any_or_same(held: Sequence[str], wanted: str) -> bool:
-    return "*" in held or wanted in held
+def _matches(held: Sequence[str], requested: str) -> bool:
+    return "*" in held or requested in held
 
 
-def _resource_covers(held: Sequence[str], wanted: str) -> bool:
-    if _any_or_same(held, wanted):
+def _resource_covers(held: Sequence[str], requested: str) -> bool:
+    if _matches(held, requested):
         return True
-    _, slash, single = wanted.partition("/")
+    _, slash, single = requested.partition("/")
     return bool(slash) and f"*/{single}" in held
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, copy_json
 from polykind.conversion.conversion_errors import ConversionAttemptError
-from polykind.conversion.conversion_review import check_converted
+from polykind.conversion.conversion_messages import check_converted
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
 from polykind.toolkit.declare.conversions import ConversionError, describe_object
 from polykind.toolkit.declare.field_paths import MISSING, FieldPath

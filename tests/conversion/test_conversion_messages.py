@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.contract import JsonObject
-from polykind.conversion import conversion_review
+from polykind.conversion import conversion_messages
 from polykind.conversion.conversion_errors import ConversionAttemptError, error_prefix
 from polykind.webhook import response_errors
 from polykind.webhook.review_envelope import choose_version
@@ -39,7 +39,7 @@ def parse_case(case: JsonObject) -> tuple[str, Any]:
     version = choose_version(case.get("review", "v1").split(","))
     assert version
     try:
-        return "", conversion_review.parse_response(version, _UID, body, [obj], "example.com/v1")[0]
+        return "", conversion_messages.parse_response(version, _UID, body, [obj], "example.com/v1")[0]
     except ConversionAttemptError as failure:
         return failure.message, None
     finally:
@@ -81,7 +81,7 @@ def test_responses_are_validated_like_kube_apiserver(case: JsonObject) -> None:
 def test_first_field_of_a_wrong_type_is_reported(version: str, fields: JsonObject, message: str) -> None:
     body = json.dumps({"apiVersion": f"apiextensions.k8s.io/{version}", "kind": "ConversionReview"} | fields).encode()
     with pytest.raises(ConversionAttemptError) as caught:
-        conversion_review.parse_response(version, _UID, body, [crontab()], "example.com/v1")
+        conversion_messages.parse_response(version, _UID, body, [crontab()], "example.com/v1")
     unmarshal = f"json: cannot unmarshal {message.format(version=version)}"
     assert caught.value.message == f"conversion webhook for example.com/v1beta1, Kind=CronTab failed: {unmarshal}"
 
@@ -92,11 +92,11 @@ def test_common_kinds_are_decoded_before_they_are_rejected(kind: str) -> None:
     with pytest.raises(
         ConversionAttemptError, match=rf"converting \(v1.{kind}\) to \(v1.ConversionReview\): unknown conversion"
     ):
-        conversion_review.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
+        conversion_messages.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
 
 
 def test_request_matches_kube_apiserver() -> None:
-    body = conversion_review.request("v1", "some-uid", "example.com/v1", [b'{"a":1}', b'{"b":2}'])
+    body = conversion_messages.request("v1", "some-uid", "example.com/v1", [b'{"a":1}', b'{"b":2}'])
     assert body == (
         b'{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"some-uid",'
         b'"desiredAPIVersion":"example.com/v1","objects":[{"a":1},{"b":2}]},'
@@ -122,7 +122,7 @@ _json = st.recursive(
 @given(st.binary(max_size=200) | _json.map(lambda v: json.dumps(v).encode()))
 def test_any_body_gives_objects_or_an_error(body: bytes) -> None:
     with pytest.raises(ConversionAttemptError):
-        conversion_review.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
+        conversion_messages.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
 
 
 @given(_json, _json)
@@ -136,7 +136,7 @@ def test_any_object_is_accepted_or_an_error(metadata: Any, value: Any) -> None:
             }
         ).encode()
         try:
-            (out,) = conversion_review.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
+            (out,) = conversion_messages.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
         except ConversionAttemptError:
             continue
         assert out["metadata"]["name"] == "one"
@@ -149,9 +149,9 @@ def test_deeply_nested_responses_do_not_crash() -> None:
         f'"result":{{"status":"Success"}},"convertedObjects":[{deep}]}}}}'
     )
     with pytest.raises(ConversionAttemptError, match="Object 'Kind' is missing in"):
-        conversion_review.parse_response("v1", _UID, body.encode(), [crontab()], "example.com/v1")
+        conversion_messages.parse_response("v1", _UID, body.encode(), [crontab()], "example.com/v1")
     with pytest.raises(ConversionAttemptError):
-        conversion_review.parse_response("v1", _UID, b"[" * 100_000, [crontab()], "example.com/v1")
+        conversion_messages.parse_response("v1", _UID, b"[" * 100_000, [crontab()], "example.com/v1")
 
 
 def test_response_not_starting_like_an_object_is_parsed_as_yaml() -> None:
@@ -161,8 +161,8 @@ def test_response_not_starting_like_an_object_is_parsed_as_yaml() -> None:
         "  result: {status: Success}\n  convertedObjects:\n"
         f"  - {{apiVersion: example.com/v1, kind: CronTab, metadata: {metadata}, z: 1}}\n"
     ).encode()
-    (out,) = conversion_review.parse_response("v1", _UID, body, [_ONE], "example.com/v1")
+    (out,) = conversion_messages.parse_response("v1", _UID, body, [_ONE], "example.com/v1")
     assert out["metadata"] == {"name": "one", "namespace": "default", "uid": "u-1"}
     assert out["z"] == 1
     with pytest.raises(ConversionAttemptError, match="failed: yaml: line 2: did not find expected"):
-        conversion_review.parse_response("v1", _UID, b"a:\n  b: [b", [_ONE], "example.com/v1")
+        conversion_messages.parse_response("v1", _UID, b"a:\n  b: [b", [_ONE], "example.com/v1")

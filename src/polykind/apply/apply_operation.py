@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.apply import apply_body, conflicts, last_applied, managed_fields
+from polykind.apply import apply_body, last_applied, managed_fields
 from polykind.apply.apply_pruning import Pruner
 from polykind.apply.compare import SAME, Comparison, compare, json_equal
-from polykind.apply.fieldset import EMPTY, Fields, difference, intersection, recursive_difference, union
+from polykind.apply.fieldset import (
+    EMPTY,
+    Fields,
+    difference,
+    format_path,
+    intersection,
+    paths,
+    recursive_difference,
+    union,
+)
 from polykind.apply.managed_fields import Entries, Entry, Owner, strip_system_fields
 from polykind.apply.merge import merge
 from polykind.apply.model import MisfitError
@@ -21,6 +30,7 @@ from polykind.apply.ownership import (
 from polykind.apply.patch_errors import nesting_error
 from polykind.apply.typed_value import applied_fields, check_type, type_mismatch_error
 from polykind.contract import JsonObject
+from polykind.golang.fmt import go_quote
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 
@@ -188,7 +198,7 @@ class _Apply:
                 }
                 conflicting = {owner: fields for owner, fields in still_conflicting.items() if fields}
         if conflicting:
-            raise conflicts.conflict_error(conflicting)
+            raise conflict_error(conflicting)
 
     def _update_entry(self, fields: Fields, last: Entry | None, *, changed: bool) -> None:
         """Update the manager's entry. An apply that changes only ownership keeps the time of the entry."""
@@ -223,3 +233,32 @@ def _without_managed_fields(document: JsonObject) -> JsonObject:
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return document
     return {**document, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
+def conflict_error(conflicts: dict[Owner, Fields]) -> errors.ConflictError:
+    """Return the error for an apply that would change fields of other managers, without force."""
+    fields_by_name = [
+        (_format_owner(owner), [format_path(path, from_store=True) for path in paths(conflicts[owner])])
+        for owner in sorted(conflicts, key=Owner.text)
+    ]
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {name}", "field": field}
+        for name, fields in fields_by_name
+        for field in fields
+    ]
+    if len(causes) == 1:
+        (name, (field,)) = fields_by_name[0]
+        message = f"Apply failed with 1 conflict: conflict with {name}: {field}"
+    else:
+        lines = [
+            line for name, fields in fields_by_name for line in (f"conflicts with {name}:", *(f"- {f}" for f in fields))
+        ]
+        message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
+    return errors.ConflictError(message, details={"causes": causes})
+
+
+def _format_owner(owner: Owner) -> str:
+    text = go_quote(owner.manager)
+    if owner.subresource:
+        text += f" with subresource {go_quote(owner.subresource)}"
+    return f"{text} using {owner.version}" if owner.operation == "Update" else text
