@@ -1,4 +1,4 @@
-"""The syntax of names."""
+"""Syntax of object names, label keys and label values."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def test_subdomains(good: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "-a", "a-", "a..b", "A", "a_b", "a\n", "ä"])
-def test_what_is_no_subdomain(bad: str) -> None:
+def test_invalid_subdomains(bad: str) -> None:
     [problem] = names.dns1123_subdomain(bad)
     assert problem.startswith("a lowercase RFC 1123 subdomain must consist of")
 
 
-def test_lengths_are_told_as_characters_for_names_and_bytes_for_labels() -> None:
+def test_length_errors_name_characters_or_bytes() -> None:
     assert names.dns1123_subdomain("a" * 254) == ["must be no more than 253 characters"]
     assert names.dns1123_label("a" * 64) == ["must be no more than 63 characters"]
     assert names.dns1035_label("a" * 64) == ["must be no more than 63 characters"]
@@ -65,12 +65,12 @@ _TEXTS = st.text("aZ9-_./\n", max_size=4) | st.sampled_from(["a" * 63, "a" * 64,
 
 
 @given(st.dictionaries(_TEXTS, _TEXTS, min_size=1, max_size=3))
-def test_usual_labels_have_nothing_wrong_with_them(labels: dict[str, str]) -> None:
+def test_simple_labels_are_valid(labels: dict[str, str]) -> None:
     if names.are_simple_labels(labels):
         assert not any(names.qualified_name(key) + names.label_value(value) for key, value in labels.items())
 
 
-def test_plain_labels_are_usual() -> None:
+def test_are_simple_labels() -> None:
     assert names.are_simple_labels({"app": "web", "tier": "a" * 63})
     assert not names.are_simple_labels({"a\nb": "c"})
     assert not names.are_simple_labels({"app": 1})
@@ -83,12 +83,12 @@ def test_path_segments() -> None:
     assert names.path_segment("a/b%") == ["may not contain '/'", "may not contain '%'"]
 
 
-def test_a_prefix_may_end_with_a_dash() -> None:
+def test_generate_name_may_end_with_a_dash() -> None:
     assert names.subdomain_name("a-", True) == []
     assert names.subdomain_name("a-", False) != []
 
 
-def test_no_name_is_slow_to_judge() -> None:
+def test_checks_take_linear_time() -> None:
     start = time.perf_counter()
     names.dns1123_subdomain("a-" * 50_000 + "!")
     names.qualified_name("a.-_" * 50_000 + "!")

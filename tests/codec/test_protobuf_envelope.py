@@ -19,7 +19,7 @@ from polykind.apis.meta.types import DELETE_OPTIONS, STATUS
 from polykind.codec.protobuf_envelope import decode_envelope, encode_list, encode_object, encode_watch_frame
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.errors import APIError, NotFoundError
-from tests.crd.build import settled, version
+from tests.crd.build import established_crd, version
 
 NOT_FOUND = (
     b"k8s\x00\n\x0c\n\x02v1\x12\x06Status\x12U\n\x06\n\x00\x12\x00\x1a\x00\x12\x07Failure"
@@ -55,7 +55,7 @@ def test_status_is_encoded_as_by_kube_apiserver() -> None:
 
 
 def test_crd_round_trip() -> None:
-    crd = settled(version(schema=SCHEMA, subresources={"status": {}}, deprecated=True), version("v2"))
+    crd = established_crd(version(schema=SCHEMA, subresources={"status": {}}, deprecated=True), version("v2"))
     crd["metadata"] |= {"creationTimestamp": "2020-02-29T12:00:00Z", "labels": {"b": "1", "a": ""}}
     crd, _ = decode(crd, V1, report=False)
     assert decode_object(encode_object(crd, V1), V1) == crd
@@ -75,7 +75,9 @@ def test_deep_schemas() -> None:
     schema: dict[str, Any] = {"type": "array"}
     for _ in range(200):
         schema = {"type": "array", "items": schema}
-    crd, _ = decode(settled(version(schema={"type": "object", "properties": {"deep": schema}})), V1, report=False)
+    crd, _ = decode(
+        established_crd(version(schema={"type": "object", "properties": {"deep": schema}})), V1, report=False
+    )
     assert decode_object(encode_object(crd, V1), V1) == crd
 
 
@@ -137,7 +139,7 @@ def test_arbitrary_bytes_decode_or_raise(data: bytes) -> None:
 
 @given(st.data())
 def test_damaged_messages_decode_or_raise(draw: st.DataObject) -> None:
-    integers_only = bytearray(encode_object(settled(version(schema=SCHEMA)), V1))
+    integers_only = bytearray(encode_object(established_crd(version(schema=SCHEMA)), V1))
     for _ in range(3):
         integers_only[draw.draw(st.integers(4, len(integers_only) - 1))] = draw.draw(st.integers(0, 255))
     with suppress(APIError, ProtobufError):

@@ -1,4 +1,4 @@
-"""Definitions for tests: small, valid, and decoded."""
+"""Builders of small valid CRDs for tests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OBJECT: JsonObject = {"type": "object"}
 
 
 def version(name: str = "v1", schema: JsonObject | None = OBJECT, **more: Any) -> JsonObject:
-    stanza = {} if schema is None else {"schema": {"openAPIV3Schema": schema}}
-    return {"name": name, "served": True, "storage": name == "v1", **stanza, **more}
+    settings = {} if schema is None else {"schema": {"openAPIV3Schema": schema}}
+    return {"name": name, "served": True, "storage": name == "v1", **settings, **more}
 
 
-def body(*versions: JsonObject, kind: str = "Tool", group: str = "example.com", **spec: Any) -> JsonObject:
+def crd_body(*versions: JsonObject, kind: str = "Tool", group: str = "example.com", **spec: Any) -> JsonObject:
     plural = f"{kind.lower()}s"
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -34,25 +34,25 @@ def body(*versions: JsonObject, kind: str = "Tool", group: str = "example.com", 
     }
 
 
-def made(*versions: JsonObject, **spec: Any) -> JsonObject:
-    """A definition as a create makes it, not judged."""
-    return crd.prepare_create(crd.decode(body(*versions, **spec), "v1", False)[0])
+def created_crd(*versions: JsonObject, **spec: Any) -> JsonObject:
+    """Return a decoded CRD as a create request prepares it, without validation."""
+    return crd.prepare_create(crd.decode(crd_body(*versions, **spec), "v1", False)[0])
 
 
-def settled(*versions: JsonObject, **spec: Any) -> JsonObject:
-    """A definition that is established and stored."""
-    new = made(*versions, **spec)
+def established_crd(*versions: JsonObject, **spec: Any) -> JsonObject:
+    """Return an established CRD as it is stored."""
+    new = created_crd(*versions, **spec)
     new["metadata"] |= {"uid": "u", "resourceVersion": "1"}
-    return {**new, "status": at_rest(new)}
+    return {**new, "status": reconciled_status(new)}
 
 
-def at_rest(new: JsonObject, *others: JsonObject, now: str = NOW) -> JsonObject:
-    """The status a definition comes to rest at beside others."""
+def reconciled_status(new: JsonObject, *others: JsonObject, now: str = NOW) -> JsonObject:
+    """Return the reconciled status of a CRD beside others."""
     return reconcile(new, others, now, non_structural=nonstructural_condition(new))
 
 
-def beta(**spec: Any) -> JsonObject:
-    """A decoded and settled definition that was written at v1beta1."""
+def v1beta1_crd(**spec: Any) -> JsonObject:
+    """Return an established CRD that was created at v1beta1."""
     asked = {
         "apiVersion": "apiextensions.k8s.io/v1beta1",
         "kind": "CustomResourceDefinition",
@@ -60,23 +60,25 @@ def beta(**spec: Any) -> JsonObject:
         "spec": {"group": "example.com", "version": "v1", "names": {"plural": "tools", "kind": "Tool"}, **spec},
     }
     new, _ = crd.decode(asked, "v1beta1", False)
-    return {**new, "status": at_rest(new)}
+    return {**new, "status": reconciled_status(new)}
 
 
-def problems(*versions: JsonObject, **spec: Any) -> list[str]:
-    """What a create is told."""
-    return [str(error) for error in crd.validate_create(made(*versions, **spec))]
+def create_errors(*versions: JsonObject, **spec: Any) -> list[str]:
+    """Return the error messages of a create."""
+    return [str(error) for error in crd.validate_create(created_crd(*versions, **spec))]
 
 
-def schema_problems(schema: JsonObject, **more: Any) -> list[str]:
-    """What a create is told of its one schema, with S for the path of it."""
-    return [text.replace("spec.validation.openAPIV3Schema", "S") for text in problems(version(schema=schema, **more))]
+def schema_errors(schema: JsonObject, **more: Any) -> list[str]:
+    """Return the error messages of a create about its only schema, with S for the path of the schema."""
+    return [
+        text.replace("spec.validation.openAPIV3Schema", "S") for text in create_errors(version(schema=schema, **more))
+    ]
 
 
-def update_problems(new: JsonObject, old: JsonObject, request: str = "v1") -> list[str]:
+def update_errors(new: JsonObject, old: JsonObject, request: str = "v1") -> list[str]:
     return [str(error) for error in crd.validate_update(crd.prepare_update(new, old), old, request)]
 
 
-def changed(old: JsonObject, **spec: Any) -> JsonObject:
-    """A definition with parts of its spec replaced."""
+def with_spec(old: JsonObject, **spec: Any) -> JsonObject:
+    """Return a CRD with parts of its spec replaced."""
     return {**old, "metadata": dict(old["metadata"]), "spec": {**old["spec"], **spec}}

@@ -1,4 +1,4 @@
-"""The account of the names that definitions hold."""
+"""Accepted names of CRDs by group."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Any
 from polykind.crd.naming import AcceptedNames, accept_names
 
 
-def _holding(group: str, plural: str, kind: str, **names: Any) -> dict[str, Any]:
+def crd_with_names(group: str, plural: str, kind: str, **names: Any) -> dict[str, Any]:
     accepted = {"plural": plural, "kind": kind, **names}
     return {"spec": {"group": group}, "status": {"acceptedNames": accepted}}
 
 
 def test_names_are_counted_by_group() -> None:
-    taken = AcceptedNames([_holding("a.io", "cats", "Cat", shortNames=["c"]), _holding("b.io", "dogs", "Dog")])
+    taken = AcceptedNames(
+        [crd_with_names("a.io", "cats", "Cat", shortNames=["c"]), crd_with_names("b.io", "dogs", "Dog")]
+    )
     assert {"cats", "c"} <= taken.names_in("a.io").resources.keys()
     assert "Cat" in taken.names_in("a.io").kinds
     assert "dogs" not in taken.names_in("a.io").resources
     assert not taken.names_in("c.io").kinds
 
 
-def test_a_name_that_two_hold_stays_until_both_are_gone() -> None:
-    one, other = _holding("a.io", "cats", "Cat"), _holding("a.io", "felines", "Cat")
+def test_name_held_by_two_crds_remains_until_both_are_removed() -> None:
+    one, other = crd_with_names("a.io", "cats", "Cat"), crd_with_names("a.io", "felines", "Cat")
     taken = AcceptedNames([one, other])
     taken.remove(one)
     assert "Cat" in taken.names_in("a.io").kinds
@@ -30,8 +32,8 @@ def test_a_name_that_two_hold_stays_until_both_are_gone() -> None:
     assert not taken.names_in("a.io").kinds
 
 
-def test_an_account_decides_as_the_definitions_do() -> None:
-    holder = _holding("a.io", "cats", "Cat", singular="cat", listKind="CatList")
+def test_accepted_names_give_the_same_result_as_other_crds() -> None:
+    holder = crd_with_names("a.io", "cats", "Cat", singular="cat", listKind="CatList")
     newcomer: dict[str, Any] = {
         "metadata": {"name": "lions.a.io"},
         "spec": {"group": "a.io", "names": {"plural": "lions", "singular": "cat", "kind": "Lion", "listKind": "Lions"}},

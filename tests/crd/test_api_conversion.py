@@ -29,15 +29,15 @@ PARTS: list[tuple[JsonObject, JsonObject]] = [
 
 
 @pytest.mark.parametrize(("v1", "v1beta1"), PARTS)
-def test_a_part_of_a_definition_states_no_more_at_the_other_version(v1: JsonObject, v1beta1: JsonObject) -> None:
+def test_partial_crd_gains_no_fields_by_conversion(v1: JsonObject, v1beta1: JsonObject) -> None:
     one, other = {"apiVersion": api_conversion.V1, **v1}, {"apiVersion": api_conversion.V1BETA1, **v1beta1}
     if "spec" in other:
-        # At v1 it is a plain truth, which is always stated at v1beta1.
+        # v1beta1 always has this boolean, because it is no pointer in the internal type.
         other["spec"] = {**other["spec"], "preserveUnknownFields": False}
     assert api_conversion.at_version(one, api_conversion.V1BETA1) == other
     assert api_conversion.at_version(other, api_conversion.V1) == one
     assert api_conversion.at_version(one, api_conversion.V1) == one
 
 
-def test_there_is_no_other_version_of_definitions() -> None:
+def test_unknown_version_returns_none() -> None:
     assert api_conversion.at_version({"apiVersion": api_conversion.V1}, "apiextensions.k8s.io/v2") is None

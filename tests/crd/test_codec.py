@@ -8,10 +8,10 @@ from polykind import crd
 from polykind.contract import JsonObject
 from polykind.crd.empty_values import drop_empty_values
 from polykind.errors import InvalidError
-from tests.crd.build import OBJECT, beta, body, made, version
+from tests.crd.build import OBJECT, crd_body, created_crd, v1beta1_crd, version
 
 
-def ask(**spec: Any) -> JsonObject:
+def v1beta1_body(**spec: Any) -> JsonObject:
     return {
         "apiVersion": "apiextensions.k8s.io/v1beta1",
         "kind": "CustomResourceDefinition",
@@ -21,7 +21,7 @@ def ask(**spec: Any) -> JsonObject:
 
 
 def test_defaults_of_v1() -> None:
-    asked = body(conversion={"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"name": "n"}}}})
+    asked = crd_body(conversion={"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"name": "n"}}}})
     got, _ = crd.decode(asked, "v1", True)
     assert got["spec"]["names"] == {"plural": "tools", "singular": "tool", "kind": "Tool", "listKind": "ToolList"}
     assert got["spec"]["conversion"] == {
@@ -32,25 +32,25 @@ def test_defaults_of_v1() -> None:
         },
     }
     assert got["status"]["storedVersions"] == ["v1"]
-    assert crd.decode(body(), "v1", True)[0]["spec"]["conversion"] == {"strategy": "None"}
+    assert crd.decode(crd_body(), "v1", True)[0]["spec"]["conversion"] == {"strategy": "None"}
 
 
-def test_a_webhook_stanza_that_says_nothing_is_lost() -> None:
+def test_empty_webhook_is_dropped() -> None:
     got, _ = crd.decode(
-        body(conversion={"strategy": "None", "webhook": {"conversionReviewVersions": None}}), "v1", True
+        crd_body(conversion={"strategy": "None", "webhook": {"conversionReviewVersions": None}}), "v1", True
     )
     assert got["spec"]["conversion"] == {"strategy": "None"}
 
 
-def test_a_webhook_stanza_of_no_review_versions_is_lost_once_it_is_stored() -> None:
+def test_webhook_with_empty_review_versions_is_dropped_when_stored() -> None:
     asked = {"strategy": "None", "webhook": {"conversionReviewVersions": []}}
-    got, _ = crd.decode(body(conversion=asked), "v1", True)
+    got, _ = crd.decode(crd_body(conversion=asked), "v1", True)
     assert got["spec"]["conversion"] == asked
     assert drop_empty_values(got)["spec"]["conversion"] == {"strategy": "None"}
 
 
 def test_defaults_of_v1beta1() -> None:
-    got, unknown = crd.decode(ask(version="v1", odd=1), "v1beta1", True)
+    got, unknown = crd.decode(v1beta1_body(version="v1", odd=1), "v1beta1", True)
     assert unknown == ["spec.odd"]
     assert got["apiVersion"] == "apiextensions.k8s.io/v1"
     assert got["spec"] == {
@@ -62,21 +62,21 @@ def test_defaults_of_v1beta1() -> None:
         "preserveUnknownFields": True,
     }
     webhook = {"strategy": "Webhook", "webhookClientConfig": {"url": "https://x"}}
-    got, _ = crd.decode(ask(version="v1", conversion=webhook), "v1beta1", True)
+    got, _ = crd.decode(v1beta1_body(version="v1", conversion=webhook), "v1beta1", True)
     assert got["spec"]["conversion"] == {
         "strategy": "Webhook",
         "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1beta1"]},
     }
 
 
-def test_what_stands_at_the_top_goes_to_every_version_and_comes_back() -> None:
+def test_top_level_settings_move_to_every_version_and_back() -> None:
     top = {
         "validation": {"openAPIV3Schema": OBJECT},
         "subresources": {"status": {}},
         "additionalPrinterColumns": [{"name": "A", "type": "string", "JSONPath": ".a"}],
     }
     versions = [{"name": name, "served": True, "storage": name == "v1"} for name in ("v1", "v2")]
-    got, _ = crd.decode(ask(versions=versions, **top), "v1beta1", True)
+    got, _ = crd.decode(v1beta1_body(versions=versions, **top), "v1beta1", True)
     assert got["spec"]["versions"][1] == {
         "name": "v2",
         "served": True,
@@ -103,8 +103,8 @@ def test_what_stands_at_the_top_goes_to_every_version_and_comes_back() -> None:
     ]  # fmt: skip
 
 
-def test_versions_that_differ_keep_their_own() -> None:
-    kept = made(version(subresources={"status": {}}), version("v2"))
+def test_different_settings_stay_per_version() -> None:
+    kept = created_crd(version(subresources={"status": {}}), version("v2"))
     spec = crd.encode(kept, "v1beta1")["spec"]
     assert spec["validation"] == {"openAPIV3Schema": OBJECT}
     assert spec["preserveUnknownFields"] is False
@@ -113,45 +113,45 @@ def test_versions_that_differ_keep_their_own() -> None:
     assert crd.encode(kept, "v1") == kept
 
 
-def test_what_the_server_added_is_shown_in_its_place() -> None:
-    kept = made()
+def test_encoding_orders_server_fields() -> None:
+    kept = created_crd()
     kept["metadata"] |= {"labels": {"a": "b"}, "uid": "u", "resourceVersion": "1"}
     shown = crd.encode(dict(reversed(kept.items())), "v1")
     assert list(shown) == ["kind", "apiVersion", "metadata", "spec", "status"]
     assert list(shown["metadata"]) == ["name", "uid", "resourceVersion", "generation", "labels"]
 
 
-def refused(**spec: Any) -> list[str]:
+def decode_errors(**spec: Any) -> list[str]:
     with pytest.raises(InvalidError) as told:
-        crd.decode(ask(**spec), "v1beta1", True)
+        crd.decode(v1beta1_body(**spec), "v1beta1", True)
     assert told.value.message.startswith('CustomResourceDefinition.apiextensions.k8s.io "tools.example.com" is invalid')
     return [f"{error.field}: {error.detail}" for error in told.value.errors]
 
 
-def test_shapes_that_only_v1beta1_has_are_refused() -> None:
+def test_v1beta1_crd_that_v1_cannot_express_is_rejected() -> None:
     schema = {"openAPIV3Schema": OBJECT}
     both = [
         {"name": "v1", "served": True, "storage": True, "schema": schema},
         {"name": "v2", "served": True, "storage": False},
     ]
-    assert refused(versions=both, validation=schema) == [
+    assert decode_errors(versions=both, validation=schema) == [
         "spec.validation: top-level and per-version schemas are mutually exclusive"
     ]
-    assert refused(versions=both[:1]) == [
+    assert decode_errors(versions=both[:1]) == [
         "spec.versions: per-version schemas may not all be set to identical values "
         "(top-level validation should be used instead)"
     ]
-    assert refused(version="v2", versions=[both[1] | {"name": "v1", "storage": True}]) == [
+    assert decode_errors(version="v2", versions=[both[1] | {"name": "v1", "storage": True}]) == [
         "spec.version: must match the first version in spec.versions"
     ]
-    assert refused(validation=schema) == [
+    assert decode_errors(validation=schema) == [
         "spec.versions: must have exactly one version marked as storage version",
         "status.storedVersions: must have at least one stored version",
     ]
 
 
-def test_v1beta1_asks_for_less() -> None:
-    lax = beta(validation={"openAPIV3Schema": {"properties": {"a": {"type": "odd"}}}}, group="x.k8s.io")
+def test_v1beta1_requires_fewer_fields() -> None:
+    lax = v1beta1_crd(validation={"openAPIV3Schema": {"properties": {"a": {"type": "odd"}}}}, group="x.k8s.io")
     lax["metadata"]["name"] = "tools.x.k8s.io"
     assert crd.validate_create(crd.prepare_create(lax), "v1beta1") == []
     assert [str(error) for error in crd.validate_create(lax, "v1")] == [

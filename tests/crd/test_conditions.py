@@ -5,7 +5,7 @@ from polykind.crd.conditions import condition
 from tests.crd.build import LATER, NOW
 
 
-def test_the_time_changes_only_with_the_status() -> None:
+def test_transition_time_changes_only_with_status() -> None:
     status = conditions.set_condition({"storedVersions": ["v1"]}, condition("A", "True", "r", "m"), NOW)
     again = conditions.set_condition(status, condition("A", "True", "other", "words"), LATER)
     assert again["conditions"] == [
@@ -17,7 +17,7 @@ def test_the_time_changes_only_with_the_status() -> None:
     assert turned["storedVersions"] == ["v1"]
 
 
-def test_a_condition_without_a_time_gets_one() -> None:
+def test_condition_without_time_gets_one() -> None:
     status = {"conditions": [condition("A", "True", "", "")]}
     assert (
         conditions.set_condition(status, condition("A", "True", "", ""), LATER)["conditions"][0]["lastTransitionTime"]
@@ -25,7 +25,7 @@ def test_a_condition_without_a_time_gets_one() -> None:
     )
 
 
-def test_what_clients_observed_is_kept() -> None:
+def test_observed_generation_is_kept() -> None:
     status = {"conditions": [{**condition("A", "True", "", ""), "observedGeneration": 3}]}
     assert (
         conditions.set_condition(status, condition("A", "False", "r", "m"), NOW)["conditions"][0]["observedGeneration"]

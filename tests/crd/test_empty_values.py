@@ -1,4 +1,4 @@
-"""What is stated and empty counts for the rules, and is gone from the store."""
+"""Empty values: validation sees them, the stored CRD does not have them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from polykind import crd
 from polykind.contract import JsonObject
 from polykind.crd.empty_values import drop_empty_from_schema, drop_empty_values, equal_settings, equal_specs
-from tests.crd.build import body, made, schema_problems, settled, version
+from tests.crd.build import crd_body, created_crd, established_crd, schema_errors, version
 
 
-def test_what_is_empty_does_not_outlive_the_store() -> None:
+def test_empty_values_are_not_stored() -> None:
     schema: JsonObject = {
         "type": "object",
         "required": [],
@@ -28,31 +28,31 @@ def test_what_is_empty_does_not_outlive_the_store() -> None:
     }
 
 
-def test_items_that_are_neither_a_schema_nor_a_list_do_not_outlive_the_store() -> None:
+def test_empty_items_are_not_stored() -> None:
     assert drop_empty_from_schema({"type": "array", "items": False}) == {"type": "array"}
     assert drop_empty_from_schema({"type": "array", "items": []}) == {"type": "array"}
     assert drop_empty_from_schema({"type": "array", "items": {}}) == {"type": "array", "items": {}}
 
 
-def test_where_nothing_is_empty_nothing_is_copied() -> None:
-    kept = crd.decode(body(), "v1", False)[0]
+def test_crd_without_empty_values_is_returned_itself() -> None:
+    kept = crd.decode(crd_body(), "v1", False)[0]
     assert drop_empty_values(kept) is kept
 
 
-def test_columns_and_selectable_fields_go_as_well() -> None:
-    asked = body({**version(), "additionalPrinterColumns": [], "selectableFields": []})
+def test_empty_columns_and_selectable_fields_are_dropped() -> None:
+    asked = crd_body({**version(), "additionalPrinterColumns": [], "selectableFields": []})
     kept = drop_empty_values(crd.decode(asked, "v1", False)[0])
     assert kept["spec"]["versions"][0].keys() == {"name", "served", "storage", "schema"}
 
 
-def test_versions_that_are_alike_state_what_the_first_states() -> None:
+def test_equal_settings_become_that_of_the_first_version() -> None:
     stating = version("v2", {"type": "object", "required": []}, additionalPrinterColumns=[])
-    first, second = crd.decode(body(version(), stating), "v1", False)[0]["spec"]["versions"]
+    first, second = crd.decode(crd_body(version(), stating), "v1", False)[0]["spec"]["versions"]
     assert second.keys() == first.keys()
     assert second["schema"] == {"openAPIV3Schema": {"type": "object"}}
 
 
-def test_empty_and_absent_are_alike_but_items_are_not() -> None:
+def test_empty_equals_absent_except_for_items() -> None:
     assert equal_settings({"openAPIV3Schema": {"required": []}}, {"openAPIV3Schema": {}})
     assert equal_settings([], None)
     assert not equal_settings({"openAPIV3Schema": {"items": False}}, {"openAPIV3Schema": {}})
@@ -68,33 +68,33 @@ METADATA = "must not specify anything other than name and generateName, but meta
     ("stated", "refused"),
     [({"required": []}, True), ({"x-kubernetes-validations": []}, True), ({"enum": []}, False), ({"items": 5}, False)],
 )
-def test_metadata_at_the_root_may_not_even_require_nothing(stated: JsonObject, refused: bool) -> None:
-    found = schema_problems({"type": "object", "properties": {"metadata": {"type": "object", **stated}}})
+def test_root_metadata_may_not_have_empty_required(stated: JsonObject, refused: bool) -> None:
+    found = schema_errors({"type": "object", "properties": {"metadata": {"type": "object", **stated}}})
     assert found == ([f"S.properties[metadata]: Forbidden: {METADATA}"] if refused else [])
 
 
 @pytest.mark.parametrize(("stated", "spelled"), [({"required": []}, False), ({"enum": []}, True)])
-def test_integer_or_string_is_spelled_exactly(stated: JsonObject, spelled: bool) -> None:
+def test_int_or_string_clauses_ignore_some_empty_values(stated: JsonObject, spelled: bool) -> None:
     clauses = [{"type": "integer", **stated}, {"type": "string"}]
     field = {"x-kubernetes-int-or-string": True, "anyOf": clauses}
-    assert (schema_problems({"type": "object", "properties": {"a": field}}) == []) is spelled
+    assert (schema_errors({"type": "object", "properties": {"a": field}}) == []) is spelled
 
 
-def test_the_root_beside_a_status_may_not_even_list_no_values() -> None:
-    [found] = schema_problems({"type": "object", "enum": []}, subresources={"status": {}})
+def test_root_with_status_rejects_empty_enum() -> None:
+    [found] = schema_errors({"type": "object", "enum": []}, subresources={"status": {}})
     assert '"Enum":[],' in found
 
 
-def test_a_keyed_list_has_one_schema() -> None:
+def test_map_list_needs_a_single_item_schema() -> None:
     keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": 5}
     detail = "must only have a single schema if x-kubernetes-list-type is map"
-    assert schema_problems({"type": "object", "properties": {"a": keyed}}) == [
+    assert schema_errors({"type": "object", "properties": {"a": keyed}}) == [
         "S.properties[a].items: Required value: must be specified",
         f'S.properties[a].items: Invalid value: {{"Schema":null,"JSONSchemas":null}}: {detail}',
     ]
 
 
-def test_to_state_what_is_empty_is_no_change_of_the_spec() -> None:
-    old = settled()
-    new = crd.prepare_update(made(version(schema={"type": "object", "required": []})), old)
+def test_added_empty_values_do_not_change_the_generation() -> None:
+    old = established_crd()
+    new = crd.prepare_update(created_crd(version(schema={"type": "object", "required": []})), old)
     assert new["metadata"]["generation"] == old["metadata"]["generation"]

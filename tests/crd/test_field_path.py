@@ -22,11 +22,11 @@ SCHEMA = {
         (".m['k']", ("m", "k"), "string"),
     ],
 )
-def test_paths_lead_to_schemas(path: str, names: tuple[str, ...], type_: str) -> None:
+def test_find_field(path: str, names: tuple[str, ...], type_: str) -> None:
     assert find_field(path, SCHEMA) == (names, {"type": type_})
 
 
-def test_a_path_may_end_where_anything_is_allowed() -> None:
+def test_path_may_end_in_additional_properties_true() -> None:
     assert find_field(".any.x", SCHEMA) == (("any", "x"), None)
 
 
@@ -44,12 +44,12 @@ def test_a_path_may_end_where_anything_is_allowed() -> None:
         (".a['\\z']", "invalid string literal: invalid escape char \\z"),
     ],
 )
-def test_what_is_no_path(path: str, why: str) -> None:
+def test_invalid_path_raises_field_path_error(path: str, why: str) -> None:
     with pytest.raises(FieldPathError) as refused:
         find_field(path, SCHEMA)
     assert str(refused.value) == why
 
 
-def test_brackets_may_be_refused() -> None:
+def test_brackets_can_be_disallowed() -> None:
     with pytest.raises(FieldPathError, match="array notation is not allowed"):
         find_field("['a']", SCHEMA, brackets=False)

@@ -1,4 +1,4 @@
-"""The recorded conversations about definitions, as far as they touch nothing else."""
+"""Recorded conformance scenarios, as far as they need only CRDs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polykind.golang.base64 import encode_base64
 from tests.conformance.grades import grade
 from tests.conformance.normal import Normal, Step, drop
 from tests.conformance.scenario import Scenario
-from tests.crd.definitions import Definitions, NotForUsError
+from tests.crd.crd_server import CRDServer, UnsupportedRequestError
 
 AREAS = ("crd", "crd-v1beta1", "structural", "versions", "defaulting", "conversion", "pruning", "watch", "tables")
 SCENARIOS = Path(__file__).parent.parent / "conformance" / "scenarios"
@@ -24,14 +24,14 @@ CA = encode_base64(trustme.CA().cert_pem.bytes())
 
 
 class Replay(Scenario):
-    """The steps of a scenario that only definitions have part in."""
+    """Replays the steps of a scenario that need only CRDs."""
 
     def take(self, step: Step) -> dict[str, Any] | None:
         if any(key in step for key in ("until", "watch", "events", "webhook", "reviews", "same", "sleep")):
             return None
         try:
             return super().take(step)
-        except NotForUsError:
+        except UnsupportedRequestError:
             return None
 
     def replay(self) -> dict[int, dict[str, Any]]:
@@ -53,16 +53,16 @@ class Replay(Scenario):
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_definitions_are_answered_as_recorded(path: Path) -> None:
-    scenario = Replay(path, Definitions())  # type: ignore[arg-type]
+def test_responses_match_recordings(path: Path) -> None:
+    scenario = Replay(path, CRDServer())  # type: ignore[arg-type]
     got = scenario.replay()
     recorded = json.loads(scenario.recording.read_text())
     for want in recorded:
         if want["step"] in got:
             if path.parent.name == "crd-v1beta1":
-                # Recorded from a release that did not warn of unknown fields yet.
+                # Recorded with a release that did not warn about unknown fields.
                 want["headers"] = got[want["step"]]["headers"]
-            # Nobody minds managers here.
+            # The minimal server has no managed fields.
             drop(want, "body.metadata.managedFields")
             row = grade(want, got[want["step"]])
             assert row.grade == "exact", (want["step"], want["what"], row.differences)

@@ -3,16 +3,16 @@ from __future__ import annotations
 from polykind.crd import conditions
 from polykind.crd.conditions import find_condition
 from polykind.crd.status import nonstructural_condition, terminating_condition
-from tests.crd.build import LATER, NOW, at_rest, beta, made, settled, version
+from tests.crd.build import LATER, NOW, created_crd, established_crd, reconciled_status, v1beta1_crd, version
 
 
-def test_a_structural_schema_needs_no_condition() -> None:
-    assert nonstructural_condition(made()) is None
-    assert [entry["type"] for entry in settled()["status"]["conditions"]] == ["NamesAccepted", "Established"]
+def test_structural_schema_has_no_condition() -> None:
+    assert nonstructural_condition(created_crd()) is None
+    assert [entry["type"] for entry in established_crd()["status"]["conditions"]] == ["NamesAccepted", "Established"]
 
 
-def test_violations_are_told_at_their_version() -> None:
-    old = beta(validation={"openAPIV3Schema": {"properties": {"a": {}}}})
+def test_violations_name_their_version() -> None:
+    old = v1beta1_crd(validation={"openAPIV3Schema": {"properties": {"a": {}}}})
     found = find_condition(old["status"], "NonStructuralSchema")
     assert found is not None
     assert (found["status"], found["reason"]) == ("True", "Violations")
@@ -24,8 +24,8 @@ def test_violations_are_told_at_their_version() -> None:
     )
 
 
-def test_what_cannot_be_read_is_unknown() -> None:
-    found = nonstructural_condition(made(version(schema={"$schema": "x"})))
+def test_unsupported_schema_has_status_unknown() -> None:
+    found = nonstructural_condition(created_crd(version(schema={"$schema": "x"})))
     assert found is not None
     assert (found["status"], found["reason"], found["message"]) == (
         "Unknown",
@@ -34,19 +34,19 @@ def test_what_cannot_be_read_is_unknown() -> None:
     )
 
 
-def test_the_condition_goes_when_the_schema_is_mended() -> None:
-    old = beta()
+def test_condition_is_removed_when_schema_becomes_structural() -> None:
+    old = v1beta1_crd()
     mended = {**old, "spec": {**old["spec"], "preserveUnknownFields": False}}
     assert find_condition(old["status"], "NonStructuralSchema") is not None
-    assert find_condition(at_rest(mended, now=LATER), "NonStructuralSchema") is None
+    assert find_condition(reconciled_status(mended, now=LATER), "NonStructuralSchema") is None
 
 
-def test_a_status_at_rest_stays_as_it_is() -> None:
-    old = beta()
-    assert at_rest(old, now=LATER) == old["status"]
+def test_reconciled_status_does_not_change() -> None:
+    old = v1beta1_crd()
+    assert reconciled_status(old, now=LATER) == old["status"]
 
 
-def test_the_steps_of_a_deletion() -> None:
+def test_terminating_conditions() -> None:
     status = conditions.set_condition({}, terminating_condition("InstanceDeletionPending"), NOW)
     status = conditions.set_condition(
         status, terminating_condition("InstanceDeletionFailed", "could not list instances: no"), LATER

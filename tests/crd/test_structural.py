@@ -4,7 +4,7 @@ import pytest
 
 from polykind.contract import JsonObject
 from polykind.crd.structural import is_structural, structural_violations, unsupported_reason
-from tests.crd.build import schema_problems
+from tests.crd.build import schema_errors
 
 
 def field(schema: JsonObject) -> JsonObject:
@@ -86,8 +86,8 @@ EMPTY = "must not be empty if x-kubernetes-embedded-resource is true without x-k
         ),
     ],
 )
-def test_what_specifies_fields(schema: JsonObject, texts: list[str]) -> None:
-    assert schema_problems(schema) == texts
+def test_violations_outside_of_clauses(schema: JsonObject, texts: list[str]) -> None:
+    assert schema_errors(schema) == texts
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_what_specifies_fields(schema: JsonObject, texts: list[str]) -> None:
     ],
 )
 @pytest.mark.parametrize("junctor", ["allOf", "anyOf", "oneOf", "not"])
-def test_what_only_narrows(clause: JsonObject, text: str, junctor: str) -> None:
+def test_violations_inside_of_clauses(clause: JsonObject, text: str, junctor: str) -> None:
     inside = clause if junctor == "not" else [clause]
     found = structural_violations(field({"type": "object", junctor: inside}), "S")
     index = "" if junctor == "not" else "[0]"
     assert [str(error) for error in found] == [f"S.properties[a].{junctor}{index}.{text}"]
 
 
-def test_metadata_may_not_be_narrowed() -> None:
+def test_clauses_may_not_specify_metadata() -> None:
     found = structural_violations({"type": "object", "anyOf": [{"properties": {"metadata": {}}}]}, "S")
     assert [str(error) for error in found] == [
         "S.anyOf[0].properties[metadata]: Forbidden: must not be specified in a nested context",
@@ -137,7 +137,7 @@ def test_metadata_may_not_be_narrowed() -> None:
     ]
 
 
-def test_integer_or_string_may_be_spelled_out() -> None:
+def test_int_or_string_may_be_written_as_clauses() -> None:
     either: list[JsonObject] = [{"type": "integer"}, {"type": "string"}]
     assert structural_violations(field({"x-kubernetes-int-or-string": True, "anyOf": either}), "S") == []
     assert (
@@ -155,7 +155,7 @@ def test_integer_or_string_may_be_spelled_out() -> None:
     )
 
 
-def test_what_is_narrowed_at_the_root_must_be_specified() -> None:
+def test_fields_of_root_clauses_must_be_specified() -> None:
     schema = {
         "type": "object",
         "properties": {"l": {"type": "array", "items": {"type": "object"}}},
@@ -169,7 +169,7 @@ def test_what_is_narrowed_at_the_root_must_be_specified() -> None:
     ]
 
 
-def test_below_the_root_it_need_not_be() -> None:
+def test_fields_of_nested_clauses_need_not_be_specified() -> None:
     assert (
         structural_violations(field({"type": "object", "anyOf": [{"properties": {"b": {"minLength": 1}}}]}), "S") == []
     )
@@ -189,7 +189,7 @@ def test_below_the_root_it_need_not_be() -> None:
         ({"type": "object"}, None),
     ],
 )
-def test_what_cannot_be_read(schema: JsonObject, why: str | None) -> None:
+def test_unsupported_keywords(schema: JsonObject, why: str | None) -> None:
     assert unsupported_reason(schema) == why
 
 
@@ -202,12 +202,12 @@ def test_what_cannot_be_read(schema: JsonObject, why: str | None) -> None:
         ({"type": "object", "definitions": {"a": {"type": "string"}}}, False),
     ],
 )
-def test_what_is_structural(schema: JsonObject, structural: bool) -> None:
+def test_is_structural(schema: JsonObject, structural: bool) -> None:
     assert is_structural(schema) is structural
 
 
-def test_a_schema_that_cannot_be_read_is_refused_if_nothing_else_is_wrong() -> None:
-    assert schema_problems({"type": "object", "$schema": "x"}) == [
+def test_unsupported_schema_is_reported_if_there_are_no_other_errors() -> None:
+    assert schema_errors({"type": "object", "$schema": "x"}) == [
         "S: Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"
     ]
-    assert schema_problems({"type": "object", "id": "x"}) == ["S.id: Forbidden: id is not supported"]
+    assert schema_errors({"type": "object", "id": "x"}) == ["S.id: Forbidden: id is not supported"]

@@ -1,4 +1,4 @@
-"""Definitions without their schemas."""
+"""CRD summaries, which have no schemas."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import pytest
 
 from polykind.codec import json_codec
 from polykind.crd.summary import CRDSummary, decode_without_schemas, load_full, spec_digest, split_crd, summarize
-from tests.crd.build import made
+from tests.crd.build import created_crd
 
 
-def _bytes(value: object) -> bytes:
+def encode(value: object) -> bytes:
     return json_codec.encode(value)
 
 
-def test_schemas_are_skipped_and_all_else_is_kept() -> None:
-    definition = made()
-    found = decode_without_schemas(split_crd(_bytes(definition)))
+def test_summary_drops_only_schemas() -> None:
+    definition = created_crd()
+    found = decode_without_schemas(split_crd(encode(definition)))
     assert all("schema" not in version for version in found["spec"]["versions"])
     for version in definition["spec"]["versions"]:
         version.pop("schema", None)
     assert {**found, "status": None} == {**definition, "status": None}
 
 
-def test_the_spec_is_kept_as_it_was_written() -> None:
-    definition = made()
-    assert bytes(split_crd(_bytes(definition)).spec) == _bytes(definition["spec"])
+def test_encoded_spec_is_kept_unchanged() -> None:
+    definition = created_crd()
+    assert bytes(split_crd(encode(definition)).spec) == encode(definition["spec"])
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_the_spec_is_kept_as_it_was_written() -> None:
         {"spec": {"group": "", "names": {}, "scope": "", "versions": None}},
     ],
 )
-def test_what_is_not_shaped_like_a_definition_is_not_skimmed(spoilt: dict[str, Any]) -> None:
-    body = _bytes(
+def test_unexpected_types_raise_msgspec_error(spoilt: dict[str, Any]) -> None:
+    body = encode(
         {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {}, **spoilt}
     )
     with pytest.raises(msgspec.MsgspecError):
         decode_without_schemas(split_crd(body))
 
 
-def test_an_outline_reads_the_whole_when_asked() -> None:
-    definition, asked = made(), list[bool]()
+def test_load_full_loads_the_crd_of_a_summary() -> None:
+    definition, asked = created_crd(), list[bool]()
 
     def read() -> dict[str, Any]:
         asked.append(True)
         return definition
 
-    outline = summarize(definition, _bytes(definition["spec"]), read)
+    outline = summarize(definition, encode(definition["spec"]), read)
     assert isinstance(outline, CRDSummary)
     assert outline["metadata"] == definition["metadata"]
     assert all("schema" not in version for version in outline["spec"]["versions"])
@@ -64,5 +64,5 @@ def test_an_outline_reads_the_whole_when_asked() -> None:
     assert load_full(definition) is definition
 
 
-def test_marks_tell_specs_apart() -> None:
+def test_spec_digest_differs_for_different_specs() -> None:
     assert spec_digest(b"{}") == spec_digest(b"{}") != spec_digest(b"[]")

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from polykind import crd
 from polykind.errors import APIError
-from tests.crd.build import at_rest, body, changed, made, problems, settled, update_problems, version
+from tests.crd.build import (
+    crd_body,
+    create_errors,
+    created_crd,
+    established_crd,
+    reconciled_status,
+    update_errors,
+    version,
+    with_spec,
+)
 
 LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
@@ -69,19 +78,19 @@ LABEL = (
         ),
     ],
 )
-def test_a_definition(spec: dict[str, Any], texts: list[str]) -> None:
-    assert problems(**spec) == texts
+def test_create(spec: dict[str, Any], texts: list[str]) -> None:
+    assert create_errors(**spec) == texts
 
 
-def test_the_name_is_that_of_the_resource() -> None:
-    new = made()
+def test_name_must_be_plural_and_group() -> None:
+    new = created_crd()
     new["metadata"]["name"] = "tool.example.com"
     assert [str(error) for error in crd.validate_create(new)] == [
         'metadata.name: Invalid value: "tool.example.com": must be spec.names.plural+"."+spec.group'
     ]
 
 
-def test_stanzas_that_versions_share_are_told_of_at_the_top() -> None:
+def test_errors_in_shared_settings_have_top_level_paths() -> None:
     column = {"name": "", "type": "text", "jsonPath": "a", "format": "int16"}
     texts = [
         ".additionalPrinterColumns[0].name: Required value",
@@ -91,33 +100,33 @@ def test_stanzas_that_versions_share_are_told_of_at_the_top() -> None:
         '.additionalPrinterColumns[0].JSONPath: Invalid value: "a": must be a simple json path starting with .',
     ]
     one, other = version(additionalPrinterColumns=[column]), version("v2")
-    assert problems(one) == [f"spec{text}" for text in texts]
-    assert problems(one, version("v2", additionalPrinterColumns=[column])) == [f"spec{text}" for text in texts]
-    assert problems(one, other) == [f"spec.versions[0]{text}" for text in texts]
+    assert create_errors(one) == [f"spec{text}" for text in texts]
+    assert create_errors(one, version("v2", additionalPrinterColumns=[column])) == [f"spec{text}" for text in texts]
+    assert create_errors(one, other) == [f"spec.versions[0]{text}" for text in texts]
 
 
-def test_one_and_true_are_not_the_same_schema() -> None:
+def test_schemas_that_differ_in_one_and_true_are_different() -> None:
     def schema(default: object) -> dict[str, Any]:
         field = {"x-kubernetes-preserve-unknown-fields": True, "default": default, "type": "wrong"}
         return {"type": "object", "properties": {"a": field}}
 
-    texts = problems(version(schema=schema(1)), version("v2", schema=schema(True)))
+    texts = create_errors(version(schema=schema(1)), version("v2", schema=schema(True)))
     assert {text.partition(".openAPIV3Schema")[0] for text in texts} == {
         "spec.versions[0].schema",
         "spec.versions[1].schema",
     }
 
 
-def test_every_version_needs_a_schema() -> None:
-    assert problems(version(), version("v2", None)) == ["spec.versions[1].schema.openAPIV3Schema: Required value"]
-    assert problems(version(schema=None), version("v2", None)) == [
+def test_every_version_requires_a_schema() -> None:
+    assert create_errors(version(), version("v2", None)) == ["spec.versions[1].schema.openAPIV3Schema: Required value"]
+    assert create_errors(version(schema=None), version("v2", None)) == [
         "spec.versions[0].schema.openAPIV3Schema: Required value",
         "spec.versions[1].schema.openAPIV3Schema: Required value",
     ]
 
 
-def test_version_names_are_unique_and_one_is_stored() -> None:
-    (text,) = problems(version(), version("v1", storage=False))
+def test_version_names_must_be_unique_with_one_storage_version() -> None:
+    (text,) = create_errors(version(), version("v1", storage=False))
     assert text.startswith(
         'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,'
     )
@@ -126,7 +135,7 @@ def test_version_names_are_unique_and_one_is_stored() -> None:
 
 def test_scale_paths() -> None:
     scale = {"specReplicasPath": ".status.n", "statusReplicasPath": "", "labelSelectorPath": ".x"}
-    assert problems(version(subresources={"scale": scale})) == [
+    assert create_errors(version(subresources={"scale": scale})) == [
         'spec.subresources.scale.specReplicasPath: Invalid value: ".status.n": should be a json path under .spec',
         "spec.subresources.scale.statusReplicasPath: Required value",
         'spec.subresources.scale.labelSelectorPath: Invalid value: ".x": '
@@ -138,7 +147,7 @@ def test_selectable_fields() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}, "o": {"type": "object"}}}
     fields = [{"jsonPath": path} for path in (".a", ".a", ".b", "a", "", ".a[0]", ".o")]
     at = "spec.selectableFields"
-    assert problems(version(schema=schema, selectableFields=fields)) == [
+    assert create_errors(version(schema=schema, selectableFields=fields)) == [
         f'{at}[1].jsonPath: Duplicate value: ".a"',
         f'{at}[2].jsonPath: Invalid value: ".b": is an invalid path: does not refer to a valid field',
         f'{at}[3].jsonPath: Invalid value: "a": is an invalid path: expected [ or . but got: a',
@@ -149,20 +158,22 @@ def test_selectable_fields() -> None:
     ]
 
 
-def test_metadata_cannot_be_selected_where_it_is_a_field() -> None:
+def test_selectable_field_may_not_be_in_metadata() -> None:
     detail = "must not point to fields in metadata"
     named = {"type": "object", "properties": {"metadata": {"type": "object"}}}
-    assert any(detail in text for text in problems(version(schema=named, selectableFields=[{"jsonPath": ".metadata"}])))
+    assert any(
+        detail in text for text in create_errors(version(schema=named, selectableFields=[{"jsonPath": ".metadata"}]))
+    )
     keyed = {"type": "object", "additionalProperties": {"type": "string"}}
-    found = problems(version(schema=keyed, selectableFields=[{"jsonPath": ".metadata"}]))
+    found = create_errors(version(schema=keyed, selectableFields=[{"jsonPath": ".metadata"}]))
     assert found == ["spec.validation.openAPIV3Schema.additionalProperties: Forbidden: must not be used at the root"]
 
 
-def test_at_most_eight_fields_are_selectable() -> None:
+def test_at_most_eight_selectable_fields() -> None:
     names = [f"f{index}" for index in range(9)]
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
     fields = [{"jsonPath": f".{name}"} for name in names]
-    assert problems(version(schema=schema, selectableFields=fields)) == [
+    assert create_errors(version(schema=schema, selectableFields=fields)) == [
         "spec.selectableFields: Too many: 9: must have at most 8 items"
     ]
 
@@ -177,21 +188,21 @@ def test_at_most_eight_fields_are_selectable() -> None:
     ],
 )
 def test_deprecation_warnings(warning: str, texts: list[str]) -> None:
-    found = problems(version(deprecated=True, deprecationWarning=warning))
+    found = create_errors(version(deprecated=True, deprecationWarning=warning))
     assert [text.split(": ", 3)[-1] for text in found] == texts
 
 
-def test_only_deprecated_versions_warn() -> None:
-    assert problems(version(deprecationWarning="<v2>")) == [
+def test_deprecation_warning_requires_deprecated() -> None:
+    assert create_errors(version(deprecationWarning="<v2>")) == [
         'spec.versions[0].deprecationWarning: Invalid value: "\\u003cv2\\u003e": '
         "can only be set for deprecated versions"
     ]
 
 
-def test_what_may_never_change() -> None:
-    old = settled()
+def test_immutable_fields() -> None:
+    old = established_crd()
     names = {**old["spec"]["names"], "kind": "Implement", "plural": "implements"}
-    assert update_problems(changed(old, names=names, scope="Cluster", group="other.com"), old) == [
+    assert update_errors(with_spec(old, names=names, scope="Cluster", group="other.com"), old) == [
         'spec.scope: Invalid value: "Cluster": field is immutable',
         'spec.names.kind: Invalid value: "Implement": field is immutable',
         'spec.group: Invalid value: "other.com": field is immutable',
@@ -199,14 +210,14 @@ def test_what_may_never_change() -> None:
     ]
 
 
-def test_before_it_is_established_kind_and_scope_may_change() -> None:
-    old = {**settled(), "status": made()["status"]}
-    assert update_problems(changed(old, scope="Cluster"), old) == []
+def test_kind_and_scope_may_change_before_establishment() -> None:
+    old = {**established_crd(), "status": created_crd()["status"]}
+    assert update_errors(with_spec(old, scope="Cluster"), old) == []
 
 
 def test_stored_versions_must_remain() -> None:
-    old = settled(version(), version("v2"))
-    (text,) = update_problems(changed(old, versions=[version("v2", storage=True)]), old)
+    old = established_crd(version(), version("v2"))
+    (text,) = update_errors(with_spec(old, versions=[version("v2", storage=True)]), old)
     assert text == (
         'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; '
         "v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures "
@@ -214,8 +225,8 @@ def test_stored_versions_must_remain() -> None:
     )
 
 
-def test_a_status_is_judged_by_its_names_alone() -> None:
-    old = settled()
+def test_status_update_validates_accepted_names_only() -> None:
+    old = established_crd()
     status = {**old["status"], "storedVersions": ["v9"], "acceptedNames": {"plural": "Bad", "kind": "Tool"}}
     new = {**old, "status": status}
     assert [str(error) for error in crd.validate_status_update(new, old)] == [
@@ -223,11 +234,11 @@ def test_a_status_is_judged_by_its_names_alone() -> None:
     ]
 
 
-def test_metadata_is_judged_too() -> None:
-    old = settled()
-    new = changed(old)
+def test_metadata_is_validated() -> None:
+    old = established_crd()
+    new = with_spec(old)
     new["metadata"] |= {"uid": "other"}
-    assert update_problems(new, old) == ['metadata.uid: Invalid value: "other": field is immutable']
+    assert update_errors(new, old) == ['metadata.uid: Invalid value: "other": field is immutable']
 
 
 @given(
@@ -246,19 +257,19 @@ def test_metadata_is_judged_too() -> None:
         max_leaves=15,
     )
 )
-def test_any_schema_gives_errors_or_none(schema: Any) -> None:
+def test_any_schema_can_be_validated(schema: Any) -> None:
     try:
-        new, _ = crd.decode(body(version(schema=schema)), "v1", True)
+        new, _ = crd.decode(crd_body(version(schema=schema)), "v1", True)
         [str(error) for error in crd.validate_create(crd.prepare_create(new))]
-        at_rest(new)
+        reconciled_status(new)
         crd.warnings(new)
         crd.encode(new, "v1beta1")
     except APIError:
         pass
 
 
-def test_a_schema_of_many_levels_is_judged() -> None:
+def test_deeply_nested_schema() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(70):
         schema = {"type": "object", "properties": {"a": {"type": "array", "items": schema}}}
-    assert problems(version(schema=schema)) == []
+    assert create_errors(version(schema=schema)) == []

@@ -8,7 +8,7 @@ import trustme
 from polykind.crd.ca_bundle import ca_bundle_error
 from polykind.golang.base64 import encode_base64
 from polykind.golang.url import URLError, parse_url
-from tests.crd.build import problems
+from tests.crd.build import create_errors
 
 AT = "spec.conversion."
 
@@ -64,7 +64,7 @@ def webhook(**client: Any) -> dict[str, Any]:
     ],
 )
 def test_conversion(conversion: dict[str, Any], texts: list[str]) -> None:
-    assert problems(conversion=conversion) == [AT + text for text in texts]
+    assert create_errors(conversion=conversion) == [AT + text for text in texts]
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_conversion(conversion: dict[str, Any], texts: list[str]) -> None:
         ("https://[::1", "parse \"https://[::1\": missing ']' in host"),
     ],
 )
-def test_what_is_no_url(text: str, why: str) -> None:
+def test_invalid_url_has_go_message(text: str, why: str) -> None:
     with pytest.raises(URLError) as refused:
         parse_url(text)
     assert str(refused.value) == why
 
 
-def test_the_parts_of_a_url() -> None:
+def test_parse_url() -> None:
     assert parse_url("HTTPS://u:p@h:1/p?q#f") == ("https", "h:1", "u:p", "q", "f")
     assert parse_url("mailto:x") == ("mailto", "", None, "", "")
     assert parse_url("//h/x").host == "h"
@@ -94,7 +94,7 @@ def test_the_parts_of_a_url() -> None:
         parse_url("x", request=True)
 
 
-def test_bundles() -> None:
+def test_ca_bundles() -> None:
     authority = trustme.CA().cert_pem.bytes()
     assert ca_bundle_error(None) is None
     assert ca_bundle_error(encode_base64(authority)) is None

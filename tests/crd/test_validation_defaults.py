@@ -8,7 +8,7 @@ from polykind.contract import JsonObject
 from polykind.crd.cel_rules import RuleCheckRequest
 from polykind.crd.validation_defaults import has_unpruned_defaults, validate_defaults
 from polykind.errors import FieldError, invalid
-from tests.crd.build import schema_problems
+from tests.crd.build import schema_errors
 
 
 def field(**schema: Any) -> JsonObject:
@@ -79,7 +79,7 @@ def embedded(metadata: JsonObject) -> JsonObject:
     ],
 )
 def test_defaults(schema: JsonObject, texts: list[str]) -> None:
-    assert schema_problems(schema) == texts
+    assert schema_errors(schema) == texts
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_defaults(schema: JsonObject, texts: list[str]) -> None:
         ({"type": "boolean", "x-kubernetes-int-or-string": True}, True, False),
     ],
 )
-def test_types_below_a_default_mean_what_they_say(inner: JsonObject, value: Any, wrong: bool) -> None:
-    found = schema_problems(field(type="object", properties={"b": inner}, default={"b": value}))
+def test_default_is_validated_with_types_as_written(inner: JsonObject, value: Any, wrong: bool) -> None:
+    found = schema_errors(field(type="object", properties={"b": inner}, default={"b": value}))
     assert bool(found) is wrong
 
 
 class _Rules:
-    """Rules that every default breaks."""
+    """A rule checker that rejects every default."""
 
     def check(self, asked: RuleCheckRequest) -> list[FieldError]:
         return []
@@ -113,14 +113,14 @@ class _Rules:
         ({"b": "x"}, ["broken"]),
     ],
 )
-def test_rules_are_asked_of_what_fits_with_unknown_fields_or_without(default: JsonObject, texts: list[str]) -> None:
+def test_rules_check_valid_defaults_with_or_without_unknown_fields(default: JsonObject, texts: list[str]) -> None:
     ruled = {"x-kubernetes-validations": [{"rule": "false"}]}
     schema = field(type="object", properties={"b": {"type": "string"}}, default=default, **ruled)
     found = validate_defaults(schema, "S", pruned=True, rules=_Rules())
     assert [error.detail for error in found] == texts
 
 
-def test_metadata_in_the_default_of_a_resource_is_cleaned() -> None:
+def test_metadata_in_defaults_is_coerced() -> None:
     default = {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "x", "odd": 1, "labels": {}}}
     schema = field(
         type="object",
@@ -131,7 +131,7 @@ def test_metadata_in_the_default_of_a_resource_is_cleaned() -> None:
     assert default["metadata"] == {"name": "x"}
 
 
-def test_unpruned_defaults_are_found() -> None:
+def test_has_unpruned_defaults() -> None:
     inner = {"type": "object", "properties": {"b": {"type": "string"}}}
     assert has_unpruned_defaults(field(**inner, default={"c": 1}))
     assert not has_unpruned_defaults(field(**inner, default={"b": "x"}))

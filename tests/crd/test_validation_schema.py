@@ -8,14 +8,14 @@ from polykind import crd
 from polykind.contract import JsonObject
 from polykind.crd.cel_rules import RuleCheckRequest
 from polykind.errors import FieldError, invalid
-from tests.crd.build import made, schema_problems, version
+from tests.crd.build import created_crd, schema_errors, version
 
 
 def field(**schema: Any) -> JsonObject:
     return {"type": "object", "properties": {"a": {key.replace("_", "-"): value for key, value in schema.items()}}}
 
 
-def keyed(**item: Any) -> JsonObject:
+def map_list(**item: Any) -> JsonObject:
     items = {"type": "object", "properties": {"k": {"type": "string"}}, "required": ["k"], **item}
     return field(type="array", items=items, x_kubernetes_list_type="map", x_kubernetes_list_map_keys=["k"])
 
@@ -89,9 +89,9 @@ def keyed(**item: Any) -> JsonObject:
                 "must be atomic as item of a list with x-kubernetes-list-type=set"
             ],
         ),
-        (keyed(), []),
+        (map_list(), []),
         (
-            keyed(nullable=True, required=[]),
+            map_list(nullable=True, required=[]),
             [
                 "S.properties[a].items.nullable: Forbidden: cannot be nullable when x-kubernetes-list-type is map",
                 "S.properties[a].items.properties[k].default: Required value: "
@@ -99,7 +99,7 @@ def keyed(**item: Any) -> JsonObject:
             ],
         ),
         (
-            keyed(properties={"k": {"type": "array", "items": {"type": "string"}, "nullable": True}}),
+            map_list(properties={"k": {"type": "array", "items": {"type": "string"}, "nullable": True}}),
             [
                 'S.properties[a].items.properties[k].type: Invalid value: "object": '
                 "must be a scalar type if parent array's x-kubernetes-list-type is map",
@@ -108,7 +108,7 @@ def keyed(**item: Any) -> JsonObject:
             ],
         ),
         (
-            keyed(properties={}),
+            map_list(properties={}),
             [
                 'S.properties[a].x-kubernetes-list-map-keys: Invalid value: ["k"]: '
                 "entries must all be names of item properties"
@@ -124,18 +124,18 @@ def keyed(**item: Any) -> JsonObject:
     ],
 )
 def test_keywords(schema: JsonObject, texts: list[str]) -> None:
-    assert schema_problems(schema) == texts
+    assert schema_errors(schema) == texts
 
 
-def test_with_a_status_only_some_keywords_may_stand_at_the_root() -> None:
+def test_root_keywords_with_status_subresource() -> None:
     status: JsonObject = {"subresources": {"status": {}}}
-    assert schema_problems({"type": "object", "description": "x", "required": ["a"]}, **status) == []
-    assert schema_problems({"type": "array", "items": {"type": "object"}}, **status) == [
+    assert schema_errors({"type": "object", "description": "x", "required": ["a"]}, **status) == []
+    assert schema_errors({"type": "array", "items": {"type": "object"}}, **status) == [
         'S.type: Invalid value: "array": '
         'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
         'S.type: Invalid value: "array": must be object at the root',
     ]
-    (text,) = schema_problems({"type": "object", "maxProperties": 3}, **status)
+    (text,) = schema_errors({"type": "object", "maxProperties": 3}, **status)
     assert text.startswith('S: Invalid value: {"ID":"","Schema":"","Ref":null,"Description":"","Type":"object",')
     assert text.endswith(
         "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength "
@@ -177,13 +177,13 @@ def test_with_a_status_only_some_keywords_may_stand_at_the_root() -> None:
         ),
     ],
 )
-def test_the_fields_of_a_rule(rule: JsonObject, texts: list[str]) -> None:
+def test_rule_fields(rule: JsonObject, texts: list[str]) -> None:
     schema = field(type="object", properties={"b": {"type": "string"}}, x_kubernetes_validations=[rule])
     at = "S.properties[a].x-kubernetes-validations[0]."
-    assert schema_problems(schema) == [at + text for text in texts]
+    assert schema_errors(schema) == [at + text for text in texts]
 
 
-def test_defaults_have_their_places() -> None:
+def test_where_defaults_are_allowed() -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -203,7 +203,7 @@ def test_defaults_have_their_places() -> None:
             },
         },
     }
-    assert schema_problems(schema) == [
+    assert schema_errors(schema) == [
         "S.properties[e].properties[metadata].properties[labels].additionalProperties.default: Forbidden: "
         "must not be set inside additionalProperties applying to object metadata",
         "S.properties[kind].default: Forbidden: must not be set in top-level kind",
@@ -211,7 +211,7 @@ def test_defaults_have_their_places() -> None:
 
 
 class Compiler:
-    """Remembers what it is asked, and finds fault with everything."""
+    """A rule checker that records its requests and rejects everything."""
 
     def __init__(self) -> None:
         self.seen: list[RuleCheckRequest] = []
@@ -224,20 +224,20 @@ class Compiler:
         return [invalid(path, value, f"root: {root}")] if value == "bad" else []
 
 
-def _checked(schema: JsonObject) -> tuple[list[RuleCheckRequest], list[FieldError]]:
+def check_requests_and_errors(schema: JsonObject) -> tuple[list[RuleCheckRequest], list[FieldError]]:
     compiler = Compiler()
-    errors = crd.validate_create(made(version(schema=schema)), rules=compiler)
+    errors = crd.validate_create(created_crd(version(schema=schema)), rules=compiler)
     return compiler.seen, errors
 
 
-def test_a_compiler_of_rules_is_shown_where_they_stand() -> None:
+def test_rule_checker_receives_rule_locations() -> None:
     rules = {"x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
     schema = {
         "type": "object",
         **rules,
         "properties": {"l": {"type": "array", "maxItems": 3, "items": {"type": "string", **rules}}},
     }
-    seen, errors = _checked(schema)
+    seen, errors = check_requests_and_errors(schema)
     (asked,) = seen
     inside, root = asked.sites
     assert (root.path, root.steps, root.uncorrelated) == ("spec.validation.openAPIV3Schema", (), None)
@@ -248,22 +248,22 @@ def test_a_compiler_of_rules_is_shown_where_they_stand() -> None:
     assert [error.detail for error in errors] == ["told", "told"]
 
 
-def test_rules_are_not_compiled_where_the_schema_is_wrong() -> None:
+def test_rules_of_invalid_schemas_are_not_checked() -> None:
     rules = {"x-kubernetes-validations": [{"rule": "true"}]}
-    seen, _ = _checked({"type": "object", **rules, "properties": {"a": {}}})
+    seen, _ = check_requests_and_errors({"type": "object", **rules, "properties": {"a": {}}})
     assert seen == []
-    seen, errors = _checked(
+    seen, errors = check_requests_and_errors(
         {"type": "object", **rules, "properties": {"a": {"type": "bad"}, "b": {"type": "string", **rules}}}
     )
     assert [site.path[-1:] for site in seen[0].sites] == ["]"]
     assert len(errors) == 2
 
 
-def test_defaults_are_shown_to_a_compiler_of_rules() -> None:
+def test_rule_checker_receives_defaults() -> None:
     rules = {"x-kubernetes-validations": [{"rule": "self != 'bad'"}]}
 
     def having(default: str) -> list[str]:
-        _, errors = _checked(field(type="string", default=default, **rules))
+        _, errors = check_requests_and_errors(field(type="string", default=default, **rules))
         return [error.detail for error in errors]
 
     assert having("bad") == ["root: False"]

@@ -29,7 +29,7 @@ from polykind.golang import duration
         (1e12, "292y"),
     ],
 )
-def test_human_spans(seconds: float, text: str) -> None:
+def test_human_duration(seconds: float, text: str) -> None:
     assert duration.human_duration(seconds) == text
 
 
@@ -45,7 +45,7 @@ def test_human_spans(seconds: float, text: str) -> None:
         ("-9223372036854775808ns", -(1 << 63)),
     ],
 )
-def test_spans_that_can_be_read(text: str, nanoseconds: int) -> None:
+def test_parse_duration(text: str, nanoseconds: int) -> None:
     assert duration.parse_duration(text) == nanoseconds
 
 
@@ -63,7 +63,7 @@ def test_spans_that_can_be_read(text: str, nanoseconds: int) -> None:
         ('"5s', 'time: invalid duration "\\"5s"'),
     ],
 )
-def test_spans_that_cannot(text: str, says: str) -> None:
+def test_parse_duration_rejects_with_go_message(text: str, says: str) -> None:
     with pytest.raises(ValueError, match="time: ") as refused:
         duration.parse_duration(text)
     assert str(refused.value) == says

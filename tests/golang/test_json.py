@@ -1,4 +1,4 @@
-"""Texts as Go writes them: the expected ones were printed by Go."""
+"""Texts as Go prints them. The expected texts were printed by Go."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ FLOATS = [
 
 
 @pytest.mark.parametrize(("value", "printed", "encoded"), FLOATS)
-def test_floats_are_written_as_go_writes_them(value: float, printed: str, encoded: str) -> None:
+def test_floats_are_formatted_as_in_go(value: float, printed: str, encoded: str) -> None:
     assert go_float(value) == printed
     assert json_float(value) == encoded
 
 
-def test_floats_that_are_no_numbers() -> None:
+def test_nan_and_infinity() -> None:
     assert [go_float(v) for v in (math.nan, math.inf, -math.inf)] == ["NaN", "+Inf", "-Inf"]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_float_is_read_back_as_it_was(value: float) -> None:
+def test_formatted_float_parses_to_the_same_value(value: float) -> None:
     assert float(go_float(value)) == value
     assert float(json_float(value)) == value
 
@@ -87,20 +87,20 @@ def test_a_float_is_read_back_as_it_was(value: float) -> None:
         ("\U0010ffff", r'"\U0010ffff"'),
     ],
 )
-def test_quoted_texts(text: str, quoted: str) -> None:
+def test_go_quote(text: str, quoted: str) -> None:
     assert go_quote(text) == quoted
 
 
-def test_json_has_sorted_keys_and_no_html() -> None:
+def test_json_sorts_keys_and_escapes_html() -> None:
     assert go_json({"b": "<a>&\u2028\u2029", "a": 1.5}) == r'{"a":1.5,"b":"\u003ca\u003e\u0026\u2028\u2029"}'
     assert encode_json({"b": 1, "a": 2}, sort_keys=False) == b'{"b":1,"a":2}'
 
 
-def test_json_numbers_are_spelled_as_go_spells_them() -> None:
+def test_json_numbers_are_formatted_as_in_go() -> None:
     assert go_json([1e21, 1e20, 1e-7, 5.0, 2**70]) == f"[1e+21,100000000000000000000,1e-7,5,{2**70}]"
 
 
-def test_json_of_what_is_no_unicode_and_of_deep_values() -> None:
+def test_json_of_lone_surrogates_and_deep_values() -> None:
     assert go_json({"\ud800": "\udfff"}) == '{"���":"���"}'
     deep: object = 1
     for _ in range(1000):
@@ -109,7 +109,7 @@ def test_json_of_what_is_no_unicode_and_of_deep_values() -> None:
 
 
 @pytest.mark.parametrize("text", ["plain", "é", "\u2027\u202a", "â", "\u2028", "a<b>c&d\u2029"])
-def test_escaping_changes_the_spelling_only(text: str) -> None:
+def test_html_escaping_keeps_the_value(text: str) -> None:
     encoded = json.dumps(text, ensure_ascii=False).encode()
     escaped = escape_html(encoded)
     assert json.loads(escaped) == text
@@ -120,5 +120,5 @@ def test_escaping_changes_the_spelling_only(text: str) -> None:
     ("value", "whole"),
     [(3.0, 3), (-(2.0**53), -(2**53)), (2.0**63, 9223372036854776000), (-(2.0**63), -9223372036854776000)],
 )
-def test_the_whole_number_that_go_writes_for_a_float(value: float, whole: int) -> None:
+def test_shortest_int_of_a_float(value: float, whole: int) -> None:
     assert shortest_int(value) == whole

@@ -1,4 +1,4 @@
-"""Users' regular expressions."""
+"""Regular expressions with Go's grammar and meaning."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from polykind.golang.regexp import PatternError, compile_pattern
         ("^.$", "\ud800", True),
     ],
 )
-def test_a_search_with_the_meaning_of_the_reference(pattern: str, text: str, expected: bool) -> None:
+def test_patterns_match_as_in_go(pattern: str, text: str, expected: bool) -> None:
     assert compile_pattern(pattern)(text) is expected
 
 
@@ -53,11 +53,11 @@ def test_a_search_with_the_meaning_of_the_reference(pattern: str, text: str, exp
         ("a\\", "trailing backslash at end of expression: ``"),
     ],
 )
-def test_what_does_not_compile_is_told_in_the_words_of_the_reference(pattern: str, problem: str) -> None:
+def test_invalid_pattern_raises_go_message(pattern: str, problem: str) -> None:
     with pytest.raises(PatternError) as refusal:
         compile_pattern(pattern)
     assert str(refusal.value) == f"error parsing regexp: {problem}"
 
 
-def test_nothing_takes_long() -> None:
+def test_matching_takes_linear_time() -> None:
     assert compile_pattern("^(a+)+$")("a" * 5000 + "!") is False

@@ -1,4 +1,4 @@
-"""Generated structural schemas, and objects that mostly fit them."""
+"""Hypothesis strategies for structural schemas and objects that mostly match them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ junk = st.recursive(
 
 @st.composite
 def keywords(draw: st.DrawFn, kind: str) -> Json:
-    """Some value validations that suit a type."""
+    """Draw validation keywords that apply to a type."""
     out: Json = {}
     if kind in ("string", "either"):
         if draw(st.integers(0, 3)) == 0:
@@ -109,18 +109,18 @@ def schemas(draw: st.DrawFn, depth: int = 3, kind: str = "") -> Json:
             out.update({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys})
     if draw(st.integers(0, 5)) == 0:
         junctor = draw(st.sampled_from(("anyOf", "oneOf", "allOf", "not")))
-        branches = draw(st.lists(branch(kind, out), min_size=1, max_size=3))
+        branches = draw(st.lists(clauses(kind, out), min_size=1, max_size=3))
         out[junctor] = branches[0] if junctor == "not" else branches
     if depth < 3 and kind not in ("open", "embedded") and draw(st.integers(0, 3)) == 0:
-        value = draw(fitting(out, strict=True))
+        value = draw(matching_values(out, strict=True))
         if value is not None:
             out["default"] = value
     return out
 
 
 @st.composite
-def branch(draw: st.DrawFn, kind: str, around: Json) -> Json:
-    """Value validations that may stand below a junctor."""
+def clauses(draw: st.DrawFn, kind: str, around: Json) -> Json:
+    """Draw a clause for anyOf, oneOf, allOf or not."""
     out: Json = draw(keywords(kind))
     properties = around.get("properties")
     if properties and draw(st.booleans()):
@@ -131,8 +131,8 @@ def branch(draw: st.DrawFn, kind: str, around: Json) -> Json:
 
 
 @st.composite
-def fitting(draw: st.DrawFn, schema: Json, strict: bool = False) -> Any:
-    """A value that has the schema's types; unless strict, now and then one that has not, or with more fields."""
+def matching_values(draw: st.DrawFn, schema: Json, strict: bool = False) -> Any:
+    """Draw a value with the types of a schema. Unless `strict`, it sometimes has other types or unknown fields."""
     if not strict and draw(st.integers(0, 9)) == 0:
         return draw(junk)
     kind = schema.get("type", "")
@@ -149,16 +149,16 @@ def fitting(draw: st.DrawFn, schema: Json, strict: bool = False) -> Any:
     if kind == "boolean":
         return draw(st.booleans())
     if kind == "array":
-        return draw(st.lists(fitting(schema.get("items", {}), strict=strict), max_size=3))
+        return draw(st.lists(matching_values(schema.get("items", {}), strict=strict), max_size=3))
     if kind != "object" and not strict:
         return draw(junk)
     out: Json = {}
     for name, below in schema.get("properties", {}).items():
         if draw(st.integers(0, 3)):
-            out[name] = draw(fitting(below, strict=strict))
+            out[name] = draw(matching_values(below, strict=strict))
     if isinstance(schema.get("additionalProperties"), dict):
         below = schema["additionalProperties"]
-        out.update(draw(st.dictionaries(st.sampled_from(KEYS), fitting(below, strict=strict), max_size=2)))
+        out.update(draw(st.dictionaries(st.sampled_from(KEYS), matching_values(below, strict=strict), max_size=2)))
     if schema.get("x-kubernetes-embedded-resource"):
         if draw(st.integers(0, 4)):
             out["apiVersion"] = draw(st.sampled_from(("v1", "a/b", "a/b/c", 1) if not strict else ("v1",)))
@@ -223,12 +223,12 @@ metadata = st.one_of(
 
 @st.composite
 def objects(draw: st.DrawFn, schema: Json) -> Json:
-    """An object of the kind that a schema (of type object) describes."""
-    value = draw(fitting({**schema, "type": "object"}))
+    """Draw an object that mostly matches a schema of type object."""
+    value = draw(matching_values({**schema, "type": "object"}))
     out: Json = dict(value) if isinstance(value, dict) else {}
     out.pop("metadata", None)
     return {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "it"}, **out}
 
 
 roots = schemas(kind="object")
-"""Schemas of whole objects."""
+"""Root schemas."""

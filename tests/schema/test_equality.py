@@ -1,4 +1,4 @@
-"""Equality with types."""
+"""Equality of JSON values that distinguishes types."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from tests.schema.strategies import junk
 
 
 @given(junk, junk)
-def test_two_values_are_the_same_exactly_if_their_identities_are(left: object, right: object) -> None:
+def test_values_are_equal_exactly_if_their_keys_are(left: object, right: object) -> None:
     assert deep_equal(left, right) == (hashable_key(left) == hashable_key(right))
     assert deep_equal(left, deep_copy(left))
 
 
-def test_true_one_and_one_point_zero_are_three_values() -> None:
+def test_true_one_and_one_point_zero_differ() -> None:
     assert not deep_equal(True, 1)
     assert not deep_equal(1, 1.0)
     assert not deep_equal([{"a": 1}], [{"a": True}])
     assert deep_equal({"a": [1, None]}, {"a": [1, None]})
 
 
-def test_a_copy_shares_nothing() -> None:
+def test_deep_copy_shares_no_container() -> None:
     value = {"a": [{"b": 1}]}
     copied = deep_copy(value)
     copied["a"][0]["b"] = 2

@@ -1,4 +1,4 @@
-"""The rules of metadata."""
+"""Validation of object metadata."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUBDOMAIN = (
 )
 
 
-def complaints(meta: Json, *, namespaced: bool = False) -> list[str]:
+def error_texts(meta: Json, *, namespaced: bool = False) -> list[str]:
     return [str(error) for error in metadata_validation.validate_object_meta(meta, namespaced=namespaced)]
 
 
@@ -64,32 +64,32 @@ def complaints(meta: Json, *, namespaced: bool = False) -> list[str]:
         ),
     ],
 )
-def test_a_new_object(meta: Json, expected: list[str]) -> None:
-    assert complaints(meta) == expected
+def test_create(meta: Json, expected: list[str]) -> None:
+    assert error_texts(meta) == expected
 
 
-def test_a_namespace_is_a_label() -> None:
-    assert complaints({"name": "a"}, namespaced=True) == ["metadata.namespace: Required value"]
-    assert complaints({"name": "a", "namespace": "a.b"}, namespaced=True) == [
+def test_namespace_must_be_a_dns_label() -> None:
+    assert error_texts({"name": "a"}, namespaced=True) == ["metadata.namespace: Required value"]
+    assert error_texts({"name": "a", "namespace": "a.b"}, namespaced=True) == [
         'metadata.namespace: Invalid value: "a.b": must not contain dots'
     ]
 
 
-def test_owners() -> None:
+def test_owner_references() -> None:
     first = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "u", "controller": True}
     second = {"apiVersion": "v1", "kind": "Y", "name": "y", "uid": "w", "controller": True}
-    assert complaints({"name": "a", "ownerReferences": [first, second]}) == [
+    assert error_texts({"name": "a", "ownerReferences": [first, second]}) == [
         "metadata.ownerReferences: Invalid value: "
         '[{"apiVersion":"v1","kind":"X","name":"x","uid":"u","controller":true},'
         '{"apiVersion":"v1","kind":"Y","name":"y","uid":"w","controller":true}]: '
         'Only one reference can have Controller set to true. Found "true" in references for X/x and Y/y'
     ]
     event = {"apiVersion": "v1", "kind": "Event", "name": "e", "uid": "one"}
-    assert complaints({"name": "a", "ownerReferences": [event]}) == [
+    assert error_texts({"name": "a", "ownerReferences": [event]}) == [
         'metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"e","uid":"one"}: '
         "/v1, Kind=Event is disallowed from being an owner"
     ]
-    assert complaints(
+    assert error_texts(
         {"name": "a", "ownerReferences": [{"apiVersion": "a/b/c", "kind": "X", "name": "", "uid": ""}]}
     ) == [
         'metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not be empty',
@@ -98,7 +98,7 @@ def test_owners() -> None:
     ]
 
 
-def test_a_change() -> None:
+def test_update() -> None:
     old: Json = {
         "name": "a",
         "uid": "u",
@@ -117,12 +117,12 @@ def test_a_change() -> None:
     assert metadata_validation.validate_object_meta_update({**old, "resourceVersion": "1"}, old) == []
 
 
-def test_a_uid_is_shown_as_json() -> None:
+def test_changed_uid_is_shown_as_json() -> None:
     found = metadata_validation.validate_object_meta_update({"uid": "<w>", "resourceVersion": "1"}, {"uid": "u"})
     assert [str(error) for error in found] == [r'metadata.uid: Invalid value: "\u003cw\u003e": field is immutable']
 
 
-def test_finalizers_without_a_domain_are_warned_of() -> None:
+def test_unqualified_finalizers_cause_warnings() -> None:
     meta = {"finalizers": ["plain", "with.dot", "a.b/c", "orphan"]}
     end = "to avoid accidental conflicts with other finalizer writers"
     assert metadata_validation.finalizer_warnings(meta) == [
@@ -132,7 +132,7 @@ def test_finalizers_without_a_domain_are_warned_of() -> None:
     assert metadata_validation.finalizer_warnings(meta, meta) == []
 
 
-def test_repeated_owners_are_merged_with_a_warning() -> None:
+def test_duplicate_owner_references_are_removed_with_a_warning() -> None:
     owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "u"}
     meta: Json = {"ownerReferences": [owner, dict(owner), {**owner, "name": "other"}]}
     assert metadata_validation.dedupe_owner_references(meta) == [
@@ -143,7 +143,7 @@ def test_repeated_owners_are_merged_with_a_warning() -> None:
     assert metadata_validation.dedupe_owner_references(meta) == []
 
 
-def test_field_managers_are_short_and_printable() -> None:
+def test_field_manager_must_be_short_and_printable() -> None:
     assert [str(error) for error in validate_field_manager("a\x01", "fieldManager")] == [
         r'fieldManager: Invalid value: "a\x01": invalid character U+0001 (at position 1)'
     ]

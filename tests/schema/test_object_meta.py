@@ -1,4 +1,4 @@
-"""The round trip of metadata."""
+"""ObjectMeta coercion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polykind.schema import object_meta
 Json = dict[str, Any]
 
 
-def test_plain_metadata_comes_back_itself() -> None:
+def test_normalized_metadata_is_returned_unchanged() -> None:
     meta: Json = {
         "name": "a",
         "labels": {"k": "v"},
@@ -27,7 +27,7 @@ def test_plain_metadata_comes_back_itself() -> None:
     assert unknown == []
 
 
-def test_what_is_empty_is_left_out() -> None:
+def test_empty_fields_are_dropped() -> None:
     meta: Json = {
         "name": "",
         "labels": {},
@@ -40,13 +40,13 @@ def test_what_is_empty_is_left_out() -> None:
     assert object_meta.coerce(meta, strict=True) == ({"deletionGracePeriodSeconds": 0}, [])
 
 
-def test_times_are_written_in_utc_to_the_second() -> None:
+def test_times_are_normalized_to_utc_seconds() -> None:
     clean, _ = object_meta.coerce({"creationTimestamp": "2024-01-01T01:00:00.5+01:00"}, strict=True)
     assert clean == {"creationTimestamp": "2024-01-01T00:00:00Z"}
     assert object_meta.coerce({"creationTimestamp": "0001-01-01T00:00:00Z"}, strict=True) == ({}, [])
 
 
-def test_unknown_fields_are_named_at_every_level() -> None:
+def test_unknown_fields_are_reported_at_every_level() -> None:
     meta: Json = {"name": "a", "x": 1, "ownerReferences": [{"uid": "u", "y": 2}], "managedFields": [{"z": 1}]}
     clean, unknown = object_meta.coerce(meta, strict=True)
     assert unknown == ["metadata.managedFields[0].z", "metadata.ownerReferences[0].y", "metadata.x"]
@@ -87,17 +87,17 @@ def test_unknown_fields_are_named_at_every_level() -> None:
         ),
     ],
 )
-def test_what_is_malformed_is_refused_in_the_words_of_the_reference(meta: object, text: str) -> None:
+def test_malformed_metadata_raises_go_message(meta: object, text: str) -> None:
     with pytest.raises(errors.BadRequestError) as refusal:
         object_meta.coerce(meta, strict=True, kind="Thing", version="v1")
     assert refusal.value.message == f'Thing in version "v1" cannot be handled as a Thing: {text}'
 
 
-def test_a_whole_number_may_be_spelled_as_a_fraction() -> None:
+def test_integer_may_be_written_as_a_float() -> None:
     assert object_meta.coerce({"name": "a", "generation": 3.0}, strict=True)[0] == {"name": "a", "generation": 3}
 
 
-def test_from_storage_malformed_fields_are_dropped_one_by_one() -> None:
+def test_lenient_coercion_drops_only_malformed_fields() -> None:
     meta: Json = {"name": "a", "labels": {"k": 1, "l": "v"}, "annotations": {"k": "v"}, "generation": "1"}
     assert object_meta.coerce(meta, strict=False) == ({"name": "a", "annotations": {"k": "v"}}, [])
     assert object_meta.coerce(5, strict=False) == ({}, [])

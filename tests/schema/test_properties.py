@@ -1,4 +1,4 @@
-"""Laws that hold for every schema and object."""
+"""Properties that hold for every schema and object."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cases(draw: st.DrawFn) -> tuple[Json, Json]:
 
 @relaxed
 @given(cases(), st.booleans())
-def test_what_was_admitted_is_admitted_unchanged(case: tuple[Json, Json], warm: bool) -> None:
+def test_pruning_and_defaulting_is_idempotent(case: tuple[Json, Json], warm: bool) -> None:
     openapi, obj = case
     schema = CompiledSchema(openapi)
     if warm:
@@ -52,7 +52,7 @@ def test_what_was_admitted_is_admitted_unchanged(case: tuple[Json, Json], warm: 
 
 @relaxed
 @given(cases())
-def test_programs_and_slow_rules_agree(case: tuple[Json, Json]) -> None:
+def test_programs_agree_with_the_slow_path(case: tuple[Json, Json]) -> None:
     openapi, obj = case
     slow, fast = CompiledSchema(openapi), CompiledSchema(openapi)
     fast.compile_programs()
@@ -73,7 +73,7 @@ def test_programs_and_slow_rules_agree(case: tuple[Json, Json]) -> None:
 
 @relaxed
 @given(cases(), st.data())
-def test_an_update_finds_no_more_than_a_create(case: tuple[Json, Json], data: st.DataObject) -> None:
+def test_update_reports_no_more_errors_than_create(case: tuple[Json, Json], data: st.DataObject) -> None:
     openapi, obj = case
     old = data.draw(strategies.objects(openapi))
     schema = CompiledSchema(openapi)
@@ -83,7 +83,7 @@ def test_an_update_finds_no_more_than_a_create(case: tuple[Json, Json], data: st
 
 @relaxed
 @given(strategies.junk, cases())
-def test_a_preserved_field_is_never_touched(value: Any, case: tuple[Json, Json]) -> None:
+def test_preserved_field_is_never_changed(value: Any, case: tuple[Json, Json]) -> None:
     openapi, obj = case
     properties = {
         **openapi.get("properties", {}),
@@ -101,7 +101,7 @@ def test_a_preserved_field_is_never_touched(value: Any, case: tuple[Json, Json])
 
 @relaxed
 @given(strategies.junk, st.dictionaries(st.sampled_from(strategies.KEYS), strategies.junk), st.booleans())
-def test_any_schema_gives_a_result(openapi: Any, obj: Json, warm: bool) -> None:
+def test_any_schema_succeeds_or_raises_bad_request(openapi: Any, obj: Json, warm: bool) -> None:
     keywords = ("type", "properties", "items", "allOf", "not", "enum", "default", "required", "additionalProperties")
     strange = dict.fromkeys(keywords, openapi)
     schema = CompiledSchema(
@@ -117,16 +117,16 @@ def test_any_schema_gives_a_result(openapi: Any, obj: Json, warm: bool) -> None:
         pass
 
 
-def plain(schema: Json) -> Json:
-    """The schema in the words of plain JSON Schema (draft 4, whose exclusive bounds are flags as well)."""
+def to_json_schema(schema: Json) -> Json:
+    """Convert a schema to JSON Schema draft 4, whose exclusive bounds are flags as well."""
     out: Json = {}
     for key, value in schema.items():
         if key == "properties":
-            out[key] = {name: plain(below) for name, below in value.items()}
+            out[key] = {name: to_json_schema(below) for name, below in value.items()}
         elif key in ("items", "not") or (key == "additionalProperties" and isinstance(value, dict)):
-            out[key] = plain(value)
+            out[key] = to_json_schema(value)
         elif key in ("anyOf", "allOf", "oneOf"):
-            out[key] = [plain(below) for below in value]
+            out[key] = [to_json_schema(below) for below in value]
         elif key not in ("format", "default") and not key.startswith("x-") and value != []:
             out[key] = value
     if out.pop("nullable", False) and "type" in out and "enum" not in out:
@@ -139,26 +139,28 @@ def plain(schema: Json) -> Json:
     return out
 
 
-def is_plain(schema: Any) -> bool:
-    """Leave out what the reference understands differently from JSON Schema."""
+def is_comparable(schema: Any) -> bool:
+    """True if a schema has no keyword that kube-apiserver interprets differently from JSON Schema."""
     if isinstance(schema, list):
-        return all(map(is_plain, schema))
+        return all(map(is_comparable, schema))
     if not isinstance(schema, dict):
         return not isinstance(schema, float)
     odd = ("format", "multipleOf", "x-kubernetes-list-type", "x-kubernetes-embedded-resource", "pattern")
     bounds = isinstance(schema.get("type"), str) and schema["type"] in ("integer", "number") and "enum" in schema
-    return not bounds and not any(key in schema for key in odd) and all(map(is_plain, schema.values()))
+    return not bounds and not any(key in schema for key in odd) and all(map(is_comparable, schema.values()))
 
 
 @relaxed
 @given(cases())
-def test_acceptance_agrees_with_json_schema(case: tuple[Json, Json]) -> None:
+def test_validation_agrees_with_json_schema(case: tuple[Json, Json]) -> None:
     openapi, obj = case
-    if not is_plain(openapi) or ("nullable" in repr(openapi) and "enum" in repr(openapi)):
+    if not is_comparable(openapi) or ("nullable" in repr(openapi) and "enum" in repr(openapi)):
         return
     if any(isinstance(value, float) for value in _leaves(obj)):
         return
-    oracle = jsonschema_rs.validator_for({"$schema": "http://json-schema.org/draft-04/schema#", **plain(openapi)})
+    oracle = jsonschema_rs.validator_for(
+        {"$schema": "http://json-schema.org/draft-04/schema#", **to_json_schema(openapi)}
+    )
     for warm in (False, True):
         schema = CompiledSchema(openapi)
         if warm:

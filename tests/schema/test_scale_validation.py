@@ -1,4 +1,4 @@
-"""What a scale subresource reads."""
+"""Validation of the values that a scale subresource reads."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ SCALE = {
         ),
     ],
 )
-def test_a_write(obj: Json, expected: list[str]) -> None:
+def test_update(obj: Json, expected: list[str]) -> None:
     assert [str(error) for error in validate_scale(obj, SCALE)] == expected
 
 
-def test_a_status_write_leaves_the_spec_alone() -> None:
+def test_status_update_does_not_validate_spec() -> None:
     assert validate_scale({"spec": {"replicas": -1}}, SCALE, status=True) == []
     assert validate_scale({}, None) == []

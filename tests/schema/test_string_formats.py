@@ -1,4 +1,4 @@
-"""The formats of strings."""
+"""String formats."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ACCEPTED: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_what_is_accepted(name: str) -> None:
+def test_format_accepts_valid_and_rejects_invalid_texts(name: str) -> None:
     judge = string_formats.format_check(name)
     assert judge is not None
     good, bad = ACCEPTED[name]
@@ -47,7 +47,7 @@ def test_what_is_accepted(name: str) -> None:
     assert [text for text in bad if judge(text)] == []
 
 
-def test_which_formats_mean_something() -> None:
+def test_known_formats_by_type() -> None:
     assert string_formats.is_known_format("date-time", "string")
     assert string_formats.is_known_format("ipv4", "")
     assert string_formats.is_known_format("int32", "integer")

@@ -1,4 +1,4 @@
-"""The words and the order of value validation."""
+"""Messages and order of value validation errors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from polykind.schema import CompiledSchema
 Json = dict[str, Any]
 
 
-def complaints(field: Json, value: Any, old: Any = ..., *, warm: bool = False) -> list[str]:
-    """What is wrong with spec.x of a given schema; with `old`, on an update."""
+def error_texts(field: Json, value: Any, old: Any = ..., *, warm: bool = False) -> list[str]:
+    """Return the errors of spec.x with a given schema; with `old`, of an update."""
     schema = CompiledSchema({"type": "object", "properties": {"spec": {"type": "object", "properties": {"x": field}}}})
     if warm:
         schema.compile_programs()
@@ -175,13 +175,11 @@ WORDS: list[tuple[Json, Any, list[str]]] = [
 
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize(("field", "value", "expected"), WORDS)
-def test_a_refusal_is_told_in_the_words_of_the_reference(
-    field: Json, value: Any, expected: list[str], warm: bool
-) -> None:
-    assert complaints(field, value, warm=warm) == expected
+def test_errors_are_those_of_kube_apiserver(field: Json, value: Any, expected: list[str], warm: bool) -> None:
+    assert error_texts(field, value, warm=warm) == expected
 
 
-def test_the_reason_of_a_wrong_type_or_format_is_its_own() -> None:
+def test_wrong_type_or_format_has_reason_type_invalid() -> None:
     schema = CompiledSchema({"type": "object", "properties": {"a": {"type": "string", "format": "ipv4"}}})
     [error] = schema.validate({"a": "x"})
     assert error.cause() == {
@@ -191,41 +189,41 @@ def test_the_reason_of_a_wrong_type_or_format_is_its_own() -> None:
     }
 
 
-def test_what_did_not_change_is_forgiven() -> None:
+def test_unchanged_value_is_ratcheted() -> None:
     field = {"type": "string", "pattern": "^[a-z]+$"}
-    assert complaints(field, "UPPER", "UPPER") == []
-    assert complaints(field, "STILL", "UPPER") == [
+    assert error_texts(field, "UPPER", "UPPER") == []
+    assert error_texts(field, "STILL", "UPPER") == [
         """spec.x: Invalid value: "STILL": spec.x in body should match '^[a-z]+$'"""
     ]
 
 
-def test_a_plain_list_is_forgiven_only_as_a_whole() -> None:
+def test_atomic_list_is_ratcheted_only_as_a_whole() -> None:
     field = {"type": "array", "items": {"type": "integer", "maximum": 100}}
-    assert complaints(field, [1, 200], [1, 200]) == []
-    assert complaints(field, [2, 200], [1, 200]) == [
+    assert error_texts(field, [1, 200], [1, 200]) == []
+    assert error_texts(field, [2, 200], [1, 200]) == [
         "spec.x[1]: Invalid value: 200: spec.x[1] in body should be less than or equal to 100"
     ]
 
 
-def test_items_of_a_keyed_list_are_forgiven_one_by_one() -> None:
+def test_items_of_a_map_list_are_ratcheted_by_key() -> None:
     item = {"type": "object", "properties": {"k": {"type": "string"}, "n": {"type": "integer", "maximum": 5}}}
     field = {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     old = [{"k": "a", "n": 9}, {"k": "b", "n": 1}]
-    assert complaints(field, [{"k": "c", "n": 1}, {"k": "a", "n": 9}], old) == []
-    assert complaints(field, [{"k": "a", "n": 8}], old) == [
+    assert error_texts(field, [{"k": "c", "n": 1}, {"k": "a", "n": 9}], old) == []
+    assert error_texts(field, [{"k": "a", "n": 8}], old) == [
         "spec.x[0].n: Invalid value: 8: spec.x[0].n in body should be less than or equal to 5"
     ]
 
 
-def test_values_of_a_map_are_forgiven_by_key_and_missing_fields_only_with_their_object() -> None:
+def test_map_values_are_ratcheted_by_key_and_missing_fields_with_their_object() -> None:
     field = {"type": "object", "additionalProperties": {"type": "integer", "maximum": 100}}
-    assert complaints(field, {"a": 2, "b": 200}, {"a": 1, "b": 200}) == []
+    assert error_texts(field, {"a": 2, "b": 200}, {"a": 1, "b": 200}) == []
     needy = {"type": "object", "required": ["y"], "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}
-    assert complaints(needy, {"x": 1}, {"x": 1}) == []
-    assert complaints(needy, {"x": 2}, {"x": 1}) == ["spec.x.y: Required value"]
+    assert error_texts(needy, {"x": 1}, {"x": 1}) == []
+    assert error_texts(needy, {"x": 2}, {"x": 1}) == ["spec.x.y: Required value"]
 
 
 def test_true_is_not_one() -> None:
-    assert complaints({"type": "integer"}, True, 1) == [
+    assert error_texts({"type": "integer"}, True, 1) == [
         'spec.x: Invalid value: "boolean": spec.x in body must be of type integer: "boolean"'
     ]

@@ -26,13 +26,13 @@ ALLOWED = {"metadata.name", "metadata.namespace", "spec.colour"}
         ("a=\\", "invalid field selector: invalid escape sequence: \\"),
     ],
 )
-def test_what_is_refused(text: str, says: str) -> None:
+def test_invalid_selector_raises_bad_request(text: str, says: str) -> None:
     with pytest.raises(BadRequestError) as refused:
         field_selectors.parse_field_selector(text, ALLOWED)
     assert refused.value.message == says
 
 
-def test_other_kinds_refuse_in_other_words() -> None:
+def test_builtin_kinds_have_their_own_message() -> None:
     with pytest.raises(BadRequestError) as refused:
         field_selectors.parse_field_selector("x=1", {"metadata.name"}, field_selectors.unknown_field)
     assert refused.value.message == '"x" is not a known field selector: only "metadata.name", "metadata.namespace"'
@@ -53,7 +53,7 @@ def test_other_kinds_refuse_in_other_words() -> None:
         ("metadata.namespace!=", False),
     ],
 )
-def test_what_is_selected(text: str, selected: bool) -> None:
+def test_matches(text: str, selected: bool) -> None:
     have = {"metadata.name": "a", "spec.colour": "red"}
     assert field_selectors.parse_field_selector(text, ALLOWED).matches(have.get) is selected
 
@@ -64,7 +64,7 @@ def test_escapes() -> None:
     assert str(selector) == r"spec.colour=a\,b\=c\\d"
 
 
-def test_pinned_names() -> None:
+def test_required_name_and_namespace() -> None:
     selector = field_selectors.parse_field_selector("metadata.namespace==ns,metadata.name=n", ALLOWED)
     assert (selector.name, selector.namespace) == ("n", "ns")
     assert field_selectors.parse_field_selector("metadata.name=n").name == "n"
@@ -73,7 +73,7 @@ def test_pinned_names() -> None:
 
 
 @given(st.text(alphabet="ab=!,\\ .é", max_size=20))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         selector = field_selectors.parse_field_selector(text)
     except BadRequestError:

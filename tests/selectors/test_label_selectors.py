@@ -62,7 +62,7 @@ SUBDOMAIN = (
         ),
     ],
 )
-def test_what_cannot_be_read(text: str, says: str) -> None:
+def test_invalid_selector_raises_bad_request(text: str, says: str) -> None:
     with pytest.raises(BadRequestError) as refused:
         label_selectors.parse_label_selector(text)
     assert refused.value.message == says
@@ -105,22 +105,22 @@ def test_what_cannot_be_read(text: str, says: str) -> None:
         ("example.com/a = x", {"example.com/a": "x"}, True),
     ],
 )
-def test_what_is_selected(text: str, given_labels: dict[str, str] | None, selected: bool) -> None:
+def test_matches(text: str, given_labels: dict[str, str] | None, selected: bool) -> None:
     assert label_selectors.parse_label_selector(text).matches(given_labels) is selected
 
 
-def test_only_the_empty_selector_is_empty() -> None:
+def test_empty_is_true_only_without_requirements() -> None:
     assert label_selectors.parse_label_selector("").empty
     assert label_selectors.parse_label_selector("  ").empty
     assert not label_selectors.parse_label_selector("a").empty
 
 
-def test_a_selector_prints_sorted() -> None:
+def test_text_is_sorted_by_key() -> None:
     assert str(label_selectors.parse_label_selector("z,!y,b in (2,1), a = 1,c>3")) == "a=1,b in (1,2),c>3,!y,z"
 
 
 @given(st.text(alphabet="ab=!(),<> \x00\tin/._-é", max_size=20))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         selector = label_selectors.parse_label_selector(text)
     except BadRequestError:
@@ -129,7 +129,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "1", "2"])), st.sampled_from("abc"))
-def test_a_term_and_its_opposite_part_all_labels(given_labels: dict[str, str], key: str) -> None:
+def test_requirement_and_its_negation_never_match_both(given_labels: dict[str, str], key: str) -> None:
     for term, opposite in ((f"{key}=1", f"{key}!=1"), (f"{key} in (1,2)", f"{key} notin (1,2)"), (key, f"!{key}")):
         assert label_selectors.parse_label_selector(term).matches(
             given_labels

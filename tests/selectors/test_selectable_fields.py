@@ -23,11 +23,11 @@ from polykind.selectors import selectable_fields
         ({"b": 1, "a": [True]}, "map[a:[true] b:1]"),
     ],
 )
-def test_texts_of_values(value: Any, text: str) -> None:
+def test_value_is_printed_as_in_go(value: Any, text: str) -> None:
     assert selectable_fields.selectable_field_texts({"spec": {"x": value}}, [".spec.x"]) == {"spec.x": text}
 
 
-def test_what_is_missing_is_empty() -> None:
+def test_missing_field_is_empty() -> None:
     paths = [".spec.x.y", ".status", ".spec.z"]
     assert selectable_fields.selectable_field_texts({"spec": {"x": "leaf"}}, paths) == {
         "spec.x.y": "",
@@ -36,7 +36,7 @@ def test_what_is_missing_is_empty() -> None:
     }
 
 
-def test_deep_values_are_cut() -> None:
+def test_deeply_nested_value_is_shortened() -> None:
     value: Any = "x"
     for _ in range(5000):
         value = [value]

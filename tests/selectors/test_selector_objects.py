@@ -1,4 +1,4 @@
-"""Label selectors as objects have them."""
+"""LabelSelector objects of the API."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from polykind.errors import InternalError
 from polykind.selectors.selector_objects import compile_label_selector, validate_label_selector
 
 
-def test_nothing_selects_everything() -> None:
+def test_absent_or_empty_selector_matches_everything() -> None:
     assert compile_label_selector(None).empty
     assert compile_label_selector({}).empty
 
 
-def test_labels_and_terms_must_all_hold() -> None:
+def test_all_labels_and_expressions_must_match() -> None:
     found = compile_label_selector(
         {
             "matchLabels": {"a": "b"},
@@ -30,7 +30,7 @@ def test_labels_and_terms_must_all_hold() -> None:
     assert not found.matches({"a": "b"})
 
 
-def test_a_selector_is_judged_in_the_reference_s_words() -> None:
+def test_validation_reports_kube_apiserver_messages() -> None:
     wrong = {
         "matchLabels": {"a b": "c"},
         "matchExpressions": [
@@ -57,6 +57,6 @@ def test_a_selector_is_judged_in_the_reference_s_words() -> None:
     assert validate_label_selector(None, "s") == validate_label_selector({}, "s") == []
 
 
-def test_an_operator_that_nobody_knows_selects_nothing_at_all() -> None:
+def test_unknown_stored_operator_raises_internal_error() -> None:
     with pytest.raises(InternalError, match='"Near" is not a valid label selector operator'):
         compile_label_selector({"matchExpressions": [{"key": "k", "operator": "Near"}]})
