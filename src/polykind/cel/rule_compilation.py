@@ -37,9 +37,9 @@ _FIELDS = (
 class RuleCompiler:
     """Compiles the validation rules of a CRD for its validation."""
 
-    def check(self, asked: RuleCheckRequest) -> list[FieldError]:
+    def check(self, request: RuleCheckRequest) -> list[FieldError]:
         """Return the errors of the rules of one root schema in order, and last the error of their total cost."""
-        return _RuleCheck(asked).run()
+        return _RuleCheck(request).run()
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
         """Return the rule violations of a default value, on an update from the same value and on create."""

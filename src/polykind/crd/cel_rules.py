@@ -43,7 +43,7 @@ class RuleCheckRequest(NamedTuple):
 class RuleChecker(Protocol):
     """A checker of CEL rules, passed to CRD validation."""
 
-    def check(self, asked: RuleCheckRequest) -> list[FieldError]:
+    def check(self, request: RuleCheckRequest) -> list[FieldError]:
         """Check the rules and message expressions of a schema, and their estimated cost."""
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:

@@ -104,8 +104,8 @@ def _cidr(text: str) -> CIDR:
 
 
 def _masked(cidr: CIDR) -> CIDR:
-    spare = _bit_length(cidr.ip.version) - cidr.bits
-    return CIDR(IP(cidr.ip.version, cidr.ip.number >> spare << spare), cidr.bits)
+    host_bits = _bit_length(cidr.ip.version) - cidr.bits
+    return CIDR(IP(cidr.ip.version, cidr.ip.number >> host_bits << host_bits), cidr.bits)
 
 
 def _contains_ip(cidr: CIDR, ip: IP | str) -> bool:
