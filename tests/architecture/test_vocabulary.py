@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
@@ -36,8 +37,6 @@ def _sample_prose() -> ModuleType:
     spec = importlib.util.spec_from_loader("sample_prose", loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    import sys
-
     sys.modules["sample_prose"] = module
     loader.exec_module(module)
     return module
@@ -58,7 +57,7 @@ def test_a_kind_is_declared_in_one_place() -> None:
 
 @pytest.mark.parametrize("folder", ["src", "tools", "benches"])
 def test_prose_has_no_private_words(folder: str) -> None:
-    files = [p for p in (ROOT / folder).rglob("*.py")]
+    files = list((ROOT / folder).rglob("*.py"))
     found = [
         f"{prose.path.relative_to(ROOT)}:{prose.line}: {prose.text}"
         for file in files
