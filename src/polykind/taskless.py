@@ -1,8 +1,8 @@
 """Running a coroutine without an asyncio task.
 
 Most reads are served from memory: their coroutine ends without suspending, and running it with `send(None)` costs a
-tenth of a task. A write suspends once, to wait for the store. Resuming it from the awaited future's done callback
-costs a third of a task and saves one event loop iteration.
+fraction of a task. A write suspends once, to wait for the store. Resuming it from the awaited future's done callback
+is cheaper than a task, too, and saves one event loop iteration. docs/decisions/0014 has the numbers and the limits.
 """
 
 from __future__ import annotations
