@@ -33,21 +33,21 @@ def connection(server: ApiServer) -> Iterator[http.client.HTTPSConnection]:
 
 
 @pytest.mark.parametrize("turn", [1, 2])
-def test_an_object_of_one_test_is_never_seen_by_the_next(polykind: ApiServer, turn: int) -> None:
+def test_objects_do_not_leak_into_the_next_test(polykind: ApiServer, turn: int) -> None:
     with pytest.raises(Refused, match='"mine" not found'):
         polykind.get(crontab())
     [applied] = polykind.apply(crontab())
     assert polykind.get(applied) == applied
 
 
-def test_tests_have_addresses_and_tokens_of_their_own(polykind: ApiServer, polykind_server: ApiServer) -> None:
+def test_tests_have_their_own_address_and_token(polykind: ApiServer, polykind_server: ApiServer) -> None:
     assert polykind.url != polykind_server.url
     with connection(polykind) as line:
         line.request("GET", COLLECTION, headers={"Authorization": f"Bearer {polykind_server.token}"})
         assert line.getresponse().status == 401
 
 
-def test_clients_that_look_for_a_cluster_find_this_one(polykind: ApiServer, tmp_path: Path) -> None:
+def test_clients_find_this_server(polykind: ApiServer, tmp_path: Path) -> None:
     assert os.environ["KUBECONFIG"] == str(polykind.kubeconfig)
     polykind.apply(crontab())
     with config.new_client_from_config() as api:
@@ -57,7 +57,7 @@ def test_clients_that_look_for_a_cluster_find_this_one(polykind: ApiServer, tmp_
     assert kubectl("get", "crontabs", "-o", "name").out == f"crontab.{GROUP}/mine\n"
 
 
-def test_definitions_are_served_when_apply_returns_whatever_their_order(polykind: ApiServer) -> None:
+def test_crds_are_served_when_apply_returns(polykind: ApiServer) -> None:
     other = json.loads(json.dumps(DEFINITION).replace("crontabs", "jobs").replace("CronTab", "Job"))
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
     job = {**crontab(namespace="team"), "kind": "Job"}
@@ -66,7 +66,7 @@ def test_definitions_are_served_when_apply_returns_whatever_their_order(polykind
     assert polykind.get(job)["metadata"]["namespace"] == "team"
 
 
-def test_applied_again_an_object_is_changed(polykind: ApiServer) -> None:
+def test_apply_updates_an_object(polykind: ApiServer) -> None:
     [before] = polykind.apply(crontab())
     [after] = polykind.apply(crontab(schedule="@hourly"))
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
@@ -75,14 +75,14 @@ def test_applied_again_an_object_is_changed(polykind: ApiServer) -> None:
     assert exported["spec"] == {"cronSpec": "@daily"}
 
 
-def test_names_are_generated(polykind: ApiServer) -> None:
+def test_generate_name_is_supported(polykind: ApiServer) -> None:
     unnamed = crontab()
     unnamed["metadata"] = {"generateName": "tab-"}
     first, second = polykind.apply(unnamed, unnamed)
     assert first["metadata"]["name"] != second["metadata"]["name"]
 
 
-def test_what_the_server_refuses_is_told_in_its_words(polykind: ApiServer) -> None:
+def test_rejection_has_the_servers_message(polykind: ApiServer) -> None:
     with pytest.raises(Refused) as refused:
         polykind.apply(crontab(schedule=""))
     assert refused.value.status == 422
@@ -92,18 +92,18 @@ def test_what_the_server_refuses_is_told_in_its_words(polykind: ApiServer) -> No
     )
 
 
-def test_fields_that_nobody_knows_are_refused(polykind: ApiServer) -> None:
+def test_unknown_fields_are_rejected(polykind: ApiServer) -> None:
     with pytest.raises(Refused, match="cronspec"):
         polykind.apply({**crontab(), "spec": {"cronspec": "@daily"}})
 
 
-def test_kinds_that_are_not_served_are_refused_with_what_to_do(polykind: ApiServer) -> None:
+def test_unserved_kind_is_rejected_with_advice(polykind: ApiServer) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     with pytest.raises(Refused, match="this server does not serve Pod of v1: apply its CustomResourceDefinition first"):
         polykind.apply(pod)
 
 
-def test_a_rollback_brings_everything_back_as_it_was(polykind: ApiServer) -> None:
+def test_rollback_restores_everything(polykind: ApiServer) -> None:
     [kept] = polykind.apply(crontab("kept"))
     checkpoint = polykind.checkpoint()
     url, token = polykind.url, polykind.token
@@ -116,14 +116,14 @@ def test_a_rollback_brings_everything_back_as_it_was(polykind: ApiServer) -> Non
     assert gone.value.status == 404
 
 
-def test_without_a_checkpoint_a_rollback_leads_to_the_beginning(polykind: ApiServer) -> None:
+def test_rollback_without_checkpoint_restores_the_start(polykind: ApiServer) -> None:
     polykind.apply(crontab())
     polykind.rollback()
     with pytest.raises(Refused):
         polykind.get(crontab())
 
 
-def test_checkpoints_can_be_gone_back_to_in_any_order(polykind: ApiServer) -> None:
+def test_rollback_to_checkpoints_in_any_order(polykind: ApiServer) -> None:
     polykind.apply(crontab(schedule="one"))
     one = polykind.checkpoint()
     polykind.apply(crontab(schedule="two"))
@@ -133,7 +133,7 @@ def test_checkpoints_can_be_gone_back_to_in_any_order(polykind: ApiServer) -> No
         assert polykind.get(crontab())["spec"]["cronSpec"] == schedule
 
 
-def test_revisions_go_on_after_a_rollback_and_older_ones_are_gone(polykind: ApiServer) -> None:
+def test_revisions_continue_after_a_rollback(polykind: ApiServer) -> None:
     polykind.checkpoint()
     [undone] = polykind.apply(crontab())
     polykind.rollback()
@@ -148,7 +148,7 @@ def test_revisions_go_on_after_a_rollback_and_older_ones_are_gone(polykind: ApiS
     assert again["metadata"]["uid"] != undone["metadata"]["uid"]
 
 
-def test_a_watch_ends_cleanly_with_a_rollback(polykind: ApiServer) -> None:
+def test_watch_ends_cleanly_at_a_rollback(polykind: ApiServer) -> None:
     with connection(polykind) as line:
         line.request("GET", f"{COLLECTION}?watch=1", headers={"Authorization": f"Bearer {polykind.token}"})
         watch = line.getresponse()
@@ -159,7 +159,7 @@ def test_a_watch_ends_cleanly_with_a_rollback(polykind: ApiServer) -> None:
         assert watch.read() == b""
 
 
-def test_idle_clients_do_not_hold_up_a_rollback(polykind: ApiServer) -> None:
+def test_idle_clients_do_not_delay_a_rollback(polykind: ApiServer) -> None:
     with connection(polykind) as line:
         line.request("GET", "/version", headers={"Authorization": f"Bearer {polykind.token}"})
         line.getresponse().read()
@@ -168,7 +168,7 @@ def test_idle_clients_do_not_hold_up_a_rollback(polykind: ApiServer) -> None:
         assert time.monotonic() - began < 1
 
 
-def test_objects_are_waited_for(polykind: ApiServer) -> None:
+def test_wait_for_conditions(polykind: ApiServer) -> None:
     def work() -> None:
         polykind.apply(crontab())
         polykind.wait_for(crontab(), "create")
@@ -181,7 +181,7 @@ def test_objects_are_waited_for(polykind: ApiServer) -> None:
     assert found["spec"] == {"cronSpec": "@hourly"}
 
 
-def test_a_wait_outlives_a_rollback(polykind: ApiServer) -> None:
+def test_wait_survives_a_rollback(polykind: ApiServer) -> None:
     polykind.apply(crontab())
     found: list[Any] = []
     waiting = threading.Thread(target=lambda: found.append(polykind.wait_for(crontab(), "delete")))
@@ -191,7 +191,7 @@ def test_a_wait_outlives_a_rollback(polykind: ApiServer) -> None:
     assert len(found) == 1
 
 
-def test_what_does_not_come_is_told_with_what_was_there(polykind: ApiServer) -> None:
+def test_unmet_condition_shows_the_last_state(polykind: ApiServer) -> None:
     polykind.apply(crontab())
     with pytest.raises(Unmet) as unmet:
         polykind.wait_for(crontab(), "condition=Ready", timeout=0.05)
@@ -207,20 +207,20 @@ def test_what_does_not_come_is_told_with_what_was_there(polykind: ApiServer) -> 
         polykind.wait_for(crontab("other"), "create", timeout=0.05)
 
 
-async def test_an_async_test_goes_on_while_it_waits(polykind: ApiServer) -> None:
+async def test_async_test_continues_while_waiting(polykind: ApiServer) -> None:
     waiting = asyncio.create_task(asyncio.to_thread(polykind.wait_for, crontab(), "create"))
     await asyncio.to_thread(polykind.apply, crontab())
     assert (await waiting)["metadata"]["name"] == "mine"
 
 
 @pytest.mark.polykind(authorization_mode="RBAC", request_timeout=5)
-def test_settings_are_the_flags_of_the_server(polykind: ApiServer) -> None:
+def test_settings_are_server_flags(polykind: ApiServer) -> None:
     polykind.apply(crontab())
     with connection(polykind) as line:
         line.request("GET", COLLECTION)
         assert line.getresponse().status == 403
 
 
-def test_without_converters_there_is_nothing_to_break(polykind: ApiServer) -> None:
+def test_converter_without_converters_raises(polykind: ApiServer) -> None:
     with pytest.raises(Refused, match="this server has no converter: set `polykind_converters`"):
         polykind.converter.down()

@@ -19,7 +19,7 @@ EXAMPLE = ROOT / "examples" / "pytest-operator"
 QUIET = ("-p", "no:cacheprovider", "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function")
 
 
-def test_the_examples_run(pytester: pytest.Pytester) -> None:
+def test_documentation_examples_run(pytester: pytest.Pytester) -> None:
     blocks = re.findall(r"^```(?:toml|python)\n# (\S+)\n(.*?)^```", PAGE, re.M | re.S)
     assert len(blocks) == PAGE.count("```python") + PAGE.count("```toml")
     for name, text in blocks:
@@ -29,20 +29,20 @@ def test_the_examples_run(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess(*QUIET).assert_outcomes(passed=PAGE.count("def test_"))
 
 
-def test_the_example_project_passes_its_tests(pytester: pytest.Pytester) -> None:
+def test_example_project_passes_its_tests(pytester: pytest.Pytester) -> None:
     shutil.copytree(EXAMPLE, pytester.path, dirs_exist_ok=True)
     tests = (EXAMPLE / "tests" / "test_operator.py").read_text().count("def test_")
     pytester.runpytest_subprocess(*QUIET[:2], *QUIET[4:]).assert_outcomes(passed=tests)
 
 
 @pytest.mark.parametrize("kind", [ApiServer, Converter])
-def test_everything_public_is_documented(kind: type) -> None:
+def test_public_names_are_documented(kind: type) -> None:
     inner = {"keep_data", "start", "stop", "add_conversion_webhook", "close"}
     public = {name for name in vars(kind) if not name.startswith("_")} - inner
     assert {name for name in public if not re.search(rf"`{name}[(`]", PAGE)} == set()
 
 
-def test_every_fixture_and_option_is_documented() -> None:
+def test_fixtures_and_options_are_documented() -> None:
     source = Path(plugin_module.__file__).read_text()
     fixtures = re.findall(r"@pytest\.fixture.*\ndef (\w+)\(", source)
     options = re.findall(r'\.add(?:option|ini)\(\s*"([^"]+)"', source)

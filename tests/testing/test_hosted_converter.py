@@ -22,7 +22,7 @@ def test_objects_are_converted(polykind: ApiServer) -> None:
     assert polykind.get(applied, version="v2")["spec"] == {"schedule": "@daily"}
 
 
-def test_the_definition_leads_to_a_webhook_over_tls(polykind: ApiServer) -> None:
+def test_crd_points_to_a_tls_webhook(polykind: ApiServer) -> None:
     conversion = polykind.get(DEFINITION)["spec"]["conversion"]
     assert conversion["strategy"] == "Webhook"
     assert conversion["webhook"]["clientConfig"]["url"] == polykind.converter.url
@@ -43,18 +43,18 @@ def test_down_and_up_again(polykind: ApiServer) -> None:
     assert polykind.get(applied, version="v2")["spec"] == {"schedule": "@daily"}
 
 
-def test_what_one_test_broke_is_whole_in_the_next(polykind: ApiServer) -> None:
+def test_faults_do_not_leak_into_the_next_test(polykind: ApiServer) -> None:
     assert polykind.converter.faults.active == ()
 
 
-def test_failures_say_what_they_are_told_to(polykind: ApiServer) -> None:
+def test_fail_uses_the_given_message(polykind: ApiServer) -> None:
     [applied] = polykind.apply(crontab())
     with polykind.converter.fail("no such schedule"), pytest.raises(Refused, match=f"{WAY}no such schedule"):
         polykind.get(applied, version="v2")
     assert polykind.get(applied, version="v2")["spec"] == {"schedule": "@daily"}
 
 
-def test_slow_answers_come_late(polykind: ApiServer) -> None:
+def test_slow_delays_responses(polykind: ApiServer) -> None:
     [applied] = polykind.apply(crontab())
     polykind.converter.slow(0.2)
     began = time.monotonic()
@@ -62,7 +62,7 @@ def test_slow_answers_come_late(polykind: ApiServer) -> None:
     assert time.monotonic() - began >= 0.2
 
 
-def test_requests_under_way_do_not_hold_up_the_end(polykind_factory: Factory) -> None:
+def test_delayed_requests_do_not_block_the_stop(polykind_factory: Factory) -> None:
     with polykind_factory.serve(crds=DEFINITION, converters=[crontabs]) as server:
         [applied] = server.apply(crontab())
         fault = server.converter.slow(600)
@@ -75,7 +75,7 @@ def test_requests_under_way_do_not_hold_up_the_end(polykind_factory: Factory) ->
     asking.join()
 
 
-def test_a_wait_at_another_version_outlives_an_outage(polykind: ApiServer) -> None:
+def test_wait_survives_a_converter_outage(polykind: ApiServer) -> None:
     [applied] = polykind.apply(crontab())
     fault = polykind.converter.down()
     at_v2 = {**applied, "apiVersion": "stable.example.com/v2"}
@@ -85,7 +85,7 @@ def test_a_wait_at_another_version_outlives_an_outage(polykind: ApiServer) -> No
     assert polykind.wait_for(at_v2, "create")["spec"] == {"schedule": "@daily"}
 
 
-def test_definitions_that_a_test_applies_are_wired_too(polykind: ApiServer) -> None:
+def test_crds_applied_by_a_test_get_the_webhook(polykind: ApiServer) -> None:
     polykind.apply(DEFINITION)
     assert polykind.get(DEFINITION)["spec"]["conversion"]["strategy"] == "Webhook"
     single = json.loads(json.dumps(DEFINITION).replace("crontabs", "jobs").replace("CronTab", "Job"))
@@ -93,7 +93,7 @@ def test_definitions_that_a_test_applies_are_wired_too(polykind: ApiServer) -> N
     assert other["spec"]["conversion"] == {"strategy": "None"}
 
 
-def test_definitions_of_v1beta1_are_wired_in_their_own_words(polykind: ApiServer) -> None:
+def test_v1beta1_crds_get_the_webhook(polykind: ApiServer) -> None:
     versions = [{k: v for k, v in one.items() if k != "subresources"} for one in DEFINITION["spec"]["versions"]]
     spec = {**DEFINITION["spec"], "versions": versions, "preserveUnknownFields": False}
     old = {**DEFINITION, "apiVersion": "apiextensions.k8s.io/v1beta1", "spec": spec}
@@ -115,7 +115,7 @@ def test_converters_can_run_in_the_server(polykind_factory: Factory) -> None:
         assert server.get(DEFINITION)["spec"]["conversion"] == {"strategy": "None"}
 
 
-def test_converters_that_cannot_be_had_are_refused(polykind_factory: Factory, tmp_path: Path) -> None:
+def test_unusable_converters_are_rejected(polykind_factory: Factory, tmp_path: Path) -> None:
     for name, told in (
         ("nowhere:it", "the converter nowhere:it: No module named 'nowhere'"),
         (str(tmp_path / "rules.yaml"), r"the converter .*/rules\.yaml: .*No such file"),

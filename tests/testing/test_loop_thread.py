@@ -22,11 +22,11 @@ async def name() -> str:
     return threading.current_thread().name
 
 
-def test_work_is_done_elsewhere_and_waited_for(loop: LoopThread) -> None:
+def test_run_waits_for_the_result(loop: LoopThread) -> None:
     assert loop.run(name()) == "polykind-testing"
 
 
-def test_what_is_raised_is_raised_here(loop: LoopThread) -> None:
+def test_run_raises_the_exception(loop: LoopThread) -> None:
     async def fail() -> None:
         raise LookupError("no")
 
@@ -34,7 +34,7 @@ def test_what_is_raised_is_raised_here(loop: LoopThread) -> None:
         loop.run(fail())
 
 
-def test_what_does_not_end_is_given_up(loop: LoopThread) -> None:
+def test_run_times_out(loop: LoopThread) -> None:
     ended = threading.Event()
 
     async def hang() -> None:
@@ -48,7 +48,7 @@ def test_what_does_not_end_is_given_up(loop: LoopThread) -> None:
     assert ended.wait(10)
 
 
-def test_a_loop_is_not_asked_to_wait_for_itself(loop: LoopThread) -> None:
+def test_run_from_its_own_thread_raises(loop: LoopThread) -> None:
     async def inner() -> None:
         loop.run(name())
 
@@ -56,7 +56,7 @@ def test_a_loop_is_not_asked_to_wait_for_itself(loop: LoopThread) -> None:
         loop.run(inner())
 
 
-def test_the_end_ends_what_is_left() -> None:
+def test_close_cancels_pending_work() -> None:
     before = set(threading.enumerate())
     loop = LoopThread()
     ended = threading.Event()

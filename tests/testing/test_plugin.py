@@ -85,7 +85,7 @@ class TestMarked:
 """
 
 
-def test_strangers_need_nothing_but_the_installed_package_and_nothing_is_left(project: pytest.Pytester) -> None:
+def test_plugin_works_in_a_separate_project(project: pytest.Pytester) -> None:
     project.makeconftest(
         """
 import gc, threading
@@ -100,18 +100,18 @@ def pytest_unconfigure():
     assert [file.name for file in (project.path / "base" / "polykind0").iterdir()] == ["pki"]
 
 
-def test_strangers_run_in_parallel(project: pytest.Pytester) -> None:
+def test_plugin_works_with_xdist(project: pytest.Pytester) -> None:
     run(project, ISOLATED, "-n", "2").assert_outcomes(passed=13)
 
 
-def test_without_the_plugin_nothing_is_known_of_it(project: pytest.Pytester) -> None:
+def test_plugin_can_be_disabled(project: pytest.Pytester) -> None:
     (project.path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     result = run(project, "def test_it(polykind):\n    pass\n", "-p", "no:polykind")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*fixture 'polykind' not found*"])
 
 
-def test_a_run_that_asks_for_no_server_imports_nothing(project: pytest.Pytester) -> None:
+def test_run_without_servers_imports_nothing(project: pytest.Pytester) -> None:
     test = """
 def test_it():
     import sys
@@ -147,7 +147,7 @@ def test_failing(polykind):
 """
 
 
-def test_what_is_wrong_is_told_without_a_traceback(project: pytest.Pytester) -> None:
+def test_setup_errors_have_no_traceback(project: pytest.Pytester) -> None:
     spec = {**DEFINITION["spec"], "scope": "Everywhere"}
     (project.path / "broken.yaml").write_text(json.dumps({**DEFINITION, "spec": spec}))
     result = run(project, WRONG, "--basetemp=base")
@@ -180,7 +180,7 @@ def test_it(polykind):
 """
 
 
-def test_failures_can_be_looked_at(project: pytest.Pytester, tmp_path: Path) -> None:
+def test_failed_test_data_can_be_kept(project: pytest.Pytester, tmp_path: Path) -> None:
     result = run(project, FAILING, "--polykind-keep", "--basetemp=base")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["the server's data was kept; to inspect it:"])
@@ -195,7 +195,7 @@ def test_failures_can_be_looked_at(project: pytest.Pytester, tmp_path: Path) -> 
         assert kubectl("get", "crontabs", "-o", "name").out == "crontab.stable.example.com/mine\n"
 
 
-def test_the_plugin_costs_next_to_nothing() -> None:
+def test_plugin_startup_is_fast() -> None:
     """Beyond pytest itself, which imports most of what it imports: a few milliseconds, whatever the machine."""
     code = "import pytest, _pytest.pytester, time; b = time.process_time(); import polykind.testing.plugin as p; "
     code += "print(time.process_time() - b)"

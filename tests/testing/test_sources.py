@@ -27,7 +27,7 @@ def kinds(root: Path, *sources: Any) -> list[str]:
     return [obj["kind"] for obj in read_sources(sources, root)]
 
 
-def test_sources_are_files_folders_patterns_yaml_and_objects(root: Path) -> None:
+def test_sources_can_be_files_folders_patterns_yaml_and_objects(root: Path) -> None:
     assert kinds(root, "crds") == ["Zero", "One", "Two"]
     assert kinds(root, "crds/b.yaml") == ["One", "Two"]
     assert kinds(root, root / "crds" / "a.json") == ["Zero"]
@@ -35,12 +35,12 @@ def test_sources_are_files_folders_patterns_yaml_and_objects(root: Path) -> None
     assert kinds(root, ONE, {"apiVersion": "v1", "kind": "Three"}) == ["One", "Three"]
 
 
-def test_lists_are_taken_apart(root: Path) -> None:
+def test_lists_are_flattened(root: Path) -> None:
     items = [{"apiVersion": "v1", "kind": kind} for kind in ("One", "Two")]
     assert kinds(root, {"apiVersion": "v1", "kind": "List", "items": items}) == ["One", "Two"]
 
 
-def test_what_others_need_comes_first(root: Path) -> None:
+def test_crds_and_namespaces_come_first(root: Path) -> None:
     definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
     assert kinds(root, ONE, definition) == ["CustomResourceDefinition", "One"]
 
@@ -56,20 +56,20 @@ def test_what_others_need_comes_first(root: Path) -> None:
         (7, "7 cannot be applied: it is not a path, YAML or an object"),
     ],
 )
-def test_what_cannot_be_applied_is_told(root: Path, source: Any, told: str) -> None:
+def test_invalid_sources_are_rejected(root: Path, source: Any, told: str) -> None:
     (root / "empty").mkdir()
     with pytest.raises(Refused) as refused:
         read_sources([source], root)
     assert str(refused.value) == told.format(root=root)
 
 
-def test_a_fault_in_a_file_is_told_with_its_line(root: Path) -> None:
+def test_parse_error_has_its_line(root: Path) -> None:
     (root / "bad.yaml").write_text(f"{ONE}---\nkind: [\n")
     with pytest.raises(Refused, match=rf"^{root}/bad\.yaml, line \d+: "):
         read_sources(["bad.yaml"], root)
 
 
-def test_the_identity_changes_with_the_files(root: Path) -> None:
+def test_sources_key_changes_with_the_files(root: Path) -> None:
     before = sources_key(["crds", ONE], root)
     assert sources_key(["crds", ONE], root) == before
     (root / "crds" / "b.yaml").write_text(ONE)

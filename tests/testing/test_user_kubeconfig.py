@@ -33,7 +33,7 @@ subjects: [{{kind: Group, apiGroup: rbac.authorization.k8s.io, name: SUBJECT}}]
     ("user", "groups", "subject"),
     [("jane", ["team"], "team"), (ACCOUNT, [], "system:serviceaccounts:default")],
 )
-def test_a_user_may_do_what_roles_allow(polykind: ApiServer, user: str, groups: list[str], subject: str) -> None:
+def test_user_may_do_what_roles_allow(polykind: ApiServer, user: str, groups: list[str], subject: str) -> None:
     polykind.apply(ROLES.replace("SUBJECT", subject), crontab())
     with polykind.environ(polykind.kubeconfig_for(user, groups)), config.new_client_from_config() as api:
         tabs = client.CustomObjectsApi(api)
@@ -45,7 +45,7 @@ def test_a_user_may_do_what_roles_allow(polykind: ApiServer, user: str, groups: 
     assert os.environ["KUBECONFIG"] == str(polykind.kubeconfig)
 
 
-def test_names_that_no_certificate_can_have_are_refused(polykind: ApiServer) -> None:
+def test_invalid_certificate_names_are_rejected(polykind: ApiServer) -> None:
     for user, groups in (("", []), ("u" * 65, []), ("jane", [""])):
         with pytest.raises(Refused, match="names of users and groups must have 1 to 64 characters"):
             polykind.kubeconfig_for(user, groups)

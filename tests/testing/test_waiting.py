@@ -36,14 +36,14 @@ def asserting(obj: dict[str, Any]) -> bool:
         (asserting, {"ready": True}, ""),
     ],
 )
-def test_an_object_is_as_wanted_or_lacks_something(wanted: Any, obj: Any, lacking: str) -> None:
+def test_unmet_reason_of_conditions(wanted: Any, obj: Any, lacking: str) -> None:
     assert Condition(wanted).unmet_reason(obj) == lacking
 
 
-def test_an_assert_of_the_test_says_what_is_lacking() -> None:
+def test_assertion_in_a_predicate_is_the_reason() -> None:
     assert Condition(asserting).unmet_reason({}).startswith("AssertionError: not ready")
 
 
-def test_other_words_are_refused() -> None:
+def test_unknown_condition_is_rejected() -> None:
     with pytest.raises(ValueError, match="'Ready' is not a condition: pass a function"):
         Condition("Ready")

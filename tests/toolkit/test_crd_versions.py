@@ -9,7 +9,7 @@ from tests.toolkit.crds import HOST, HOSTS, crd
 from tests.toolkit.declare.test_conversions import KIND, crontab
 
 
-def test_a_definition_is_read() -> None:
+def test_crd_is_read() -> None:
     definition = CRD(crd(HOST, HOSTS))
     assert (definition.kind, definition.name, definition.storage) == (KIND, "crontabs.stable.example.com", "v2")
     assert [(v.name, v.served, v.storage) for v in definition.versions.values()] == [
@@ -18,7 +18,7 @@ def test_a_definition_is_read() -> None:
     ]
 
 
-def test_one_of_v1beta1_is_read_as_well() -> None:
+def test_v1beta1_crd_is_read() -> None:
     one, other = ({"properties": {name: {"type": "string"}}} for name in ("host", "hosts"))
     old = crd(one, other, preserveUnknownFields=False)
     old["apiVersion"] = "apiextensions.k8s.io/v1beta1"
@@ -36,12 +36,12 @@ def test_one_of_v1beta1_is_read_as_well() -> None:
         (crd({"x-kubernetes-validations": [{"rule": "self.gone"}]}), "undefined field 'gone'"),
     ],
 )
-def test_what_is_no_good_definition_is_refused_in_the_api_servers_words(manifest: Any, says: str) -> None:
+def test_invalid_crd_is_rejected_with_the_api_servers_message(manifest: Any, says: str) -> None:
     with pytest.raises(RejectedError, match=says):
         CRD(manifest)
 
 
-def test_an_object_finds_its_version() -> None:
+def test_version_of_object() -> None:
     definition = CRD(crd(HOST, HOSTS))
     assert definition.version_of(crontab("v2")).name == "v2"
     for stranger in (crontab("v3"), {**crontab(), "kind": "Other"}, {}):
@@ -49,20 +49,20 @@ def test_an_object_finds_its_version() -> None:
             definition.version_of(stranger)
 
 
-def test_a_write_is_pruned_and_defaulted_and_says_what_it_does_not_know() -> None:
+def test_admit_prunes_defaults_and_reports_unknown_fields() -> None:
     version = CRD(crd(HOST, HOSTS)).versions["v1"]
     obj = crontab(spec={"host": "a", "hosts": []})
     assert version.admit(obj) == (crontab(spec={"host": "a", "port": 80}), ["spec.hosts"])
     assert obj["spec"] == {"host": "a", "hosts": []}
 
 
-def test_after_a_conversion_it_is_pruned_and_not_defaulted() -> None:
+def test_converted_object_is_pruned_but_not_defaulted() -> None:
     version = CRD(crd(HOST, HOSTS)).versions["v2"]
     assert version.pruned(crontab("v2", spec={"host": "a"})) == crontab("v2", spec={})
     assert version.defaulted(crontab("v2", spec={})) == crontab("v2", spec={"port": 80})
 
 
-def test_values_and_rules_are_judged_and_a_namespace_may_be_left_out() -> None:
+def test_validation_checks_values_and_rules_without_namespace() -> None:
     version = CRD(crd(HOST, HOSTS)).versions["v2"]
     obj = crontab("v2", metadata={"name": "one"}, spec={"hosts": ["a"], "port": 1})
     assert version.validation_errors(obj) == []
@@ -75,7 +75,7 @@ def test_values_and_rules_are_judged_and_a_namespace_may_be_left_out() -> None:
     ]
 
 
-def test_of_an_answer_labels_and_annotations_are_taken_and_the_rest_of_the_metadata_is_restored() -> None:
+def test_converted_metadata_keeps_only_label_and_annotation_changes() -> None:
     target = CRD(crd(HOST, HOSTS)).versions["v2"]
     original = crontab(metadata={"name": "one", "namespace": "team", "generation": 3, "labels": {"a": "b"}})
     answer = crontab("v2", spec={"hosts": ["a"], "host": "a"})
@@ -84,7 +84,7 @@ def test_of_an_answer_labels_and_annotations_are_taken_and_the_rest_of_the_metad
     assert accept_converted(original, answer, target) == crontab("v2", metadata=metadata, spec={"hosts": ["a"]})
 
 
-def test_an_answer_about_another_object_is_refused() -> None:
+def test_converted_object_with_other_identity_is_rejected() -> None:
     target = CRD(crd(HOST, HOSTS)).versions["v2"]
     with pytest.raises(RejectedError, match="must have the same name: one != two"):
         accept_converted(crontab(), crontab("v2", metadata={"name": "two", "namespace": "team"}), target)

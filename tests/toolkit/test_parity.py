@@ -92,7 +92,7 @@ def told(objects: dict[tuple[str, str], Any]) -> dict[tuple[str, str], bytes]:
     return out
 
 
-async def test_a_server_and_a_webhook_give_the_same(tmp_path: Path, library: Library) -> None:
+async def test_server_and_webhook_convert_alike(tmp_path: Path, library: Library) -> None:
     async with served(tmp_path / "a", crd(), converter=("conversions:backups",)) as server:
         inside = told(await readings(server))
     async with Host([library]) as host, served(tmp_path / "b", crd(conversion=host.conversion)) as server:
@@ -102,9 +102,7 @@ async def test_a_server_and_a_webhook_give_the_same(tmp_path: Path, library: Lib
     assert inside == outside
 
 
-async def test_offline_by_hand_and_by_review_what_is_exported_becomes_what_is_served(
-    tmp_path: Path, library: Library
-) -> None:
+async def test_offline_and_review_convert_like_the_server(tmp_path: Path, library: Library) -> None:
     definition = CRD(crd())
     async with served(tmp_path, crd(), converter=("conversions:backups",)) as server:
         read = await readings(server)
@@ -122,9 +120,7 @@ async def test_offline_by_hand_and_by_review_what_is_exported_becomes_what_is_se
 
 
 @pytest.mark.parametrize("defaults", [True, False])
-async def test_a_manifest_means_the_same_whether_it_is_converted_before_it_is_applied_or_by_the_server(
-    tmp_path: Path, library: Library, defaults: bool
-) -> None:
+async def test_converting_before_or_after_apply_is_equivalent(tmp_path: Path, library: Library, defaults: bool) -> None:
     definition = CRD(crd())
     async with served(tmp_path / "a", crd(), converter=("conversions:backups",)) as server:
         wanted = told(await readings(server))

@@ -36,7 +36,7 @@ def chain(*edges: tuple[str, str]) -> Conversions:
     return out
 
 
-def test_a_step_may_change_its_object_or_return_another() -> None:
+def test_function_may_change_or_replace_its_object() -> None:
     crontabs = Conversions(KIND)
 
     @crontabs.step("v1", "v2")
@@ -51,53 +51,53 @@ def test_a_step_may_change_its_object_or_return_another() -> None:
     assert crontabs.convert(crontab("v2"), "stable.example.com/v1") == crontab(spec={"another": True})
 
 
-def test_what_is_converted_is_left_as_it_is() -> None:
+def test_convert_does_not_change_its_argument() -> None:
     obj = crontab()
     chain(("v1", "v2")).convert(obj, "v2")
     assert obj == crontab()
 
 
-def test_the_fewest_steps_are_taken_each_seeing_its_own_version() -> None:
+def test_shortest_path_is_taken_with_matching_versions() -> None:
     crontabs = chain(("v1", "v2"), ("v2", "v3"), ("v3", "v4"), ("v1", "v3"))
     assert crontabs.convert(crontab(), "v4") == crontab("v4", spec={"steps": ["v1-v3", "v3-v4"]})
     assert crontabs.versions == ["v1", "v2", "v3", "v4"]
 
 
-def test_a_way_is_searched_anew_when_a_step_is_added() -> None:
+def test_path_is_recomputed_after_add() -> None:
     crontabs = chain(("v1", "v2"), ("v2", "v3"))
     assert len(crontabs.path("v1", "v3")) == 2
     crontabs.add("v1", "v3", lambda obj: None)
     assert len(crontabs.path("v1", "v3")) == 1
 
 
-def test_the_same_version_takes_no_step() -> None:
+def test_same_version_needs_no_function() -> None:
     assert chain(("v1", "v2")).convert(crontab(), "v1") == crontab()
 
 
-def test_without_a_way_it_says_so() -> None:
+def test_missing_path_raises_no_way() -> None:
     with pytest.raises(NoWay, match="no conversion leads from v2 to v1"):
         chain(("v1", "v2")).convert(crontab("v2"), "v1")
 
 
-def test_another_group_is_no_version() -> None:
+def test_other_group_raises_no_way() -> None:
     with pytest.raises(NoWay, match=r"cannot be converted to example.com/v2: it is of the group stable.example.com"):
         chain(("v1", "v2")).convert(crontab(), "example.com/v2")
 
 
 @pytest.mark.parametrize("obj", [{}, {**crontab(), "kind": "Other"}, {**crontab(), "apiVersion": "example.com/v1"}])
-def test_objects_of_other_kinds_are_refused(obj: dict[str, Any]) -> None:
+def test_objects_of_other_kinds_are_rejected(obj: dict[str, Any]) -> None:
     with pytest.raises(ConversionError, match=r"is not a CronTab.stable.example.com"):
         chain(("v1", "v2")).convert(obj, "v2")
 
 
-def test_an_object_without_metadata_gets_some_for_servers_refuse_it_else() -> None:
+def test_missing_metadata_is_added() -> None:
     crontabs = Conversions(KIND)
     crontabs.add("v1", "v2", lambda obj: None)
     partial = {"apiVersion": "stable.example.com/v1", "kind": "CronTab"}
     assert crontabs.convert(partial, "v2") == {**partial, "apiVersion": "stable.example.com/v2", "metadata": {}}
 
 
-def test_what_a_step_raises_is_told_with_the_object_and_the_versions() -> None:
+def test_exception_names_the_object_and_the_versions() -> None:
     crontabs = Conversions(KIND)
 
     @crontabs.step("v1", "v2")
@@ -111,14 +111,14 @@ def test_what_a_step_raises_is_told_with_the_object_and_the_versions() -> None:
 
 
 @pytest.mark.parametrize("returned", [[], "text", 3])
-def test_what_is_no_object_is_refused(returned: Any) -> None:
+def test_function_must_return_an_object(returned: Any) -> None:
     crontabs = Conversions(KIND)
     crontabs.add("v1", "v2", lambda obj: returned)
     with pytest.raises(ConversionError, match=f"the step returned {type(returned).__name__}, not an object"):
         crontabs.convert(crontab(), "v2")
 
 
-def test_steps_are_plain_functions() -> None:
+def test_functions_must_not_be_async() -> None:
     async def up(obj: dict[str, Any]) -> None: ...
 
     with pytest.raises(TypeError, match="from v1 to v2 must be a plain function"):
@@ -126,17 +126,17 @@ def test_steps_are_plain_functions() -> None:
 
 
 @pytest.mark.parametrize("edge", [("v1", "v1"), ("", "v1"), ("v1", "stable.example.com/v2")])
-def test_a_step_leads_from_one_version_to_another(edge: tuple[str, str]) -> None:
+def test_step_needs_two_versions(edge: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="leads from one version to another"):
         Conversions(KIND).add(*edge, lambda obj: None)
 
 
-def test_one_step_leads_from_a_version_to_another() -> None:
+def test_duplicate_step_is_rejected() -> None:
     with pytest.raises(ValueError, match="two steps lead from v1 to v2"):
         chain(("v1", "v2"), ("v1", "v2"))
 
 
-def test_what_is_lost_has_a_reason() -> None:
+def test_loss_needs_a_reason() -> None:
     crontabs = Conversions(KIND)
     with pytest.raises(ValueError, match=r"loses spec.timeZone: give a reason"):
         crontabs.add("v2", "v1", lambda obj: None, loses={"spec.timeZone": " "})
@@ -145,12 +145,12 @@ def test_what_is_lost_has_a_reason() -> None:
 
 
 @pytest.mark.parametrize("kind", ["", "CronTab", ".example.com", "CronTab."])
-def test_a_kind_is_named_with_its_group(kind: str) -> None:
+def test_kind_needs_a_group(kind: str) -> None:
     with pytest.raises(ValueError, match="does not name a kind and its group"):
         Conversions(kind)
 
 
-def test_all_pairs_without_a_way_are_told_at_once() -> None:
+def test_check_reports_all_missing_pairs() -> None:
     chain(("v1", "v2"), ("v2", "v1")).check(["v1", "v2"])
     with pytest.raises(Incomplete, match="no steps lead from v1 to v3, v2 to v3, v3 to v1, v3 to v2") as caught:
         chain(("v1", "v2"), ("v2", "v1")).check(["v1", "v2", "v3"])

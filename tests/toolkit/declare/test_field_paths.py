@@ -11,13 +11,13 @@ from polykind.toolkit.declare.field_paths import MISSING, FieldPath
 @pytest.mark.parametrize(
     "text", ["", ".", "spec.", ".spec", "spec..x", "spec[0]", "spec.x[*]", "spec[*][*].x", "[*].x", "spec.[*].x"]
 )
-def test_what_is_no_path_to_a_field_is_refused(text: str) -> None:
+def test_invalid_path_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not a path to a field"):
         FieldPath(text)
 
 
 @pytest.mark.parametrize("text", ["metadata", "metadata.name", "kind", "apiVersion"])
-def test_who_an_object_is_is_not_for_conversions_to_change(text: str) -> None:
+def test_path_must_not_name_identity_fields(text: str) -> None:
     with pytest.raises(ValueError, match="a conversion must not change"):
         FieldPath(text)
 
@@ -36,12 +36,12 @@ def test_who_an_object_is_is_not_for_conversions_to_change(text: str) -> None:
         ("spec", {"spec": 1}, 1, {}),
     ],
 )
-def test_a_field_is_taken_out_with_what_it_leaves_empty(path: str, obj: Any, value: Any, left: Any) -> None:
+def test_pop_removes_empty_parents(path: str, obj: Any, value: Any, left: Any) -> None:
     assert FieldPath(path).pop(obj) is value or value == 1
     assert obj == left
 
 
-def test_a_field_is_set_where_its_objects_may_be_missing() -> None:
+def test_set_creates_missing_parents() -> None:
     obj: dict[str, Any] = {"spec": {"b": 2}}
     FieldPath("spec.a.c").set(obj, 1)
     assert obj == {"spec": {"b": 2, "a": {"c": 1}}}
@@ -49,7 +49,7 @@ def test_a_field_is_set_where_its_objects_may_be_missing() -> None:
         FieldPath("spec.b.c").set(obj, 1)
 
 
-def test_what_was_taken_out_can_be_put_back() -> None:
+def test_set_undoes_pop() -> None:
     below: list[Any] = [{"b": 1}, {"b": 1, "c": 2}, {"b": {}}]
     for obj in ({"spec": {"a": value}} for value in below):
         changed = copy_json(obj)
@@ -57,7 +57,7 @@ def test_what_was_taken_out_can_be_put_back() -> None:
         assert changed == obj
 
 
-def test_a_path_leads_through_lists_to_every_item() -> None:
+def test_scopes_are_all_list_items() -> None:
     obj = {"spec": {"jobs": [{"steps": [{"x": 1}, {"x": 2}]}, 7, {}, {"steps": "none"}, {"steps": [{"x": 3}]}]}}
     path = FieldPath("spec.jobs[*].steps[*].x")
     assert path.lists == "spec.jobs[*].steps[*]"
@@ -65,7 +65,7 @@ def test_a_path_leads_through_lists_to_every_item() -> None:
     assert FieldPath("spec.x").scopes(obj) == [obj]
 
 
-def test_a_field_is_within_reach_where_its_first_object_is_there() -> None:
+def test_reaches_checks_the_first_parent() -> None:
     assert FieldPath("spec.a.b").reaches({"spec": {}})
     assert not FieldPath("spec.a.b").reaches({})
     assert not FieldPath("spec.a.b").reaches({"spec": []})

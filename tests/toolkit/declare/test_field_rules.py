@@ -51,12 +51,12 @@ def spec(conversions: Conversions, given: dict[str, Any], to: str) -> dict[str, 
         (only("v2", "spec.zone", default="UTC"), {"x": 1}, {"x": 1, "zone": "UTC"}),
     ],
 )
-def test_a_rule_leads_both_ways(rule: FieldRule, old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_rule_converts_in_both_directions(rule: FieldRule, old: dict[str, Any], new: dict[str, Any]) -> None:
     assert spec(between(rule), old, "v2") == new
     assert spec(between(rule), new, "v1") == old
 
 
-def test_of_several_values_the_older_version_sees_the_first_and_its_edits_win() -> None:
+def test_first_shows_one_value_and_its_edits_win() -> None:
     hosts = between(first("spec.host", "spec.hosts"))
     old = hosts.convert(crontab("v2", spec={"hosts": ["a", "b"]}), "v1")
     assert old["spec"] == {"host": "a"}
@@ -66,7 +66,7 @@ def test_of_several_values_the_older_version_sees_the_first_and_its_edits_win() 
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_what_one_version_alone_knows_comes_back(version: str) -> None:
+def test_only_restores_the_stashed_value(version: str) -> None:
     zones, other = between(only(version, "spec.zone")), "v2" if version == "v1" else "v1"
     obj = crontab(version, spec={"zone": "CET", "x": 1})
     away = zones.convert(obj, other)
@@ -74,7 +74,7 @@ def test_what_one_version_alone_knows_comes_back(version: str) -> None:
     assert zones.convert(away, version) == obj
 
 
-def test_a_default_is_not_stashed_and_given_only_to_what_has_a_spec() -> None:
+def test_only_does_not_stash_its_default() -> None:
     zones = between(only("v2", "spec.zone", default={"name": "UTC"}))
     assert zones.convert(crontab("v2", spec={"zone": {"name": "UTC"}}), "v1") == crontab(spec={})
     one, two = (zones.convert(crontab(spec={}), "v2") for _ in range(2))
@@ -84,7 +84,7 @@ def test_a_default_is_not_stashed_and_given_only_to_what_has_a_spec() -> None:
     assert zones.convert(partial, "v2") == {**partial, "apiVersion": "stable.example.com/v2"}
 
 
-def test_what_is_dropped_is_acknowledged_on_the_way_that_loses_it() -> None:
+def test_drop_acknowledges_the_loss_in_one_direction() -> None:
     debug = between(drop("v2", "spec.jobs[*].debug", why="nobody used it"))
     assert spec(debug, {"jobs": [{"debug": 1, "x": 2}]}, "v1") == {"jobs": [{"x": 2}]}
     assert debug.steps["v2", "v1"].loses == {"spec.jobs[*].debug": "nobody used it"}
@@ -92,7 +92,7 @@ def test_what_is_dropped_is_acknowledged_on_the_way_that_loses_it() -> None:
     assert between(drop("v1", "spec.old", why="gone")).steps["v1", "v2"].loses == {"spec.old": "gone"}
 
 
-def test_rules_are_undone_in_the_reverse_order() -> None:
+def test_rules_apply_in_reverse_on_the_way_back() -> None:
     conversions = between(
         rename_values("spec.mode", {"On": "Enabled"}),
         move("spec.mode", "spec.state"),
@@ -114,13 +114,13 @@ def test_rules_are_undone_in_the_reverse_order() -> None:
         (lambda: move("metadata.name", "spec.name"), "a conversion must not change"),
     ],
 )
-def test_what_cannot_lead_both_ways_is_refused(make: Any, says: str) -> None:
+def test_rule_that_cannot_be_reversed_is_rejected(make: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         make()
 
 
 @given(st.dictionaries(NAMES, VALUES | st.dictionaries(NAMES, VALUES)))
-def test_moved_renamed_and_stashed_together_nothing_is_lost(given: dict[str, Any]) -> None:
+def test_combined_rules_lose_nothing(given: dict[str, Any]) -> None:
     conversions = between(
         move("spec.a", "spec.first"), only("v1", "spec.b"), move("spec.c", "spec.second"), first("spec.d", "spec.ds")
     )

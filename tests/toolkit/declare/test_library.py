@@ -18,7 +18,7 @@ async def later(obj: dict[str, Any], to: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("converter", [crontabs, {(KIND, "v1", "v2"): lambda obj: obj.update(spec="up")}])
-def test_declared_conversions_and_mappings_convert_the_kinds_they_name(converter: Any) -> None:
+def test_conversions_and_mappings_handle_the_kinds_they_name(converter: Any) -> None:
     library = Library("here", converter)
     assert library.handles(GROUP, "CronTab")
     assert not library.handles(GROUP, "Other")
@@ -26,20 +26,20 @@ def test_declared_conversions_and_mappings_convert_the_kinds_they_name(converter
     assert library.function(GROUP, "CronTab")(crontab(), f"{GROUP}/v2") == crontab("v2", spec="up")
 
 
-def test_a_mapping_may_name_several_kinds() -> None:
+def test_mapping_may_name_several_kinds() -> None:
     other = "Other.stable.example.com"
     library = Library("here", {(KIND, "v1", "v2"): lambda obj: obj, (other, "v1", "v2"): lambda obj: obj})
     assert library.declared is not None
     assert set(library.declared) == {KIND, other}
 
 
-def test_a_function_converts_every_kind() -> None:
+def test_function_converts_every_kind() -> None:
     library = Library("here", lambda obj, to: {"to": to})
     assert library.handles("any", "Thing")
     assert library.function("any", "Thing")({}, "any/v1") == {"to": "any/v1"}
 
 
-def test_async_functions_are_told_apart() -> None:
+def test_async_functions_are_recognized() -> None:
     assert Library("here", later).is_async
     assert not Library("here", crontabs).is_async
 
@@ -55,7 +55,7 @@ def test_async_functions_are_told_apart() -> None:
         {(KIND, 1, 2): len},
     ],
 )
-def test_a_mapping_that_makes_no_sense_is_refused(mapping: Any) -> None:
+def test_invalid_mapping_is_rejected(mapping: Any) -> None:
     with pytest.raises(
         ValueError, match=r"--converter here: .* must be \(kind.group, from version, to version\) and its value a plain"
     ):

@@ -11,12 +11,12 @@ from tests.toolkit.declare.test_library import crontabs
 from tests.toolkit.declare.test_rules_file import DOCUMENT
 
 
-def test_conversions_are_found_by_their_name() -> None:
+def test_conversions_are_loaded_by_name() -> None:
     assert load_converter("tests.toolkit.declare.test_library:crontabs").declared == {KIND: crontabs}
 
 
 @pytest.mark.parametrize("name", ["crontabs.yaml", "crontabs.yml", "crontabs.json"])
-def test_a_file_of_rules_is_read(tmp_path: Path, name: str) -> None:
+def test_rules_file_is_loaded(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(json.dumps(DOCUMENT))
     library = load_converter(str(tmp_path / name))
     assert library.declared is not None
@@ -27,14 +27,14 @@ def test_a_file_of_rules_is_read(tmp_path: Path, name: str) -> None:
     ("text", "says"),
     [("{", "yaml: "), ("[]", "the document must have between, kind"), ("kind: x", "the document must")],
 )
-def test_a_file_that_declares_nothing_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_rules_file_is_rejected(tmp_path: Path, text: str, says: str) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(text)
     with pytest.raises(ValueError, match=f"--converter .*rules.yaml: {says}"):
         load_converter(str(file))
 
 
-def test_a_file_that_is_not_there_is_told() -> None:
+def test_missing_rules_file_is_reported() -> None:
     with pytest.raises(ValueError, match=r"--converter gone.yaml: .*No such file"):
         load_converter("gone.yaml")
 
@@ -42,9 +42,7 @@ def test_a_file_that_is_not_there_is_told() -> None:
 @pytest.mark.parametrize(
     ("text", "says"), [("1 +", "SyntaxError: invalid syntax"), ("1 / 0", "ZeroDivisionError: div")]
 )
-def test_a_module_that_cannot_be_read_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
-) -> None:
+def test_broken_module_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str) -> None:
     (tmp_path / "broken_conversions.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match=f"--converter broken_conversions:x: {says}"):

@@ -13,7 +13,7 @@ DOCUMENT: dict[str, Any] = yaml_codec.decode(
 )
 
 
-def test_the_example_declares_steps_both_ways() -> None:
+def test_example_declares_both_directions() -> None:
     conversions = rules_file.parse_rules_file(DOCUMENT)
     assert conversions.kind == KIND
     old = crontab(spec={"cronSpec": "* * * * *", "mode": "On", "host": "a"})
@@ -54,6 +54,6 @@ def document(*rules: Any, **more: Any) -> dict[str, Any]:
         (document({"renameValues": {"path": "spec.a", "values": {"x": True}}}), "must map strings to strings"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(said: Any, complaint: str) -> None:
+def test_errors_name_their_place(said: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         rules_file.parse_rules_file(said)

@@ -15,7 +15,7 @@ KEY = "stable.example.com/conversion-stash"
 
 
 @given(JSON)
-def test_what_is_put_is_taken_once_and_leaves_no_trace(value: Any) -> None:
+def test_put_and_take_leave_no_trace(value: Any) -> None:
     obj = crontab()
     put(obj, "hosts", value)
     assert take(obj, "hosts") == value
@@ -24,7 +24,7 @@ def test_what_is_put_is_taken_once_and_leaves_no_trace(value: Any) -> None:
 
 
 @given(st.dictionaries(st.text(max_size=4), JSON, min_size=1, max_size=3))
-def test_entries_keep_apart(values: dict[str, Any]) -> None:
+def test_entries_are_independent(values: dict[str, Any]) -> None:
     obj = crontab()
     for name, value in values.items():
         put(obj, name, value)
@@ -32,7 +32,7 @@ def test_entries_keep_apart(values: dict[str, Any]) -> None:
     assert obj == crontab()
 
 
-def test_other_annotations_stay() -> None:
+def test_other_annotations_are_kept() -> None:
     obj = crontab(metadata={"name": "one", "annotations": {"a": "b"}})
     put(obj, "x", 1)
     assert set(obj["metadata"]["annotations"]) == {"a", KEY}
@@ -40,7 +40,7 @@ def test_other_annotations_stay() -> None:
     assert obj["metadata"]["annotations"] == {"a": "b"}
 
 
-def test_an_edit_beside_it_beats_the_stash() -> None:
+def test_edit_beside_the_stash_wins() -> None:
     obj = crontab(spec={"host": "a"})
     put(obj, "hosts", ["a", "b"], beside=["spec.host"])
     obj["spec"]["host"] = "c"
@@ -49,28 +49,28 @@ def test_an_edit_beside_it_beats_the_stash() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [({"host": None}, {}), ({}, {"host": None}), ({"host": {"a": 1}}, {})])
-def test_a_field_that_comes_or_goes_has_been_edited(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_added_or_removed_field_counts_as_edited(before: dict[str, Any], after: dict[str, Any]) -> None:
     obj = crontab(spec=before)
     put(obj, "hosts", ["a"], beside=["spec.host"])
     obj["spec"] = after
     assert take(obj, "hosts") is None
 
 
-def test_an_edit_elsewhere_does_not() -> None:
+def test_unrelated_edit_keeps_the_stash() -> None:
     obj = crontab(spec={"host": "a", "port": 1})
     put(obj, "hosts", ["a", "b"], beside=["spec.host"])
     obj["spec"]["port"] = 2
     assert take(obj, "hosts") == ["a", "b"]
 
 
-def test_what_is_stashed_is_not_shared() -> None:
+def test_stashed_value_is_copied() -> None:
     obj, hosts = crontab(), ["a"]
     put(obj, "hosts", hosts)
     hosts.append("b")
     assert take(obj, "hosts") == ["a"]
 
 
-def test_an_object_without_metadata_can_keep_something() -> None:
+def test_stash_works_without_metadata() -> None:
     obj = {"apiVersion": "stable.example.com/v1", "kind": "CronTab"}
     put(obj, "x", 1)
     assert take(obj, "x") == 1
@@ -79,23 +79,23 @@ def test_an_object_without_metadata_can_keep_something() -> None:
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "[]", '{"hosts":1}', '{"hosts":{}}', '{"hosts":{"value":1,"digest":"?","beside":[1]}}']
 )
-def test_what_others_wrote_into_the_annotation_counts_as_nothing(text: str) -> None:
+def test_unreadable_annotation_counts_as_empty(text: str) -> None:
     obj = crontab(metadata={"annotations": {KEY: text}})
     assert take(obj, "hosts") is None
 
 
-def test_a_large_stash_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_large_stash_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         put(crontab(), "hosts", "x" * 40_000)
     assert "stash has 40" in caplog.text
 
 
-def test_the_core_group_has_no_annotation_of_its_own() -> None:
+def test_stash_needs_a_group() -> None:
     with pytest.raises(ValueError, match="with a group"):
         put({"apiVersion": "v1"}, "x", 1)
 
 
-def test_there_and_back_through_a_version_that_cannot_say_it() -> None:
+def test_round_trip_through_a_version_without_the_field() -> None:
     crontabs = Conversions(KIND)
 
     @crontabs.step("v2", "v1")

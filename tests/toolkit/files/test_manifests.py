@@ -22,7 +22,7 @@ def values(data: bytes) -> list[Any]:
     return [document.value for document in parse(data).documents]
 
 
-def test_documents_are_told_apart_and_nothing_is_lost() -> None:
+def test_documents_are_split_without_losing_text() -> None:
     found = parse(MIXED)
     assert [d.value for d in found.documents] == [{"a": 1}, {"b": True}, {"c": 3}, {"d": 4}, [1, 2]]
     assert [d.line for d in found.documents] == [5, 8, 14, 15, 17]
@@ -30,7 +30,7 @@ def test_documents_are_told_apart_and_nothing_is_lost() -> None:
     assert found.replace({}) == MIXED
 
 
-def test_a_replaced_document_is_written_in_its_format_and_the_others_are_left() -> None:
+def test_replaced_document_keeps_its_format_and_others_their_bytes() -> None:
     assert parse(MIXED).replace({0: {"a": 2}, 2: {"c": 5}}) == MIXED.replace(b"a: 1", b"a: 2").replace(
         b'{"c": 3}', b'{"c": 5}'
     )
@@ -49,7 +49,7 @@ def test_a_replaced_document_is_written_in_its_format_and_the_others_are_left() 
         ("a: ~", None),
     ],
 )
-def test_scalars_are_read_as_kubernetes_reads_them(text: str, value: Any) -> None:
+def test_scalars_are_parsed_like_kubernetes(text: str, value: Any) -> None:
     assert values(text.encode()) == [{"a": value}]
 
 
@@ -63,12 +63,12 @@ def test_scalars_are_read_as_kubernetes_reads_them(text: str, value: Any) -> Non
         ('{\r\n  "a": 1\r\n}\r\n', '{\r\n  "a": 9\r\n}\r\n'),
     ],
 )
-def test_json_is_laid_out_as_it_was(text: str, out: str) -> None:
+def test_json_keeps_its_layout(text: str, out: str) -> None:
     found = parse(text.encode())
     assert found.replace({0: {**found.documents[0].value, "a": 9}}) == out.encode()
 
 
-def test_lines_that_end_as_on_windows_go_on_to() -> None:
+def test_windows_line_endings_are_kept() -> None:
     found = parse(b"# c\r\na: 1\r\nb: x\r\n---\r\nc: 2\r\n")
     assert found.replace({0: {"a": 1, "b": "z", "d": [1]}}) == b"# c\r\na: 1\r\nb: z\r\nd:\r\n- 1\r\n---\r\nc: 2\r\n"
 
@@ -84,7 +84,7 @@ def test_lines_that_end_as_on_windows_go_on_to() -> None:
         ("a: 1\n---\nb: \udcff\n", 3, "yaml: "),
     ],
 )
-def test_a_fault_stands_in_its_document_and_the_others_are_read(text: str, line: int, fault: str) -> None:
+def test_parse_error_affects_only_its_document(text: str, line: int, fault: str) -> None:
     data = text.encode(errors="surrogateescape")
     found = parse(data)
     assert found.documents[0].value == {"a": 1}
@@ -93,7 +93,7 @@ def test_a_fault_stands_in_its_document_and_the_others_are_read(text: str, line:
     assert found.replace({0: {"a": 2}}) == data.replace(b"a: 1", b"a: 2")
 
 
-def test_depth_and_aliases_are_bounded() -> None:
+def test_nesting_and_aliases_are_limited() -> None:
     deep = parse(b"a: " + b"[" * 2000 + b"]" * 2000).documents[0]
     assert "exceeded max depth" in deep.error
     laughs = "a: &a [x]\n" + "".join(
@@ -102,12 +102,12 @@ def test_depth_and_aliases_are_bounded() -> None:
     assert parse(laughs.encode()).documents[0].error == "yaml: document contains excessive aliasing"
 
 
-def test_what_json_cannot_say_is_not_written() -> None:
+def test_values_that_json_cannot_represent_are_rejected() -> None:
     with pytest.raises(UnwritableError, match="cannot be written as JSON"):
         parse(b'{"a": 1}').replace({0: {"a": float("inf")}})
 
 
-def test_files_are_bounded_and_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_must_be_small_and_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "MAX_BYTES", 1 << 20)
     file = tmp_path / "a.yaml"
     file.write_bytes(b"#" * ((1 << 20) + 1))
@@ -120,7 +120,7 @@ def test_files_are_bounded_and_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyP
         manifests.read_file(tmp_path / "b.yaml")
 
 
-def test_folders_are_searched_for_manifests_in_order_and_hidden_ones_are_passed_over(tmp_path: Path) -> None:
+def test_folders_are_searched_in_order_without_hidden_files(tmp_path: Path) -> None:
     for name in ("b.yml", "a.yaml", "c.json", "d.txt", ".hidden.yaml", ".git/x.yaml", "sub/e.yaml"):
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
@@ -129,7 +129,7 @@ def test_folders_are_searched_for_manifests_in_order_and_hidden_ones_are_passed_
     assert [str(file.relative_to(tmp_path)) for file in found] == ["d.txt", "a.yaml", "b.yml", "c.json", "sub/e.yaml"]
 
 
-def test_a_folder_that_cannot_be_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str) -> None:
         raise PermissionError(13, "Permission denied", path)
 
@@ -138,7 +138,7 @@ def test_a_folder_that_cannot_be_searched_is_named(tmp_path: Path, monkeypatch: 
         list(manifests.find_files([tmp_path]))
 
 
-def test_a_file_is_written_whole_with_its_mode_and_through_its_link(tmp_path: Path) -> None:
+def test_file_is_replaced_atomically_with_mode_and_symlink(tmp_path: Path) -> None:
     real, link = tmp_path / "real.yaml", tmp_path / "link.yaml"
     real.write_text("a: 1\n")
     real.chmod(0o640)
@@ -150,7 +150,7 @@ def test_a_file_is_written_whole_with_its_mode_and_through_its_link(tmp_path: Pa
     assert sorted(os.listdir(tmp_path)) == ["link.yaml", "real.yaml"]
 
 
-def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_the_file_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("a: 1\n")
 
@@ -164,7 +164,7 @@ def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch:
     assert os.listdir(tmp_path) == ["a.yaml"]
 
 
-def test_objects_come_from_files_and_folders_those_of_lists_one_by_one(tmp_path: Path) -> None:
+def test_read_objects_yields_files_folders_and_list_items(tmp_path: Path) -> None:
     listed = "[{kind: CronTab, at: 1}, {kind: CronTab, at: 2}, text]"
     (tmp_path / "a.yaml").write_text(f"kind: CronTabList\nitems: {listed}\n")
     (tmp_path / "b.json").write_text('{"kind": "List", "items": "none"}')
@@ -178,7 +178,7 @@ def test_objects_come_from_files_and_folders_those_of_lists_one_by_one(tmp_path:
 
 
 @pytest.mark.parametrize(("text", "says"), [("a: 1\n---\nb: [", "bad.yaml:"), (None, "No such file or directory")])
-def test_what_cannot_be_read_of_them_is_named(tmp_path: Path, text: str | None, says: str) -> None:
+def test_read_objects_names_the_unreadable_file(tmp_path: Path, text: str | None, says: str) -> None:
     if text is not None:
         (tmp_path / "bad.yaml").write_text(text)
     with pytest.raises(ValueError, match=says):

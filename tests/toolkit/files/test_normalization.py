@@ -46,7 +46,7 @@ BACKUPS = example()
 
 @settings(deadline=None, max_examples=200)
 @given(st.permutations(VERSIONS), st.data())
-def test_generated_manifests_mean_the_same_after_their_conversion(versions: list[str], data: st.DataObject) -> None:
+def test_converted_manifests_have_the_same_effect(versions: list[str], data: st.DataObject) -> None:
     origin, target = (DEFINITION.versions[name] for name in versions[:2])
     manifest = data.draw(objects(DEFINITION, origin.name))
     for field in ("keep", "retention"):
@@ -87,25 +87,25 @@ def obj(spec: Any, **metadata: Any) -> dict[str, Any]:
         ({"jobs": [{}]}, {"jobs": [{"n": 1}, {"n": 1}]}, {"jobs": [{"n": 1}, {"n": 1}]}, ["spec.jobs"]),
     ],
 )
-def test_only_what_would_mean_something_else_is_written_out(said: Any, meant: Any, spec: Any, notes: list[str]) -> None:
+def test_only_differing_defaults_are_written(said: Any, meant: Any, spec: Any, notes: list[str]) -> None:
     before = copy_json(said)
     out, found = write_differing_defaults(obj(said), obj(meant), TARGET.defaulted(obj(meant)), TARGET)
     assert (out["spec"], found) == (spec, notes)
     assert said == before
 
 
-def test_annotations_are_those_that_were_meant() -> None:
+def test_annotations_of_the_converted_object_win() -> None:
     said, meant = obj({}, uid="u", annotations={"stash": "1"}), obj({}, annotations={"stash": "2"})
     out, notes = write_differing_defaults(said, meant, meant, TARGET)
     assert out["metadata"] == {"name": "c", "uid": "u", "annotations": {"stash": "2"}}
     assert notes == []
 
 
-def test_what_kubectl_noted_does_not_count() -> None:
+def test_last_applied_annotation_is_ignored() -> None:
     assert normalize(obj({}, annotations={LAST_APPLIED: "x"}, uid="u")) == {**obj({}), "metadata": {}}
 
 
-def test_labels_and_annotations_are_carried_over_even_if_they_are_gone() -> None:
+def test_mutable_metadata_is_replaced_even_if_removed() -> None:
     assert replace_mutable_metadata({"uid": "u", "labels": {"a": "b"}}, {"annotations": {"c": "d"}}) == {
         "uid": "u",
         "annotations": {"c": "d"},

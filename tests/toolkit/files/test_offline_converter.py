@@ -56,7 +56,7 @@ def converted(obj: Any, *definitions: Any, to: str = "v2", by: Any = crontabs, *
     return OfflineConverter(library(by), to, found, **options).document(obj)
 
 
-def test_without_a_definition_the_steps_do_it_all() -> None:
+def test_without_crd_only_the_functions_convert() -> None:
     before = crontab({"host": "a", "unknown": 1})
     out = converted(before)
     assert out.value == crontab({"unknown": 1, "hosts": ["a"]}, "v2")
@@ -65,7 +65,7 @@ def test_without_a_definition_the_steps_do_it_all() -> None:
     assert before == crontab({"host": "a", "unknown": 1})
 
 
-def test_what_is_of_the_version_or_of_another_kind_is_given_back() -> None:
+def test_current_and_foreign_objects_are_unchanged() -> None:
     current, other, text = crontab({}, "v2"), {"apiVersion": "v1", "kind": "Pod"}, "text"
     assert converted(current) == ConvertedDocument(current, current=1)
     assert converted(other) == ConvertedDocument(other)
@@ -73,18 +73,18 @@ def test_what_is_of_the_version_or_of_another_kind_is_given_back() -> None:
 
 
 @pytest.mark.parametrize(("to", "changes"), [(f"{GROUP}/v2", 1), ("other.example.com/v2", 0)])
-def test_a_group_narrows_what_is_converted(to: str, changes: int) -> None:
+def test_group_limits_the_converted_kinds(to: str, changes: int) -> None:
     assert len(converted(crontab(), to=to).changes) == changes
 
 
-def test_an_object_without_metadata_stays_without() -> None:
+def test_object_without_metadata_stays_without() -> None:
     bare = {"apiVersion": f"{GROUP}/v1", "kind": "CronTab", "spec": {"host": "a"}}
     wanted = {"apiVersion": f"{GROUP}/v2", "kind": "CronTab", "spec": {"hosts": ["a"]}}
     assert converted(bare).value == wanted
     assert converted(bare, crd(HOST, HOSTS)).value == wanted
 
 
-def test_metadata_is_the_objects_own_but_for_labels_and_annotations() -> None:
+def test_only_labels_and_annotations_of_metadata_change() -> None:
     def convert(obj: Any, to: str) -> Any:
         obj["metadata"] = {"name": "c", "labels": {"new": "1"}, "generation": 9}
         return obj
@@ -100,44 +100,44 @@ def test_metadata_is_the_objects_own_but_for_labels_and_annotations() -> None:
     }
 
 
-def test_items_of_lists_are_converted() -> None:
+def test_list_items_are_converted() -> None:
     listed = {"apiVersion": "v1", "kind": "List", "items": [crontab(), {"kind": "Pod"}, crontab({}, "v2"), 7]}
     out = converted(listed)
     assert out.value["items"] == [crontab({"hosts": ["a"]}, "v2"), {"kind": "Pod"}, crontab({}, "v2"), 7]
     assert (len(out.changes), out.current) == (1, 1)
 
 
-def test_a_list_of_the_kind_gets_the_version_too_and_its_items_need_not_say_theirs() -> None:
+def test_typed_list_is_converted_with_its_items() -> None:
     listed = {"apiVersion": f"{GROUP}/v1", "kind": "CronTabList", "metadata": {}, "items": [{"spec": {"host": "a"}}]}
     out = converted(listed)
     assert out.value == {**listed, "apiVersion": f"{GROUP}/v2", "items": [{"spec": {"hosts": ["a"]}}]}
     assert converted({**listed, "items": []}).value["apiVersion"] == f"{GROUP}/v2"
 
 
-def test_an_item_that_fails_is_named() -> None:
+def test_failing_list_item_is_named() -> None:
     with pytest.raises(ConversionError, match=r"^items\[1\]: CronTab c cannot be converted from v1 to v2: ValueError"):
         converted({"apiVersion": "v1", "kind": "List", "items": [crontab(), crontab({"host": "bad"})]})
 
 
-def test_a_list_that_is_a_kind_of_its_own_is_no_list() -> None:
+def test_kind_that_ends_in_list_is_not_a_list() -> None:
     lists = Conversions(f"AllowList.{GROUP}")
     lists.add("v1", "v2", lambda obj: obj.update(names=obj.pop("items")))
     out = converted({"apiVersion": f"{GROUP}/v1", "kind": "AllowList", "items": ["a"]}, by=lists)
     assert out.value == {"apiVersion": f"{GROUP}/v2", "kind": "AllowList", "names": ["a"]}
 
 
-def test_losses_that_an_object_meets_are_told() -> None:
+def test_losses_of_an_object_are_warnings() -> None:
     assert converted(crontab({"debug": True})).warnings == ["spec.debug: lost in v2: nobody used it"]
 
 
-def test_a_patch_is_refused() -> None:
+def test_strategic_merge_patch_is_rejected() -> None:
     with pytest.raises(
         ConversionError, match=r"it is a strategic merge patch \(\$patch\); only whole objects can be converted"
     ):
         converted(crontab({"jobs": [{"$patch": "delete"}]}))
 
 
-def test_what_is_nested_too_deeply_is_refused() -> None:
+def test_deeply_nested_object_is_rejected() -> None:
     deep: Any = {}
     for _ in range(100_000):
         deep = {"a": deep}
@@ -147,17 +147,17 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
         deep = deep["a"]
 
 
-def test_defaults_are_not_written_where_both_versions_have_the_same() -> None:
+def test_equal_defaults_are_not_written() -> None:
     out = converted(crontab(), crd(HOST, HOSTS))
     assert out.value["spec"] == {"hosts": ["a"]}
     assert out.warnings == []
 
 
-def test_with_defaults_all_are_written() -> None:
+def test_all_defaults_are_written_on_request() -> None:
     assert converted(crontab(), crd(HOST, HOSTS), defaults=True).value["spec"] == {"hosts": ["a"], "port": 80}
 
 
-def test_a_default_that_the_new_version_has_otherwise_is_written_out() -> None:
+def test_differing_default_is_written_out() -> None:
     properties: Any = HOSTS["properties"]
     other = {**HOSTS, "properties": {**properties, "port": {"type": "integer", "default": 443}}}
     out = converted(crontab(), crd(HOST, other))
@@ -167,14 +167,14 @@ def test_a_default_that_the_new_version_has_otherwise_is_written_out() -> None:
     assert (said.value["spec"], said.warnings) == ({"port": 443, "hosts": ["a"]}, [])
 
 
-def test_steps_that_count_on_defaults_get_them() -> None:
+def test_functions_that_rely_on_defaults_get_them() -> None:
     counting = Conversions(f"CronTab.{GROUP}")
     counting.add("v1", "v2", lambda obj: obj["spec"].update(port=obj["spec"]["port"] + 1))
     out = converted(crontab({}), crd(HOST, HOSTS), by=counting)
     assert out.value["spec"] == {"port": 81}
 
 
-def test_fields_that_no_schema_knows_are_dropped_and_told() -> None:
+def test_unknown_fields_are_dropped_with_a_warning() -> None:
     def convert(obj: Any, to: str) -> Any:
         obj["spec"]["invented"] = 1
         return obj
@@ -188,25 +188,25 @@ def test_fields_that_no_schema_knows_are_dropped_and_told() -> None:
     ]
 
 
-def test_a_version_that_is_not_served_is_told() -> None:
+def test_unserved_version_is_a_warning() -> None:
     definition = crd(HOST, HOSTS)
     definition["spec"]["versions"][1]["served"] = False
     assert converted(crontab(), definition).warnings == ["v2 is not served: the API server does not accept it yet"]
 
 
-def test_what_only_the_new_version_refuses_is_a_failure() -> None:
+def test_object_rejected_only_by_the_target_version_fails() -> None:
     with pytest.raises(ConversionError, match=r"v2 rejects the result: spec\.port: Invalid value: 0: "):
         converted(crontab({"port": 0}), crd(HOST, HOSTS))
 
 
-def test_rules_of_the_new_version_count() -> None:
+def test_cel_rules_of_the_target_version_apply() -> None:
     emptying = Conversions(f"CronTab.{GROUP}")
     emptying.add("v1", "v2", lambda obj: obj["spec"].update(hosts=[]))
     with pytest.raises(ConversionError, match="hosts is empty"):
         converted(crontab({}), crd(HOST, HOSTS), by=emptying)
 
 
-def test_what_both_versions_refuse_is_converted_and_told() -> None:
+def test_object_rejected_by_both_versions_is_a_warning() -> None:
     needs: list[Any] = [{**schema, "required": ["port", "name"]} for schema in (HOST, HOSTS)]
     for schema in needs:
         schema["properties"] = {**schema["properties"], "name": {"type": "string"}}
@@ -215,7 +215,7 @@ def test_what_both_versions_refuse_is_converted_and_told() -> None:
     assert out.warnings == ["rejected by v1 and by v2: spec.name: Required value"]
 
 
-def test_versions_that_the_definition_does_not_have_are_named() -> None:
+def test_unknown_versions_are_named() -> None:
     more = Conversions(f"CronTab.{GROUP}")
     more.add("v1", "v3", up)
     more.add("v0", "v1", up)
@@ -226,7 +226,7 @@ def test_versions_that_the_definition_does_not_have_are_named() -> None:
 
 
 @pytest.mark.parametrize("definitions", [[], [crd(HOST, HOSTS)]])
-def test_what_kubectl_applied_last_is_converted_along(definitions: list[Any]) -> None:
+def test_last_applied_annotation_is_converted(definitions: list[Any]) -> None:
     noted = {**crontab(), "metadata": {"name": "c", "annotations": {}}}
     out = converted(crontab(annotations={LAST_APPLIED: json.dumps(noted) + "\n"}), *definitions)
     text = out.value["metadata"]["annotations"][LAST_APPLIED]
@@ -236,13 +236,13 @@ def test_what_kubectl_applied_last_is_converted_along(definitions: list[Any]) ->
 
 
 @pytest.mark.parametrize("text", ["{", '{"kind": "Pod"}', json.dumps(crontab({"host": "bad"}))])
-def test_what_kubectl_applied_last_is_dropped_if_it_cannot_be_converted(text: str) -> None:
+def test_unconvertible_last_applied_annotation_is_dropped(text: str) -> None:
     out = converted(crontab(annotations={LAST_APPLIED: text, "a": "b"}))
     assert out.value["metadata"]["annotations"] == {"a": "b"}
     assert out.warnings[0].startswith(f"the annotation {LAST_APPLIED} cannot be converted and is dropped: ")
 
 
-def test_a_stash_is_kept_and_found_again_after_the_defaults() -> None:
+def test_stash_survives_defaulting() -> None:
     definition = crd(HOST, HOSTS)
     old = converted(crontab({"hosts": ["a", "b"]}, "v2"), definition, to="v1").value
     assert old["spec"] == {"host": "a"}
@@ -262,24 +262,24 @@ async def asynchronous(obj: Any, to: str) -> Any:
         (crontabs, f"{GROUP}/", "must be a version such as v2"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(converter: Any, to: str, said: str) -> None:
+def test_ambiguous_arguments_are_rejected(converter: Any, to: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         OfflineConverter(library(converter), to)
 
 
-def test_a_step_that_calls_sys_exit_fails_its_object() -> None:
+def test_function_that_calls_sys_exit_fails_its_object() -> None:
     with pytest.raises(ConversionError, match=f"CronTab c cannot be converted to {GROUP}/v2: SystemExit: 3"):
         converted(crontab(), to=f"{GROUP}/v2", by=lambda obj, to: sys.exit(3))
 
 
-def test_a_function_that_converts_every_kind_converts_those_that_are_defined() -> None:
+def test_catch_all_function_converts_only_kinds_of_crds() -> None:
     offline = OfflineConverter(library(lambda obj, to: obj), "v2", [CRD(crd(HOST, HOSTS))])
     assert offline.applies_to(GROUP, "CronTab")
     assert not offline.applies_to("apps", "Deployment")
     assert offline.groups == {GROUP}
 
 
-def test_definitions_do_not_narrow_what_a_converter_says_that_it_handles() -> None:
+def test_crds_do_not_limit_a_converter_with_handles() -> None:
     class Choosy:
         def handles(self, group: str, kind: str) -> bool:
             return group == GROUP
@@ -307,6 +307,6 @@ def test_definitions_do_not_narrow_what_a_converter_says_that_it_handles() -> No
         ),
     ],
 )
-def test_what_an_api_server_would_not_take_is_a_failure(returned: Any, said: str) -> None:
+def test_result_that_the_api_server_rejects_fails(returned: Any, said: str) -> None:
     with pytest.raises(ConversionError, match=said):
         converted(crontab(), to=f"{GROUP}/v2", by=lambda obj, to: returned)

@@ -23,24 +23,24 @@ def dedented(text: str) -> str:
     return textwrap.dedent(text).lstrip("\n")
 
 
-def test_what_does_not_change_is_not_touched() -> None:
+def test_unchanged_text_is_kept() -> None:
     text = "# on top\na: 'x'   # beside\n\nb: [1,   2]\n# below\n"
     assert edited(text, lambda obj: None) == text
 
 
-def test_a_last_line_without_its_end_stays_so_where_it_can() -> None:
+def test_missing_final_newline_is_kept_if_possible() -> None:
     assert edited("a: 1\nb: 2", lambda obj: obj.update(a=2)) == "a: 2\nb: 2"
     assert edited("a: 1\nb: 2", lambda obj: obj.update(b="x\ny\n")) == "a: 1\nb: |\n  x\n  y\n"
 
 
-def test_a_changed_value_keeps_its_place_and_the_comment_beside_it() -> None:
+def test_changed_value_keeps_place_and_comment() -> None:
     text = "# on top\napiVersion: e.com/v1  # beside\nkind: A\n"
     assert edited(text, lambda obj: obj.update(apiVersion="e.com/v2")) == (
         "# on top\napiVersion: e.com/v2  # beside\nkind: A\n"
     )
 
 
-def test_a_renamed_field_keeps_its_place_its_comments_and_its_spelling() -> None:
+def test_renamed_field_keeps_place_comments_and_quotes() -> None:
     text = dedented("""
         spec:
           # when
@@ -55,7 +55,7 @@ def test_a_renamed_field_keeps_its_place_its_comments_and_its_spelling() -> None
     """)
 
 
-def test_values_that_are_common_do_not_tell_what_was_renamed() -> None:
+def test_common_values_do_not_identify_a_rename() -> None:
     text = "spec:\n  # be loud\n  verbose: true\n  last: 1\n"
 
     def change(obj: Any) -> None:
@@ -65,7 +65,7 @@ def test_values_that_are_common_do_not_tell_what_was_renamed() -> None:
     assert edited(text, change) == "spec:\n  last: 1\n  encrypted: true\n"
 
 
-def test_a_removed_field_takes_its_comments_along() -> None:
+def test_removed_field_removes_its_comments() -> None:
     text = dedented("""
         spec:
           a: 1
@@ -79,14 +79,14 @@ def test_a_removed_field_takes_its_comments_along() -> None:
     assert edited(text, lambda obj: obj["spec"].pop("b")) == "spec:\n  a: 1\n  # about d\n  d: 4\n"
 
 
-def test_new_fields_come_last_and_comments_that_belong_to_the_last_stay_with_it() -> None:
+def test_new_fields_come_last_after_trailing_comments() -> None:
     text = "spec:\n  a:\n    b: 1\n    # in a\n# behind all\n"
     assert edited(text, lambda obj: obj["spec"].update(text="x\ny\n")) == (
         "spec:\n  a:\n    b: 1\n    # in a\n  text: |\n    x\n    y\n# behind all\n"
     )
 
 
-def test_items_of_lists_are_changed_one_by_one() -> None:
+def test_list_items_are_rewritten_one_by_one() -> None:
     text = dedented("""
         items:
           # the first
@@ -106,7 +106,7 @@ def test_items_of_lists_are_changed_one_by_one() -> None:
     assert edited(text, change) == text.replace("kind: A", "kind: C").replace("- 2 ", "- 3 ")
 
 
-def test_new_lists_are_indented_as_those_that_are_there() -> None:
+def test_new_lists_follow_existing_indentation() -> None:
     def change(obj: Any) -> None:
         obj["spec"]["new"] = [{"a": ["x", []], "text": "1\n2\n"}, [3, [4]], {}]
 
@@ -120,18 +120,18 @@ def test_new_lists_are_indented_as_those_that_are_there() -> None:
     )
 
 
-def test_the_first_field_of_an_item_may_go() -> None:
+def test_first_field_of_an_item_can_be_removed() -> None:
     text = "l:\n- a: xyz\n  # about b\n  b: 1\n"
     assert edited(text, lambda obj: obj["l"][0].pop("a")) == "l:\n  # about b\n- b: 1\n"
 
 
-def test_block_texts_with_signs_of_comments_are_no_comments() -> None:
+def test_hash_in_block_scalar_is_not_a_comment() -> None:
     text = "a: |\n  x\n  # not a comment\n\nb: 1\nc: >-\n  one\n  two\n"
     assert edited(text, lambda obj: obj.update(b=2)) == text.replace("b: 1", "b: 2")
 
 
 @pytest.mark.parametrize("text", ["a: &x {k: 1}\nb: *x\nc: 1\n", "a: &x\n  k: 1\nb:\n  <<: *x\n  l: 2\nc: 1\n"])
-def test_anchors_that_lose_their_ground_are_written_out(text: str) -> None:
+def test_aliases_without_anchor_are_expanded(text: str) -> None:
     def change(obj: Any) -> None:
         del obj["a"]
 
@@ -140,19 +140,19 @@ def test_anchors_that_lose_their_ground_are_written_out(text: str) -> None:
     assert out.endswith("c: 1\n# below\n")
 
 
-def test_what_means_something_else_unquoted_is_quoted() -> None:
+def test_ambiguous_scalars_are_quoted() -> None:
     odd = {"on": "on", "012": "012", "e": "1e3", "day": "2020-01-01", "n": "null", "f": 0.5, "big": 1e21, "i": -3}
     out = edited("a: 1\n", lambda obj: obj.update(b=odd))
     assert yaml_codec.decode(out.encode())["b"] == odd
     assert 'day: "2020-01-01"\n' in out
 
 
-def test_one_and_true_are_not_the_same() -> None:
+def test_one_and_true_differ() -> None:
     assert not same_json({"a": 1}, {"a": True})
     assert edited("a: 1\n", lambda obj: obj.update(a=True)) == "a: true\n"
 
 
-def test_a_flow_mapping_is_written_as_a_block() -> None:
+def test_flow_mapping_becomes_a_block() -> None:
     assert edited("# c\n{a: 1, b: 2}\n", lambda obj: obj.update(a=2)) == "# c\na: 2\nb: 2\n"
 
 
@@ -166,7 +166,7 @@ OBJECTS = st.dictionaries(st.sampled_from(["a", "b", "c", "on", "1"]), JSON, min
 
 @settings(deadline=None, max_examples=300)
 @given(OBJECTS, OBJECTS, st.booleans())
-def test_whatever_changes_the_outcome_says_what_it_must(old: Any, new: Any, indented: bool) -> None:
+def test_rewritten_document_always_has_the_new_value(old: Any, new: Any, indented: bool) -> None:
     text = "# top\n" + ("".join(_format_indented(old)) if indented else yaml_codec.encode_ordered(old).decode())
     assert same_json(yaml_codec.decode(text.encode()), old)
     assert same_json(yaml_codec.decode(rewrite_document(text, old, new).encode()), new)

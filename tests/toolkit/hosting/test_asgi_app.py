@@ -48,7 +48,7 @@ class Exchange:
 
 
 @pytest.mark.parametrize("path", ["/", "/convert", "/mounted/anywhere"])
-async def test_a_review_is_answered_at_any_path(path: str) -> None:
+async def test_review_is_converted_at_any_path(path: str) -> None:
     got = await Exchange(json.dumps(review("one", "two")).encode())(asgi(crontabs()), "POST", path)
     assert (got.status, got.headers[b"content-type"]) == (200, b"application/json")
     assert int(got.headers[b"content-length"]) == len(got.body)
@@ -57,7 +57,7 @@ async def test_a_review_is_answered_at_any_path(path: str) -> None:
     assert response["convertedObjects"][0]["spec"] == {"hosts": ["a.example"]}
 
 
-async def test_a_body_may_come_in_pieces() -> None:
+async def test_body_may_arrive_in_chunks() -> None:
     body = json.dumps(review()).encode()
     got = await Exchange(body[:10], b"", body[10:])(asgi(crontabs()))
     assert json.loads(got.body)["response"]["result"] == {"status": "Success"}
@@ -75,39 +75,39 @@ async def test_a_body_may_come_in_pieces() -> None:
         ("POST", "/", 400, b"the body is not a ConversionReview\n"),
     ],
 )
-async def test_what_is_no_review(method: str, path: str, status: int, body: bytes) -> None:
+async def test_invalid_requests_are_rejected(method: str, path: str, status: int, body: bytes) -> None:
     got = await Exchange(b"{}")(asgi(crontabs()), method, path)
     assert (got.status, got.body) == (status, body)
 
 
-async def test_other_methods_are_told_which_are_allowed() -> None:
+async def test_other_methods_get_an_allow_header() -> None:
     got = await Exchange(b"")(asgi(crontabs()), "DELETE", "/")
     assert got.headers[b"allow"] == b"GET, HEAD, POST"
 
 
-async def test_a_body_that_says_it_is_too_long_is_not_read() -> None:
+async def test_declared_large_body_is_not_read() -> None:
     exchange = Exchange(b"")
     got = await exchange(asgi(crontabs(), most_bytes=10), "POST", "/", (b"content-length", b"11"))
     assert (got.status, got.body) == (413, b"a review must not exceed 10 bytes\n")
     assert (await exchange.receive())["type"] == "http.request"
 
 
-async def test_a_body_that_turns_out_too_long_is_refused() -> None:
+async def test_undeclared_large_body_is_rejected() -> None:
     got = await Exchange(b"123456", b"123456", b"never read")(asgi(crontabs(), most_bytes=10))
     assert got.status == 413
 
 
-async def test_who_hangs_up_is_sent_nothing() -> None:
+async def test_disconnected_client_gets_nothing() -> None:
     got = await Exchange(b"{", then="http.disconnect")(asgi(crontabs()))
     assert got.sent == []
 
 
-def test_async_converters_are_refused_by_name() -> None:
+def test_async_converters_are_rejected_by_name() -> None:
     async def slow(obj: Any, to: str) -> Any:
         return obj
 
     said = (
-        "tests.toolkit.hosting.test_asgi_app:test_async_converters_are_refused_by_name.<locals>.slow: "
+        "tests.toolkit.hosting.test_asgi_app:test_async_converters_are_rejected_by_name.<locals>.slow: "
         "an async converter cannot be hosted, because conversions run in threads: make it a plain function"
     )
     with pytest.raises(ValueError, match="an async converter") as caught:
@@ -115,12 +115,12 @@ def test_async_converters_are_refused_by_name() -> None:
     assert str(caught.value) == said
 
 
-def test_something_must_be_hosted() -> None:
+def test_at_least_one_converter_is_required() -> None:
     with pytest.raises(ValueError, match="nothing to host: name at least one converter"):
         asgi()
 
 
-async def test_whatever_a_library_accepts_is_hosted() -> None:
+async def test_every_kind_of_converter_is_hosted() -> None:
     def convert(obj: Any, to: str) -> Any:
         return {**obj, "spec": {"by": "function"}}
 
@@ -129,7 +129,7 @@ async def test_whatever_a_library_accepts_is_hosted() -> None:
         assert json.loads(got.body)["response"]["convertedObjects"][0]["spec"] == {"by": "function"}
 
 
-async def test_the_lifespan_begins_and_ends() -> None:
+async def test_lifespan_startup_and_shutdown() -> None:
     messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
     sent: list[str] = []
 
@@ -143,7 +143,7 @@ async def test_the_lifespan_begins_and_ends() -> None:
     assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
 
 
-async def test_a_websocket_is_turned_away() -> None:
+async def test_websocket_is_closed() -> None:
     exchange = Exchange()
     await asgi(crontabs())({"type": "websocket"}, exchange.receive, exchange.send)
     assert exchange.sent == [{"type": "websocket.close", "code": 1003}]

@@ -31,19 +31,19 @@ def trusted(made: CertificateSet) -> bool:
     return any(serves(made.serving.certificate, one, NAMES) for one in authorities(made.ca_bundle))
 
 
-def test_the_first_time_both_are_made() -> None:
+def test_first_call_creates_ca_and_certificate() -> None:
     made = at(0)
     assert sorted(made.files) == ["authority.pem", "ca.crt", "serving.pem"]
     assert trusted(made)
     assert made.serving.certificate.not_valid_after_utc == NOW + timedelta(days=90)
 
 
-def test_the_second_time_nothing_changes() -> None:
+def test_second_call_changes_nothing() -> None:
     made = at(0)
     assert at(59, made).files == made.files
 
 
-def test_a_serving_certificate_is_renewed_under_the_same_authority() -> None:
+def test_serving_certificate_is_renewed_by_the_same_ca() -> None:
     made = at(0)
     later = at(61, made)
     assert later.serving.certificate != made.serving.certificate
@@ -51,13 +51,13 @@ def test_a_serving_certificate_is_renewed_under_the_same_authority() -> None:
     assert trusted(later)
 
 
-def test_a_new_name_takes_a_new_certificate() -> None:
+def test_new_name_needs_a_new_certificate() -> None:
     made = at(0)
     later = renew_certificates(made.files, [*NAMES, "other"], NOW, is_trusted=lambda _: False)
     assert (later.ca_bundle, later.serving.certificate == made.serving.certificate) == (made.ca_bundle, False)
 
 
-def test_a_new_authority_joins_the_bundle_before_it_is_served() -> None:
+def test_new_ca_is_bundled_before_it_is_served() -> None:
     made = at(0)
     rotating = at(10, made, rotate=True)
     assert len(authorities(rotating.ca_bundle)) == 2
@@ -66,7 +66,7 @@ def test_a_new_authority_joins_the_bundle_before_it_is_served() -> None:
     assert at(11, rotating, rotate=True).ca_bundle == rotating.ca_bundle
 
 
-def test_once_it_is_settled_it_is_served_and_the_old_one_stays_for_a_while() -> None:
+def test_trusted_ca_is_served_and_the_old_one_stays_bundled() -> None:
     made = at(0)
     swapped = at(10, at(10, made, rotate=True), settled=True)
     old, new = authorities(made.ca_bundle)[0], authorities(swapped.ca_bundle)[0]
@@ -79,19 +79,19 @@ def test_once_it_is_settled_it_is_served_and_the_old_one_stays_for_a_while() -> 
     assert dropped.serving.certificate == swapped.serving.certificate
 
 
-def test_an_authority_is_replaced_a_year_before_it_expires() -> None:
+def test_ca_is_rotated_a_year_before_expiry() -> None:
     made = at(0)
     assert len(authorities(at(4 * 365 - 1, made).ca_bundle)) == 1
     assert len(authorities(at(4 * 365 + 1, made).ca_bundle)) == 2
 
 
-def test_what_is_served_never_outlives_its_authority() -> None:
+def test_serving_certificate_never_outlives_its_ca() -> None:
     made = at(0)
     late = at(5 * 365 - 40, at(4 * 365 + 1, made))
     assert late.serving.certificate.not_valid_after_utc == NOW + timedelta(days=5 * 365)
 
 
-def test_after_the_end_there_is_a_new_authority_at_once() -> None:
+def test_expired_ca_is_replaced_at_once() -> None:
     made = at(0)
     later = at(6 * 365, made)
     assert authorities(later.ca_bundle) != authorities(made.ca_bundle)
@@ -100,14 +100,14 @@ def test_after_the_end_there_is_a_new_authority_at_once() -> None:
 
 @pytest.mark.parametrize("name", ["authority.pem", "serving.pem", "ca.crt"])
 @pytest.mark.parametrize("data", [b"", b"nonsense"])
-def test_what_is_missing_or_broken_is_made_anew(name: str, data: bytes) -> None:
+def test_missing_or_broken_files_are_recreated(name: str, data: bytes) -> None:
     made = at(0)
     again = renew_certificates({**made.files, name: data}, NAMES, NOW, is_trusted=lambda _: False)
     assert trusted(again)
     assert (again.ca_bundle == made.ca_bundle) == (name != "authority.pem")
 
 
-def test_who_was_cut_short_while_he_replaced_it_goes_on() -> None:
+def test_interrupted_rotation_continues() -> None:
     made = at(0)
     rotating = at(10, made, rotate=True)
     swapped = at(10, rotating, settled=True)

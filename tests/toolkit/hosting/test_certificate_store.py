@@ -89,7 +89,7 @@ async def closed(store: SecretStore) -> None:
     await store._cluster.close()
 
 
-async def test_a_secret_is_made_then_changed_then_left_alone(secrets: Secrets) -> None:
+async def test_secret_is_created_patched_then_unchanged(secrets: Secrets) -> None:
     store = secrets.store()
     seen: list[Files] = []
 
@@ -104,7 +104,7 @@ async def test_a_secret_is_made_then_changed_then_left_alone(secrets: Secrets) -
     await closed(store)
 
 
-async def test_who_comes_second_takes_up_what_the_first_has_made(secrets: Secrets) -> None:
+async def test_second_replica_uses_the_first_ones_certificates(secrets: Secrets) -> None:
     one = ManagedCertificates(["127.0.0.1"], store=secrets.store(), clock=Clock())
     two = ManagedCertificates(["127.0.0.1"], store=secrets.store(), clock=Clock())
 
@@ -126,7 +126,7 @@ async def test_who_comes_second_takes_up_what_the_first_has_made(secrets: Secret
         await closed(certificates._store)
 
 
-async def test_a_server_that_is_away_has_a_makeshift_certificate_served(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unreachable_store_serves_a_temporary_certificate(caplog: pytest.LogCaptureFixture) -> None:
     store = SecretStore(ClusterClient(ClusterAccess(f"https://127.0.0.1:{free_port()}")), "crontabs/certificates")
     certificates = ManagedCertificates(["127.0.0.1"], store=store)
     await certificates.refresh()
@@ -141,7 +141,7 @@ async def test_a_server_that_is_away_has_a_makeshift_certificate_served(caplog: 
 
 
 @pytest.mark.parametrize("secret", ["", "x", "x/", "/x", "a/b/c"])
-def test_what_is_no_secret(secret: str) -> None:
+def test_invalid_secret_name_is_rejected(secret: str) -> None:
     with pytest.raises(ValueError, match="must be namespace/name") as caught:
         SecretStore(ClusterClient(ClusterAccess("https://x")), secret)
     assert str(caught.value) == f"--cert-secret {secret}: must be namespace/name"

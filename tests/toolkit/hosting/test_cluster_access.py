@@ -35,18 +35,18 @@ def write(path: Path, *, cluster: Any = None, user: Any = None, **more: Any) -> 
     return path
 
 
-def test_a_token_and_an_authority(tmp_path: Path) -> None:
+def test_token_and_ca(tmp_path: Path) -> None:
     data = base64.b64encode(b"PEM").decode()
     file = write(tmp_path / "k", cluster={"certificate-authority-data": data}, user={"token": "secret"})
     assert read_kubeconfigs([file]) == ClusterAccess(SERVER, b"PEM", token="secret")
 
 
-def test_a_secret_is_not_shown() -> None:
+def test_secrets_are_not_in_repr() -> None:
     shown = repr(ClusterAccess(SERVER, token="secret", key=b"secret", basic=("me", "secret")))
     assert "secret" not in shown
 
 
-def test_files_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
+def test_paths_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_bytes(b"CA")
     (tmp_path / "me.crt").write_bytes(b"CRT")
     (tmp_path / "me.key").write_bytes(b"KEY")
@@ -56,14 +56,14 @@ def test_files_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
     assert read_kubeconfigs([file]) == expected
 
 
-def test_a_password(tmp_path: Path) -> None:
+def test_basic_auth(tmp_path: Path) -> None:
     assert read_kubeconfigs([write(tmp_path / "k", user={"username": "me", "password": "pass"})]).basic == (
         "me",
         "pass",
     )
 
 
-def test_tls_is_verified_unless_the_kubeconfig_says_otherwise(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_tls_is_verified_by_default(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert read_kubeconfigs([write(tmp_path / "k")]).verify
     file = write(tmp_path / "k", cluster={"insecure-skip-tls-verify": True})
     assert not read_kubeconfigs([file]).verify
@@ -88,7 +88,7 @@ def test_tls_is_verified_unless_the_kubeconfig_says_otherwise(tmp_path: Path, ca
         ("user", {"token": 7}, "token of a user must be a string"),
     ],
 )
-def test_what_is_refused_is_named(tmp_path: Path, section: str, fields: Any, said: str) -> None:
+def test_unsupported_fields_are_named(tmp_path: Path, section: str, fields: Any, said: str) -> None:
     file = write(tmp_path / "k", **{section: fields})
     with pytest.raises(KubeconfigError) as caught:
         read_kubeconfigs([file])
@@ -106,7 +106,7 @@ def test_what_is_refused_is_named(tmp_path: Path, section: str, fields: Any, sai
         ({"contexts": ["x"]}, "contexts must be a list of entries with a name and a context"),
     ],
 )
-def test_what_is_incomplete_is_named(tmp_path: Path, more: Any, said: str) -> None:
+def test_missing_parts_are_named(tmp_path: Path, more: Any, said: str) -> None:
     file = write(tmp_path / "k", **more)
     with pytest.raises(KubeconfigError) as caught:
         read_kubeconfigs([file])
@@ -116,20 +116,20 @@ def test_what_is_incomplete_is_named(tmp_path: Path, more: Any, said: str) -> No
 @pytest.mark.parametrize(
     ("text", "said"), [("[", "is not YAML"), ("- 1", "is not a kubeconfig"), ("", "is not a kubeconfig")]
 )
-def test_what_is_no_kubeconfig(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_kubeconfig_is_rejected(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "k").write_text(text)
     with pytest.raises(KubeconfigError, match=said):
         read_kubeconfigs([tmp_path / "k"])
 
 
-def test_of_several_the_first_to_say_something_wins(tmp_path: Path) -> None:
+def test_first_kubeconfig_wins(tmp_path: Path) -> None:
     one = write(tmp_path / "a" / "k", user={"token": "one"}, clusters=[], contexts=[], **{"current-context": ""})
     two = write(tmp_path / "b" / "k", user={"token": "two"})
     environment = {"KUBECONFIG": f"{tmp_path}/absent:{one}:{two}"}
     assert find_access(None, environment, tmp_path) == ClusterAccess(SERVER, token="one")
 
 
-def test_where_it_is_looked_for(tmp_path: Path) -> None:
+def test_kubeconfig_search_order(tmp_path: Path) -> None:
     named = write(tmp_path / "named", user={"token": "named"})
     environment = {"KUBECONFIG": str(write(tmp_path / "env", user={"token": "environment"}))}
     write(tmp_path / ".kube" / "config", user={"token": "home"})
@@ -144,7 +144,7 @@ def test_where_it_is_looked_for(tmp_path: Path) -> None:
         find_access(None, {"KUBECONFIG": str(tmp_path / "absent")}, tmp_path)
 
 
-def test_inside_a_cluster(tmp_path: Path) -> None:
+def test_in_cluster_access(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_bytes(b"CA")
     environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}
     with pytest.raises(KubeconfigError, match="the pod needs automountServiceAccountToken: true"):

@@ -30,7 +30,7 @@ def access(server: Live) -> ClusterAccess:
     return read_kubeconfigs([server.server.kubeconfig])
 
 
-async def test_objects_are_read_created_and_patched(server: Live) -> None:
+async def test_get_create_and_patch(server: Live) -> None:
     async with ClusterClient(access(server)) as cluster:
         made = await cluster.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "one"}})
         patched = await cluster.patch(f"{NAMESPACES}/one", {"metadata": {"labels": {"a": "b"}}})
@@ -38,21 +38,21 @@ async def test_objects_are_read_created_and_patched(server: Live) -> None:
         assert made["metadata"]["uid"] == patched["metadata"]["uid"]
 
 
-async def test_a_refusal_says_what_the_server_said(server: Live) -> None:
+async def test_status_error_has_the_servers_message(server: Live) -> None:
     async with ClusterClient(access(server)) as cluster:
         with pytest.raises(StatusError) as caught:
             await cluster.get(f"{NAMESPACES}/none")
         assert (caught.value.status, str(caught.value)) == (404, 'namespaces "none" not found (404)')
 
 
-async def test_a_wrong_token_is_refused(server: Live) -> None:
+async def test_wrong_token_is_rejected(server: Live) -> None:
     async with ClusterClient(dataclasses.replace(access(server), token="wrong")) as cluster:
         with pytest.raises(StatusError) as caught:
             await cluster.get(NAMESPACES)
         assert caught.value.status == 401
 
 
-async def test_a_token_in_a_file_is_read_for_each_request(server: Live, tmp_path: Path) -> None:
+async def test_token_file_is_read_for_each_request(server: Live, tmp_path: Path) -> None:
     file = tmp_path / "token"
     known = dataclasses.replace(access(server), token="", token_file=file)
     async with ClusterClient(known) as cluster:
@@ -65,7 +65,7 @@ async def test_a_token_in_a_file_is_read_for_each_request(server: Live, tmp_path
         assert (await cluster.get(NAMESPACES))["kind"] == "NamespaceList"
 
 
-async def test_a_server_of_another_authority_is_not_spoken_to(server: Live) -> None:
+async def test_server_of_another_ca_is_not_trusted(server: Live) -> None:
     other = trustme.CA().cert_pem.bytes()
     async with ClusterClient(dataclasses.replace(access(server), ca=other)) as cluster:
         with pytest.raises(UnreachableError, match="certificate verify failed"):
@@ -74,7 +74,7 @@ async def test_a_server_of_another_authority_is_not_spoken_to(server: Live) -> N
         assert (await cluster.get(NAMESPACES))["kind"] == "NamespaceList"
 
 
-async def test_a_server_may_be_known_by_another_name(server: Live) -> None:
+async def test_tls_server_name_is_used(server: Live) -> None:
     async with ClusterClient(dataclasses.replace(access(server), server_name="localhost")) as cluster:
         assert (await cluster.get(NAMESPACES))["kind"] == "NamespaceList"
     async with ClusterClient(dataclasses.replace(access(server), server_name="elsewhere")) as cluster:
@@ -82,7 +82,7 @@ async def test_a_server_may_be_known_by_another_name(server: Live) -> None:
             await cluster.get(NAMESPACES)
 
 
-async def test_nobody_there() -> None:
+async def test_unreachable_server_raises() -> None:
     async with ClusterClient(ClusterAccess(f"https://127.0.0.1:{free_port()}")) as cluster:
         with pytest.raises(UnreachableError, match="Connect call failed"):
             await cluster.get(NAMESPACES)
@@ -91,7 +91,7 @@ async def test_nobody_there() -> None:
                 await anext(events)
 
 
-async def test_a_watch_tells_of_each_change(server: Live) -> None:
+async def test_watch_yields_each_change(server: Live) -> None:
     definition = await server.define(crd(HOST, HOSTS))
     name = definition["metadata"]["name"]
     async with ClusterClient(access(server)) as cluster, aclosing(cluster.watch(DEFINITIONS, name)) as events:
@@ -101,7 +101,7 @@ async def test_a_watch_tells_of_each_change(server: Live) -> None:
             await anext(events)
 
 
-async def test_a_watch_that_is_refused(server: Live) -> None:
+async def test_rejected_watch_raises(server: Live) -> None:
     async with ClusterClient(dataclasses.replace(access(server), token="wrong")) as cluster:
         with pytest.raises(StatusError):
             async with aclosing(cluster.watch(DEFINITIONS, "x")) as events:
@@ -109,12 +109,12 @@ async def test_a_watch_that_is_refused(server: Live) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"ca": b"nonsense"}, {"certificate": b"nonsense", "key": b"nonsense"}])
-def test_certificates_that_are_none(fields: dict[str, bytes]) -> None:
+def test_invalid_certificates_raise(fields: dict[str, bytes]) -> None:
     with pytest.raises(KubeconfigError, match="the certificates for https://x cannot be used: "):
         ClusterClient(ClusterAccess("https://x", **fields))  # type: ignore[arg-type]
 
 
-async def test_a_client_certificate_is_shown(tmp_path: Path) -> None:
+async def test_client_certificate_is_sent(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.crt")
     me = authority.issue_cert(common_name="me")

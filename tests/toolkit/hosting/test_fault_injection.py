@@ -33,7 +33,7 @@ async def test_down_refuses_connections_and_keeps_the_port() -> None:
         assert caller.host.port == port
 
 
-async def test_down_closes_the_connections_that_there_are() -> None:
+async def test_down_closes_open_connections() -> None:
     async with Host([crontabs()]) as host, calling(host) as caller:
         host.faults.delay(20)
         under_way = asyncio.ensure_future(caller.convert())
@@ -44,7 +44,7 @@ async def test_down_closes_the_connections_that_there_are() -> None:
             await under_way
 
 
-async def test_down_may_be_switched_on_and_off_again_and_again() -> None:
+async def test_down_can_be_toggled() -> None:
     async with hosted() as caller:
         for _ in range(5):
             with caller.host.faults.down(), pytest.raises(aiohttp.ClientConnectorError):
@@ -59,7 +59,7 @@ async def test_an_unknown_certificate_is_not_trusted() -> None:
             await caller.convert()
 
 
-async def test_hang_up_closes_the_connection_without_an_answer() -> None:
+async def test_hang_up_closes_without_a_response() -> None:
     async with hosted() as caller:
         caller.host.faults.hang_up()
         with pytest.raises(aiohttp.ServerDisconnectedError):
@@ -112,7 +112,7 @@ async def test_not_json() -> None:
         assert await caller.convert() == (200, "this is no JSON")
 
 
-async def test_a_delay_ends_when_it_is_cleared() -> None:
+async def test_delay_ends_when_cleared() -> None:
     async with hosted() as caller:
         fault = caller.host.faults.delay(3600)
         waiting = asyncio.ensure_future(caller.convert())
@@ -123,13 +123,13 @@ async def test_a_delay_ends_when_it_is_cleared() -> None:
         assert names((await waiting)[1]) == ["one"]
 
 
-async def test_a_delay_ends_by_itself() -> None:
+async def test_delay_ends_after_its_time() -> None:
     async with hosted() as caller:
         caller.host.faults.delay(0.01)
         assert names((await caller.convert())[1]) == ["one"]
 
 
-async def test_a_stop_does_not_wait_for_a_delay() -> None:
+async def test_stop_does_not_wait_for_a_delay() -> None:
     async with Host([crontabs()]) as host, calling(host) as caller:
         fault = host.faults.delay(3600)
         waiting = asyncio.ensure_future(caller.convert())
@@ -151,20 +151,20 @@ async def test_a_stop_does_not_wait_for_a_delay() -> None:
         ({"times": 0}, False),
     ],
 )
-async def test_a_fault_may_concern_only_some_reviews(only: Any, met: bool) -> None:
+async def test_fault_can_be_limited_to_some_reviews(only: Any, met: bool) -> None:
     async with hosted() as caller:
         fault = caller.host.faults.fail("told to", **only)
         _, response = await caller.convert(review("one", "two"))
         assert (response["result"]["status"], fault.seen) == (("Failed", 1) if met else ("Success", 0))
 
 
-async def test_a_fault_may_concern_only_the_next_reviews() -> None:
+async def test_fault_can_be_limited_to_the_next_reviews() -> None:
     async with hosted() as caller:
         caller.host.faults.status(500, times=2)
         assert [(await caller.convert())[0] for _ in range(3)] == [500, 500, 200]
 
 
-async def test_faults_are_on_beside_each_other_and_cleared_one_by_one() -> None:
+async def test_faults_combine_and_clear_independently() -> None:
     async with hosted() as caller:
         faults = caller.host.faults
         faults.reordered()
@@ -174,12 +174,12 @@ async def test_faults_are_on_beside_each_other_and_cleared_one_by_one() -> None:
         assert list(faults.active) == ["reordered"]
 
 
-def test_names_are_a_collection() -> None:
+def test_names_must_be_a_collection() -> None:
     with pytest.raises(TypeError, match=r'names and kinds must be collections, such as \["my-crontab"\]'):
         Host([crontabs()]).faults.fail("x", names="one")
 
 
-async def test_faults_may_be_switched_from_another_thread() -> None:
+async def test_faults_can_be_set_from_another_thread() -> None:
     async with hosted() as caller:
         switched = threading.Thread(target=caller.host.faults.down)
         switched.start()
@@ -188,13 +188,13 @@ async def test_faults_may_be_switched_from_another_thread() -> None:
             await caller.convert()
 
 
-async def test_a_body_that_is_no_review_meets_faults_that_concern_all() -> None:
+async def test_unlimited_faults_apply_to_invalid_bodies() -> None:
     async with hosted() as caller:
         caller.host.faults.wrong_uid()
         assert await caller.convert({}) == (400, "the body is not a ConversionReview\n")
 
 
-async def test_faults_do_not_outlive_the_host_s_run() -> None:
+async def test_faults_end_with_the_host() -> None:
     host = Host([crontabs()])
     async with host:
         host.faults.down()

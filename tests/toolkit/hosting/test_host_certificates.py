@@ -29,7 +29,7 @@ def count(certificates: Any) -> int:
     return len(trust_bundle.parse_certificates(certificates.ca_bundle))
 
 
-async def test_a_folder_is_the_owner_s_alone_and_has_a_bundle_for_others(tmp_path: Path) -> None:
+async def test_folder_is_private_and_has_a_bundle(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "pki"
     certificates = own(folder, Clock())
     assert await certificates.refresh()
@@ -39,7 +39,7 @@ async def test_a_folder_is_the_owner_s_alone_and_has_a_bundle_for_others(tmp_pat
     assert (folder / "ca.crt").read_bytes() == certificates.ca_bundle
 
 
-async def test_another_start_finds_them(tmp_path: Path) -> None:
+async def test_certificates_survive_a_restart(tmp_path: Path) -> None:
     clock = Clock()
     first, second = own(tmp_path, clock), own(tmp_path, clock)
     await first.refresh()
@@ -48,7 +48,7 @@ async def test_another_start_finds_them(tmp_path: Path) -> None:
     assert not await second.refresh()
 
 
-async def test_without_a_publisher_a_new_authority_settles_by_time() -> None:
+async def test_without_registration_a_new_ca_is_served_after_a_delay() -> None:
     clock = Clock()
     certificates = ManagedCertificates(NAMES, clock=clock)
     await certificates.refresh()
@@ -66,7 +66,7 @@ async def test_without_a_publisher_a_new_authority_settles_by_time() -> None:
     assert (count(certificates), len(trust_bundle.parse_certificates(certificates.retired))) == (1, 1)
 
 
-async def test_with_a_publisher_a_new_authority_waits_until_it_is_published() -> None:
+async def test_with_registration_a_new_ca_waits_for_publication() -> None:
     clock = Clock()
     certificates = ManagedCertificates(NAMES, clock=clock)
     certificates.wait_for_publication = True
@@ -82,7 +82,7 @@ async def test_with_a_publisher_a_new_authority_waits_until_it_is_published() ->
     assert certificates.context is not served
 
 
-async def test_replicas_that_share_a_folder_serve_the_same(tmp_path: Path) -> None:
+async def test_replicas_share_a_folder(tmp_path: Path) -> None:
     clock = Clock()
     one, two = own(tmp_path, clock), own(tmp_path, clock)
     await one.refresh()
@@ -95,7 +95,7 @@ async def test_replicas_that_share_a_folder_serve_the_same(tmp_path: Path) -> No
     assert (two.ca_bundle, two.expires) == (one.ca_bundle, one.expires)
 
 
-def test_a_certificate_needs_a_name() -> None:
+def test_certificate_needs_a_name() -> None:
     with pytest.raises(ValueError, match="a certificate needs at least one name"):
         ManagedCertificates([])
 
@@ -122,7 +122,7 @@ def keeper(tmp_path: Path) -> Keeper:
     return keeper
 
 
-async def test_a_folder_with_somebody_else_s_certificates_is_never_written(keeper: Keeper) -> None:
+async def test_external_certificates_are_never_written(keeper: Keeper) -> None:
     before = {p.name: p.read_bytes() for p in keeper.folder.iterdir()}
     found = in_folder(NAMES, keeper.folder)
     assert isinstance(found, ExternalCertificates)
@@ -133,11 +133,11 @@ async def test_a_folder_with_somebody_else_s_certificates_is_never_written(keepe
     assert {p.name: p.read_bytes() for p in keeper.folder.iterdir()} == before
 
 
-def test_an_empty_folder_is_for_our_own(tmp_path: Path) -> None:
+def test_empty_folder_gets_managed_certificates(tmp_path: Path) -> None:
     assert isinstance(in_folder(NAMES, tmp_path), ManagedCertificates)
 
 
-async def test_files_are_read_again_when_they_have_changed(keeper: Keeper) -> None:
+async def test_changed_files_are_read_again(keeper: Keeper) -> None:
     found = in_folder(NAMES, keeper.folder)
     async with Host([crontabs()], certificates=found) as host, calling(host) as caller:
         before = host.certificates.expires
@@ -149,7 +149,7 @@ async def test_files_are_read_again_when_they_have_changed(keeper: Keeper) -> No
         assert (await caller.convert())[0] == 200
 
 
-async def test_files_that_do_not_fit_are_said_and_those_of_before_served(
+async def test_mismatched_files_are_logged_and_old_ones_served(
     keeper: Keeper, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = in_folder(NAMES, keeper.folder)
@@ -171,13 +171,13 @@ async def test_files_that_do_not_fit_are_said_and_those_of_before_served(
 @pytest.mark.parametrize(
     ("name", "said"), [("tls.crt", "the certificate file has no certificate"), ("tls.key", "cannot be")]
 )
-async def test_files_that_cannot_be_served_are_an_error_at_the_start(keeper: Keeper, name: str, said: str) -> None:
+async def test_unusable_files_fail_the_start(keeper: Keeper, name: str, said: str) -> None:
     (keeper.folder / name).write_bytes(b"nonsense")
     with pytest.raises(ValueError, match=said):
         await in_folder(NAMES, keeper.folder).refresh()
 
 
-async def test_somebody_else_s_new_authority_is_served_once_it_is_published(keeper: Keeper) -> None:
+async def test_new_external_ca_is_served_after_publication(keeper: Keeper) -> None:
     found = in_folder(NAMES, keeper.folder)
     found.wait_for_publication = True
     await found.refresh()
@@ -193,13 +193,13 @@ async def test_somebody_else_s_new_authority_is_served_once_it_is_published(keep
     assert trust_bundle.parse_certificates(found.ca_bundle) == expected[:1]
 
 
-async def test_without_an_authority_the_bundle_is_nobody_s_business(keeper: Keeper) -> None:
+async def test_external_certificates_without_ca_have_no_bundle(keeper: Keeper) -> None:
     found = ExternalCertificates(keeper.folder / "tls.crt", keeper.folder / "tls.key")
     await found.refresh()
     assert found.ca_bundle == b""
 
 
-async def test_old_protocols_are_not_spoken() -> None:
+async def test_old_tls_versions_are_rejected() -> None:
     certificates = ManagedCertificates(NAMES)
     await certificates.refresh()
     assert certificates.context.minimum_version == ssl.TLSVersion.TLSv1_2

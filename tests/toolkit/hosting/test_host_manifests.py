@@ -37,18 +37,18 @@ def documents(text: str) -> dict[str, Any]:
     return {document["kind"]: document for document in yaml.safe_load_all(text) if document}
 
 
-def test_what_there_is(documents: dict[str, Any]) -> None:
+def test_manifests_have_the_expected_kinds(documents: dict[str, Any]) -> None:
     assert list(documents) == [
         "ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "Service", "Deployment"
     ]  # fmt: skip
 
 
-def test_the_stanza_stands_in_comments_at_the_end(text: str) -> None:
+def test_conversion_is_printed_in_comments(text: str) -> None:
     assert text.endswith(STANZA)
     assert "#   kubectl patch crd crontabs.stable.example.com --type=merge --patch-file=conversion.yaml\n" in text
 
 
-def test_it_may_do_what_it_needs_and_no_more(documents: dict[str, Any]) -> None:
+def test_rbac_grants_only_what_is_needed(documents: dict[str, Any]) -> None:
     assert documents["ClusterRole"]["rules"] == [
         {
             "apiGroups": ["apiextensions.k8s.io"],
@@ -73,14 +73,14 @@ def test_it_may_do_what_it_needs_and_no_more(documents: dict[str, Any]) -> None:
         assert bound["subjects"] == [{"kind": "ServiceAccount", "name": "converter", "namespace": "crontabs"}]
 
 
-def test_the_service_leads_to_pods_that_are_not_ready_yet(documents: dict[str, Any]) -> None:
+def test_service_publishes_not_ready_addresses(documents: dict[str, Any]) -> None:
     service, template = documents["Service"]["spec"], documents["Deployment"]["spec"]["template"]
     assert service["publishNotReadyAddresses"] is True
     assert service["selector"] == template["metadata"]["labels"]
     assert service["ports"] == [{"name": "https", "port": 443, "targetPort": "https"}]
 
 
-def test_the_deployment_runs_what_the_flags_say(documents: dict[str, Any]) -> None:
+def test_deployment_uses_the_flags(documents: dict[str, Any]) -> None:
     from polykind.cli import parser
 
     container = documents["Deployment"]["spec"]["template"]["spec"]["containers"][0]

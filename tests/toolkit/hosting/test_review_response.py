@@ -37,7 +37,7 @@ def response(body: bytes, *libraries: Library) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_objects_are_converted_in_their_order_and_the_review_keeps_its_version(version: str) -> None:
+def test_objects_keep_their_order_and_the_review_its_version(version: str) -> None:
     body = review(crontab(spec={"n": 1}), crontab("v2", spec={"n": 2}), crontab(spec={"n": 3}), version=version)
     assert json.loads(convert_review(body, [library()])) == {
         "apiVersion": f"apiextensions.k8s.io/{version}",
@@ -54,24 +54,24 @@ def test_objects_are_converted_in_their_order_and_the_review_keeps_its_version(v
     }
 
 
-def test_the_first_object_at_fault_is_named_and_nothing_is_converted() -> None:
+def test_first_failing_object_is_named() -> None:
     said = response(review(crontab(), crontab(spec={"bad": 7})))
     assert said["convertedObjects"] == []
     message = "CronTab team/one cannot be converted from v1 to v2: ValueError: bad is 7"
     assert said["result"] == {"status": "Failed", "message": message}
 
 
-def test_a_kind_that_nobody_converts_is_named() -> None:
+def test_unknown_kind_is_named() -> None:
     message = response(review({**crontab(), "kind": "Other"}))["result"]["message"]
     assert message == "Other team/one cannot be converted: no converter for Other.stable.example.com"
 
 
 @pytest.mark.parametrize("item", [1, None, [], "text"])
-def test_what_is_no_object_fails_the_review(item: Any) -> None:
+def test_non_object_fails_the_review(item: Any) -> None:
     assert "request.objects has a" in response(review(item))["result"]["message"]
 
 
-def test_a_function_may_leave_the_version_to_us() -> None:
+def test_function_need_not_set_api_version() -> None:
     (out,) = response(review(crontab()), Library("here", lambda obj, to: obj))["convertedObjects"]
     assert out["apiVersion"] == V2
 
@@ -84,13 +84,13 @@ def test_a_function_may_leave_the_version_to_us() -> None:
         ({"spec": object()}, "Type is not JSON serializable"),
     ],
 )
-def test_what_a_function_returns_must_be_an_object(returned: Any, says: str) -> None:
+def test_function_must_return_an_object(returned: Any, says: str) -> None:
     message = response(review(crontab()), Library("here", lambda obj, to: returned))["result"]["message"]
     assert message.startswith("CronTab team/one cannot be converted")
     assert says in message
 
 
-def test_what_a_function_raises_is_told() -> None:
+def test_exception_is_in_the_message() -> None:
     def raises(obj: dict[str, Any], to: str) -> Any:
         raise KeyError
 
@@ -113,6 +113,6 @@ def test_what_a_function_raises_is_told() -> None:
         (review(desiredAPIVersion=1), "request.desiredAPIVersion is missing or is not a string"),
     ],
 )
-def test_what_is_no_review_is_refused(body: bytes, says: str) -> None:
+def test_invalid_review_raises(body: bytes, says: str) -> None:
     with pytest.raises(InvalidReviewError, match=says):
         convert_review(body, [library()])

@@ -19,7 +19,7 @@ class Nobody:
 
 
 @pytest.mark.parametrize("leave", [TLSListener.close, TLSListener.abort])
-async def test_who_has_just_come_is_turned_away(leave: Callable[[TLSListener], None]) -> None:
+async def test_accepted_connection_is_closed_before_its_handshake(leave: Callable[[TLSListener], None]) -> None:
     certificates = ManagedCertificates(["127.0.0.1"])
     await certificates.refresh()
     listening = TLSListener(cast(Any, Nobody()), lambda: certificates.context)

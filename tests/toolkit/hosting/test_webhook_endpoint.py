@@ -35,12 +35,12 @@ def stanza(bundle: bytes = CA, **config: Any) -> dict[str, Any]:
         ("crontabs/converter:1/a/b", WebhookEndpoint("crontabs", "converter", 1, "/a/b")),
     ],
 )
-def test_services(text: str, endpoint: WebhookEndpoint) -> None:
+def test_service_is_parsed(text: str, endpoint: WebhookEndpoint) -> None:
     assert WebhookEndpoint.of_service(text) == endpoint
 
 
 @pytest.mark.parametrize("text", ["", "x", "x/", "/x", "a/B", "a/b:0", "a/b:65536", "a/b:x", "a b/c", "a/b?q"])
-def test_what_is_no_service(text: str) -> None:
+def test_invalid_service_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="must be namespace/name, or namespace/name:port/path") as caught:
         WebhookEndpoint.of_service(text)
     assert str(caught.value).startswith(f"--service {text}: ")
@@ -49,12 +49,12 @@ def test_what_is_no_service(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "http://x", "https://", "https://x?q", "https://x#f", "https://u@x", "https://x:port", "https://[x"]
 )
-def test_what_is_no_url(text: str) -> None:
+def test_invalid_url_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="--url "):
         WebhookEndpoint.of_url(text)
 
 
-def test_the_names_of_a_certificate() -> None:
+def test_certificate_names() -> None:
     assert WebhookEndpoint.of_service("crontabs/converter").names == [
         "converter.crontabs.svc", "converter.crontabs.svc.cluster.local", "converter.crontabs", "converter"
     ]  # fmt: skip
@@ -64,49 +64,49 @@ def test_the_names_of_a_certificate() -> None:
 HERE = WebhookEndpoint.of_service("crontabs/converter")
 
 
-def test_a_definition_that_is_as_it_should_be_is_left_alone() -> None:
+def test_matching_crd_needs_no_patch() -> None:
     assert HERE.conversion_patch(stanza(), CA, b"", NOW) == {}
 
 
-def test_review_versions_may_be_more() -> None:
+def test_additional_review_versions_are_kept() -> None:
     present = stanza()
     present["webhook"]["conversionReviewVersions"] = ["v1beta1", "v1"]
     assert HERE.conversion_patch(present, CA, b"", NOW) == {}
 
 
-def test_a_definition_without_a_webhook_gets_one() -> None:
+def test_crd_without_webhook_gets_one() -> None:
     assert HERE.conversion_patch({"strategy": "None"}, CA, b"", NOW) == stanza()
 
 
-def test_only_the_bundle_differs() -> None:
+def test_patch_has_only_the_bundle() -> None:
     assert HERE.conversion_patch(stanza(OTHER), CA, b"", NOW) == {
         "webhook": {"clientConfig": {"caBundle": encoded(OTHER + CA)}}
     }
 
 
-def test_only_the_service_differs() -> None:
+def test_patch_has_only_the_service() -> None:
     present = stanza(service={**SERVICE, "path": "/old"})
     assert HERE.conversion_patch(present, CA, b"", NOW) == {"webhook": {"clientConfig": {"service": SERVICE}}}
 
 
-def test_a_url_takes_the_place_of_a_service() -> None:
+def test_url_replaces_service() -> None:
     there = WebhookEndpoint.of_url("https://converter.example:8443/x")
     assert there.conversion_patch(stanza(), CA, b"", NOW) == {
         "webhook": {"clientConfig": {"service": None, "url": "https://converter.example:8443/x"}}
     }
 
 
-def test_what_is_retired_goes() -> None:
+def test_retired_certificates_are_removed() -> None:
     assert HERE.conversion_patch(stanza(OTHER + CA), CA, OTHER, NOW) == {
         "webhook": {"clientConfig": {"caBundle": encoded(CA)}}
     }
 
 
-def test_without_an_authority_the_bundle_is_left_alone() -> None:
+def test_bundle_is_kept_without_own_ca() -> None:
     assert HERE.conversion_patch(stanza(OTHER), b"", b"", NOW) == {}
 
 
 @pytest.mark.parametrize("broken", ["!!", 7, "AAAA"])
-def test_a_bundle_that_is_none_is_replaced(broken: Any) -> None:
+def test_invalid_bundle_is_replaced(broken: Any) -> None:
     changes = HERE.conversion_patch(stanza(caBundle=broken), CA, b"", NOW)
     assert changes == {"webhook": {"clientConfig": {"caBundle": encoded(CA)}}}

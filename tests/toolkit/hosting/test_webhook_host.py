@@ -21,14 +21,14 @@ from tests.toolkit.crds import GROUP
 from tests.toolkit.hosting.hosts import Clock, calling, crontabs, names, review
 
 
-async def test_a_review_is_answered_to_who_trusts_the_bundle() -> None:
+async def test_caller_that_trusts_the_bundle_gets_a_response() -> None:
     async with Host([crontabs()]) as host, calling(host) as caller:
         status, response = await caller.convert(review("one", "two"))
         assert (status, names(response)) == (200, ["one", "two"])
         assert host.url == f"https://127.0.0.1:{host.port}/convert"
 
 
-async def test_who_does_not_trust_the_bundle_gets_nowhere() -> None:
+async def test_caller_without_the_bundle_cannot_connect() -> None:
     async with Host([crontabs()]) as host, Host([crontabs()]) as other:
         async with calling(host, bundle=other.ca_bundle) as caller:
             with pytest.raises(aiohttp.ClientConnectorCertificateError, match="unable to get local issuer certificate"):
@@ -36,7 +36,7 @@ async def test_who_does_not_trust_the_bundle_gets_nowhere() -> None:
         assert host.metrics.reviews == {"converted": 0, "failed": 0, "refused": 0}
 
 
-async def test_a_host_starts_and_stops_any_number_of_times() -> None:
+async def test_host_can_restart() -> None:
     host = Host([crontabs()])
     for _ in range(3):
         async with host, calling(host) as caller:
@@ -46,7 +46,7 @@ async def test_a_host_starts_and_stops_any_number_of_times() -> None:
             probe.connect(where)
 
 
-def test_a_host_may_start_again_in_another_loop() -> None:
+def test_host_can_restart_in_another_loop() -> None:
     host = Host([crontabs()])
 
     async def once() -> int:
@@ -56,7 +56,7 @@ def test_a_host_may_start_again_in_another_loop() -> None:
     assert [asyncio.run(once()), asyncio.run(once())] == [200, 200]
 
 
-async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_behind() -> None:
+async def test_occupied_port_fails_cleanly() -> None:
     async with Host([crontabs()]) as host:
         other = Host([crontabs()], port=host.port)
         with pytest.raises(OSError, match="Address already in use"):
@@ -65,7 +65,7 @@ async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_behind() -> N
             _ = other.port
 
 
-async def test_pages() -> None:
+async def test_health_readiness_and_metrics_pages() -> None:
     async with Host([crontabs()]) as host, calling(host) as caller:
         assert await caller.get("/healthz") == (200, "ok")
         assert await caller.get("/readyz") == (200, "ok")
@@ -84,7 +84,7 @@ async def test_pages() -> None:
         assert line in page.splitlines()
 
 
-async def test_a_failed_review_is_answered_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_review_is_returned_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with Host([crontabs()]) as host, calling(host) as caller:
         status, response = await caller.convert(review("one", host="bad"))
     said = "CronTab one cannot be converted from v1 to v2: ValueError: this host is bad"
@@ -93,7 +93,7 @@ async def test_a_failed_review_is_answered_and_logged(caplog: pytest.LogCaptureF
     assert logged == [f"webhook host: {said}; requests for this object fail until the converter or object is fixed"]
 
 
-async def test_a_body_that_is_too_long_is_refused() -> None:
+async def test_large_body_is_rejected() -> None:
     async with Host([crontabs()], most_bytes=1000) as host, calling(host) as caller:
         assert await caller.convert(review(*"x" * 100)) == (413, "a review must not exceed 1000 bytes\n")
         assert (await caller.convert())[0] == 200
@@ -112,7 +112,7 @@ class Gate:
         assert self.open.wait(20)
 
 
-async def test_a_slow_conversion_holds_up_nobody_else() -> None:
+async def test_slow_conversion_does_not_block_others() -> None:
     gate = Gate()
     async with Host([gate.conversions]) as host, calling(host) as caller:
         slow = asyncio.ensure_future(caller.convert())
@@ -122,7 +122,7 @@ async def test_a_slow_conversion_holds_up_nobody_else() -> None:
         assert (await slow)[0] == 200
 
 
-async def test_a_stop_finishes_what_is_under_way() -> None:
+async def test_stop_finishes_requests_in_progress() -> None:
     gate = Gate()
     host = Host([gate.conversions])
     await host.start()
@@ -137,7 +137,7 @@ async def test_a_stop_finishes_what_is_under_way() -> None:
         await stopping
 
 
-async def test_a_review_that_takes_too_long_is_given_up() -> None:
+async def test_slow_review_times_out() -> None:
     gate = Gate()
     async with Host([gate.conversions], seconds=0.01) as host, calling(host) as caller:
         assert await caller.convert() == (504, "the conversion took more than 0.01 s\n")
@@ -145,7 +145,7 @@ async def test_a_review_that_takes_too_long_is_given_up() -> None:
         assert host.metrics.reviews["failed"] == 1
 
 
-async def test_a_review_that_is_not_sent_in_time_is_given_up() -> None:
+async def test_slow_request_body_times_out() -> None:
     async with Host([crontabs()], seconds=0.01) as host:
         context = ssl.create_default_context(cadata=host.ca_bundle.decode())
         reader, writer = await asyncio.open_connection("127.0.0.1", host.port, ssl=context)
@@ -154,7 +154,7 @@ async def test_a_review_that_is_not_sent_in_time_is_given_up() -> None:
         writer.close()
 
 
-async def test_who_hangs_up_in_the_middle_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
+async def test_disconnect_during_a_request_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     said = "webhook host: a caller disconnected before its review was complete"
     async with Host([crontabs()]) as host:
@@ -169,7 +169,7 @@ async def test_who_hangs_up_in_the_middle_is_no_trouble(caplog: pytest.LogCaptur
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-async def test_a_step_that_would_end_the_process_does_not() -> None:
+async def test_sys_exit_does_not_end_the_host() -> None:
     def leave(obj: JsonObject, to: str) -> JsonObject:
         raise SystemExit(3)
 
@@ -180,7 +180,7 @@ async def test_a_step_that_would_end_the_process_does_not() -> None:
         assert await caller.get("/healthz") == (200, "ok")
 
 
-async def test_a_certificate_that_has_expired_is_not_ready() -> None:
+async def test_expired_certificate_is_not_ready() -> None:
     clock = Clock()
     async with Host([crontabs()], clock=clock) as host, calling(host) as caller:
         assert await caller.get("/readyz") == (200, "ok")
@@ -189,7 +189,7 @@ async def test_a_certificate_that_has_expired_is_not_ready() -> None:
         assert await caller.get("/readyz") == (503, f"the certificate expired on {end:%Y-%m-%d}")
 
 
-async def test_what_only_connects_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
+async def test_tcp_probe_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
     async with Host([crontabs()]) as host, calling(host) as caller:
         reader, writer = await asyncio.open_connection("127.0.0.1", host.port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
@@ -199,7 +199,7 @@ async def test_what_only_connects_is_no_trouble(caplog: pytest.LogCaptureFixture
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-async def test_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_number_of_connections_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polykind.toolkit.hosting.tls_listener.MAX_CONNECTIONS", 1)
     async with Host([crontabs()]) as host:
         context = ssl.create_default_context(cadata=host.ca_bundle.decode())
@@ -209,7 +209,7 @@ async def test_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         first.close()
 
 
-async def test_a_leaf_is_renewed_while_the_host_runs() -> None:
+async def test_serving_certificate_is_renewed_while_running() -> None:
     clock = Clock()
     clock.turn(days=-70)
     host = Host([crontabs()], certificates=ManagedCertificates(["127.0.0.1"], clock=clock))
@@ -221,7 +221,7 @@ async def test_a_leaf_is_renewed_while_the_host_runs() -> None:
         assert (await caller.convert())[0] == 200
 
 
-async def test_certificates_that_cannot_be_renewed_are_said_and_those_of_before_served(
+async def test_failed_renewal_is_logged_and_old_certificate_served(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Broken:
@@ -241,7 +241,7 @@ async def test_certificates_that_cannot_be_renewed_are_said_and_those_of_before_
         assert (await caller.convert())[0] == 200
 
 
-async def test_the_stanza_of_a_definition() -> None:
+async def test_conversion_of_a_crd() -> None:
     async with Host([crontabs()]) as host:
         assert host.conversion["strategy"] == "Webhook"
         webhook = host.conversion["webhook"]
@@ -250,15 +250,13 @@ async def test_the_stanza_of_a_definition() -> None:
 
 
 @pytest.mark.parametrize(("address", "url"), [("0.0.0.0", "https://127.0.0.1:"), ("::1", "https://[::1]:")])
-async def test_addresses(address: str, url: str) -> None:
+async def test_urls_of_listen_addresses(address: str, url: str) -> None:
     async with Host([crontabs()], address=address) as host, calling(host) as caller:
         assert host.url.startswith(url)
         assert (await caller.convert())[0] == 200
 
 
-async def test_a_socket_that_cannot_accept_tries_again(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_accept_error_is_retried(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr("polykind.toolkit.hosting.tls_listener._ACCEPT_RETRY_SECONDS", 0.0)
 
     class Full:

@@ -93,7 +93,7 @@ async def ready(host: Host) -> None:
         await host.ready()
 
 
-async def test_a_definition_is_wired_and_both_versions_are_read(server: Live, tmp_path: Path) -> None:
+async def test_crd_is_patched_and_both_versions_are_readable(server: Live, tmp_path: Path) -> None:
     await define(server)
     async with hosted(wiring(server)) as host:
         await ready(host)
@@ -108,7 +108,7 @@ async def test_a_definition_is_wired_and_both_versions_are_read(server: Live, tm
         assert (await server.ask("GET", f"{OBJECTS.format(2)}/c1"))["spec"]["hosts"] == ["x"]
 
 
-async def test_readiness_is_told_over_http(server: Live) -> None:
+async def test_readyz_reports_registration(server: Live) -> None:
     await define(server)
     async with hosted(wiring(server)) as host, calling(host) as caller:
         status, text = await caller.get("/readyz")
@@ -121,14 +121,14 @@ async def test_readiness_is_told_over_http(server: Live) -> None:
         assert await caller.get("/healthz") == (200, "ok")
 
 
-async def test_without_an_object_there_is_nothing_to_try(server: Live) -> None:
+async def test_self_test_without_objects_succeeds(server: Live) -> None:
     await define(server, objects=0)
     async with hosted(wiring(server)) as host:
         await ready(host)
         assert host.readiness().text == f"ok\n{NAME}: registered; there is no object to test with yet\n"
 
 
-async def test_a_service_is_written_with_what_it_needs(server: Live) -> None:
+async def test_service_is_written_to_the_crd(server: Live) -> None:
     await define(server, objects=0)
     async with hosted(wiring(server, WebhookEndpoint.of_service("crontabs/converter:8443/x"))) as host:
         await ready(host)
@@ -137,7 +137,7 @@ async def test_a_service_is_written_with_what_it_needs(server: Live) -> None:
         assert config["caBundle"] == base64.b64encode(host.ca_bundle).decode()
 
 
-async def test_a_definition_that_is_wired_already_is_not_written(server: Live) -> None:
+async def test_registered_crd_is_not_patched_again(server: Live) -> None:
     await define(server)
     host = Host([crontabs()], port=free_port(), registration=wiring(server))
     for _ in range(2):
@@ -149,7 +149,7 @@ async def test_a_definition_that_is_wired_already_is_not_written(server: Live) -
         assert (await server.ask("GET", PATH))["metadata"]["resourceVersion"] == version
 
 
-async def test_ours_is_appended_to_somebody_else_s_bundle(server: Live) -> None:
+async def test_ca_is_appended_to_an_existing_bundle(server: Live) -> None:
     theirs = make_authority("theirs", datetime.now(UTC)).certificate_pem
     config = {"url": "https://elsewhere/convert", "caBundle": base64.b64encode(theirs).decode()}
     webhook = {"conversionReviewVersions": ["v1beta1", "v1"], "clientConfig": config}
@@ -168,7 +168,7 @@ async def test_ours_is_appended_to_somebody_else_s_bundle(server: Live) -> None:
         {"strategy": "None", "webhook": None},
     ],
 )
-async def test_what_somebody_else_has_changed_is_patched_again(server: Live, damage: JsonObject) -> None:
+async def test_foreign_change_is_patched_again(server: Live, damage: JsonObject) -> None:
     await define(server)
     async with hosted(wiring(server)) as host:
         await ready(host)
@@ -182,7 +182,7 @@ async def test_what_somebody_else_has_changed_is_patched_again(server: Live, dam
         assert (await server.ask("GET", f"{OBJECTS.format(1)}/c0"))["spec"]["host"] == "0.example"
 
 
-async def test_a_definition_that_comes_later_is_wired_then(server: Live) -> None:
+async def test_crd_created_later_is_patched(server: Live) -> None:
     async with hosted(wiring(server)) as host:
         said = (
             f"not ready\nCronTab.{GROUP}: not registered: the API server does not serve this kind: "
@@ -197,7 +197,7 @@ async def test_a_definition_that_comes_later_is_wired_then(server: Live) -> None
         await ready(host)
 
 
-async def test_a_definition_that_is_named_and_not_there(server: Live) -> None:
+async def test_missing_named_crd_is_not_ready(server: Live) -> None:
     async with hosted(wiring(server, crds=["things.example.com"])) as host:
         said = "not ready\nthings.example.com: not registered: the CustomResourceDefinition does not exist: apply it\n"
 
@@ -207,7 +207,7 @@ async def test_a_definition_that_is_named_and_not_there(server: Live) -> None:
         await until(told)
 
 
-async def test_a_definition_that_nobody_here_converts(server: Live) -> None:
+async def test_crd_of_an_unknown_kind_is_not_ready(server: Live) -> None:
     await define(server)
     other = Conversions("Other.example.com")
     async with hosted(wiring(server, crds=[NAME]), other) as host:
@@ -222,7 +222,7 @@ async def test_a_definition_that_nobody_here_converts(server: Live) -> None:
         assert await conversion(server) == {"strategy": "None"}
 
 
-async def test_a_definition_that_is_removed_and_made_anew(server: Live) -> None:
+async def test_recreated_crd_is_patched_again(server: Live) -> None:
     await define(server)
     async with hosted(wiring(server)) as host:
         await ready(host)
@@ -237,7 +237,7 @@ async def test_a_definition_that_is_removed_and_made_anew(server: Live) -> None:
         assert await conversion(server) == host.conversion
 
 
-async def test_a_server_that_is_away_at_the_start_and_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_unreachable_server_is_retried(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     settings = Settings(data_dir=tmp_path / "data", secure_port=free_port())
     async with Server(settings) as first:
@@ -271,7 +271,7 @@ async def test_a_server_that_is_away_at_the_start_and_later(tmp_path: Path, capl
         assert host.readiness().ready, "that the API server is away is no fault of the host"
 
 
-async def test_a_failing_conversion_is_seen_by_the_self_test(server: Live) -> None:
+async def test_self_test_detects_failing_conversion(server: Live) -> None:
     await define(server)
     async with hosted(wiring(server)) as host:
         await ready(host)
@@ -293,7 +293,7 @@ async def test_a_failing_conversion_is_seen_by_the_self_test(server: Live) -> No
         await ready(host)
 
 
-async def test_without_a_self_test_wired_is_ready(server: Live) -> None:
+async def test_without_self_test_registered_means_ready(server: Live) -> None:
     await define(server)
     async with hosted(wiring(server, self_test=False)) as host:
         host.faults.fail("told to")
@@ -301,7 +301,7 @@ async def test_without_a_self_test_wired_is_ready(server: Live) -> None:
         assert host.readiness().text == f"ok\n{NAME}: registered\n"
 
 
-async def test_steps_that_do_not_reach_a_version_of_the_definition(server: Live) -> None:
+async def test_incomplete_conversions_of_a_crd_are_not_ready(server: Live) -> None:
     await server.define(crd(HOST, HOSTS, HOSTS))
     async with hosted(wiring(server)) as host:
 
@@ -317,7 +317,7 @@ async def test_steps_that_do_not_reach_a_version_of_the_definition(server: Live)
         assert await conversion(server) == {"strategy": "None"}
 
 
-def test_steps_that_do_not_lead_everywhere_are_refused_at_once() -> None:
+def test_incomplete_conversions_are_rejected_at_start() -> None:
     half, other = Conversions("A.example.com"), Conversions("B.example.com")
     half.add("v1", "v2", dict)
     other.add("v1", "v2", dict)
@@ -327,7 +327,7 @@ def test_steps_that_do_not_lead_everywhere_are_refused_at_once() -> None:
     assert str(caught.value) == said
 
 
-async def test_who_does_not_say_what_he_converts_needs_the_definition_named() -> None:
+async def test_converter_without_kinds_needs_crd_names() -> None:
     def convert(obj: Any, to: str) -> Any:
         return obj
 
@@ -336,7 +336,7 @@ async def test_who_does_not_say_what_he_converts_needs_the_definition_named() ->
         await Host([convert], registration=WebhookRegistration(ClusterClient(access))).start()
 
 
-async def test_conflicts_are_tried_again(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_conflicts_are_retried(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     await define(server)
     reached = cluster(server)
     patch = reached.patch
@@ -355,7 +355,7 @@ async def test_conflicts_are_tried_again(server: Live, monkeypatch: pytest.Monke
         assert (raced, (await server.ask("GET", PATH))["metadata"]["labels"]) == (2, {"race": "r2"})
 
 
-async def test_two_hosts_that_want_the_same_definition_do_not_quarrel_for_ever(server: Live) -> None:
+async def test_competing_hosts_stop_patching(server: Live) -> None:
     await define(server, objects=0)
     async with hosted(wiring(server)) as one, hosted(wiring(server)) as two:
 
@@ -367,7 +367,7 @@ async def test_two_hosts_that_want_the_same_definition_do_not_quarrel_for_ever(s
         assert generation <= 14
 
 
-async def test_an_answer_that_makes_no_sense(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_malformed_response_is_reported(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     reached = cluster(server)
 
     async def strange(path: str) -> JsonObject:
@@ -425,7 +425,7 @@ class Turned(Clock):
         return SystemClock().monotonic()
 
 
-async def test_an_authority_is_replaced_while_requests_go_on_and_none_fails(server: Live) -> None:
+async def test_ca_rotation_fails_no_request(server: Live) -> None:
     clock = Turned(datetime.now(UTC) - timedelta(days=4 * 365 + 10))
     await define(server, objects=3)
     certificates: Certificates = ManagedCertificates(["127.0.0.1"], clock=clock)
@@ -461,7 +461,7 @@ async def test_an_authority_is_replaced_while_requests_go_on_and_none_fails(serv
         assert host.metrics.reviews["failed"] == 0
 
 
-async def test_a_bundle_that_another_replica_has_patched_gets_time_to_settle_too(server: Live) -> None:
+async def test_bundle_of_another_replica_also_waits_for_propagation(server: Live) -> None:
     clock = Clock(datetime.now(UTC) - timedelta(days=1))
     await define(server)
     certificates = ManagedCertificates(["127.0.0.1"], clock=clock)
@@ -497,7 +497,7 @@ async def test_a_bundle_that_another_replica_has_patched_gets_time_to_settle_too
         assert certificates.context is not served
 
 
-async def test_an_unreachable_secret_is_not_taken_for_trust(server: Live, caplog: pytest.LogCaptureFixture) -> None:
+async def test_temporary_certificates_are_not_published(server: Live, caplog: pytest.LogCaptureFixture) -> None:
     class Unreachable:
         """A shelf that is reached at the third attempt."""
 

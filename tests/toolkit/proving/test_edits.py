@@ -34,7 +34,7 @@ def edits(spec: dict[str, Any], count: int = 60) -> list[Edit]:
     return [edit for edit in found if edit is not None]
 
 
-def test_edits_are_all_that_a_client_does_to_an_object_and_valid() -> None:
+def test_editor_makes_all_kinds_of_valid_edits() -> None:
     spec = {"name": "a", "size": 2, "hosts": ["x", "y"], "labels": {"k": "v"}, "inner": {"deep": "d"}}
     found = edits(spec)
     done = {(edit.path, edit.before is MISSING, edit.after is MISSING) for edit in found}
@@ -49,12 +49,12 @@ def test_edits_are_all_that_a_client_does_to_an_object_and_valid() -> None:
         assert version().validation_errors(edit.obj) == []
 
 
-def test_what_is_absent_is_set() -> None:
+def test_edit_sets_missing_field() -> None:
     done = {(edit.path, edit.before is MISSING) for edit in edits({"name": "a"})}
     assert {(("spec", "size"), True), (("spec", "hosts"), True), (("spec", "inner"), True)} <= done
 
 
-def test_an_edit_that_changes_nothing_or_has_no_place_is_none() -> None:
+def test_apply_edit_returns_none_without_effect_or_place() -> None:
     obj, _ = version().admit(crontab(spec={"name": "a"}))
     assert apply_edit(version(), obj, ("spec", "name"), "a") is None
     assert apply_edit(version(), obj, ("spec", "mode"), MISSING) is None, "the default comes again"

@@ -18,7 +18,7 @@ SCHEMA = {
 }
 
 
-def test_what_no_object_had_is_unmet_without_what_lies_below() -> None:
+def test_uncovered_lists_missing_fields_without_children() -> None:
     coverage = FieldCoverage(CRD(crd(SCHEMA)).versions["v1"])
     assert coverage.uncovered() == ["spec"]
     coverage.add({"apiVersion": "a", "spec": {"name": "x", "ports": [{"name": "y"}], "labels": {}}})
@@ -27,13 +27,13 @@ def test_what_no_object_had_is_unmet_without_what_lies_below() -> None:
     assert coverage.uncovered() == ["spec.deep.er.x", "spec.ports[*].port"]
 
 
-def test_a_run_meets_every_field() -> None:
+def test_run_covers_every_field() -> None:
     run = trial(conversions())
     assert [run.result(pair).uncovered for pair in run.pairs] == [[], []]
     assert proof_report.uncovered_fields(run, run.pairs) == []
 
 
-def test_a_field_for_which_no_value_was_found_is_told() -> None:
+def test_field_without_valid_value_is_reported() -> None:
     rare = {**TEXT, "x-kubernetes-validations": [{"rule": "self.size() == 77"}]}
     run = trial(conversions(), CRD(c.manifest(older={"rare": rare})), examples=20)
     assert proof_report.uncovered_fields(run, run.pairs) == [

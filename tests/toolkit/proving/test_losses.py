@@ -36,11 +36,11 @@ def dropped(path: Path, value: Any = "x") -> Difference:
         ("spec.zone.name", Difference(("spec", "zone"), {"name": "x"}, "y"), False),
     ],
 )
-def test_an_acknowledgement_covers_its_path_and_what_lies_below(told: str, found: Difference, covered: bool) -> None:
+def test_acknowledgement_covers_its_path_and_fields_below(told: str, found: Difference, covered: bool) -> None:
     assert Acknowledgement(STEP, told, "why").covers(found) is covered
 
 
-def test_paths_are_read_and_written() -> None:
+def test_paths_are_parsed_and_formatted() -> None:
     assert parse_path("spec.ports[*].name") == ("spec", "ports", "*", "name")
     assert parse_path("spec.labels.*") == ("spec", "labels", "*")
     assert format_path(("spec", "ports", 0, "name")) == "spec.ports[0].name"
@@ -51,7 +51,7 @@ def test_paths_are_read_and_written() -> None:
     assert obj == {"spec": {"ports": [{"port": 2}, {}], "labels": {}}}
 
 
-def test_differences_are_the_smallest_and_know_types() -> None:
+def test_differences_are_minimal_and_type_aware() -> None:
     before = {"a": 1, "b": {"c": [1, 2], "d": True}, "gone": {"x": 1}}
     after = {"a": 1.0, "b": {"c": [1, 3, 4], "d": 1}, "new": None}
     assert [(format_path(d.path), d.kind) for d in differences(before, after)] == [
@@ -64,7 +64,7 @@ def test_differences_are_the_smallest_and_know_types() -> None:
     ]
 
 
-def test_a_schema_path_has_stars_for_items_and_keys() -> None:
+def test_schema_path_has_stars_for_items_and_keys() -> None:
     schema = {
         "properties": {
             "ports": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
@@ -83,7 +83,7 @@ def met(converter: Any, definition: CRD = c.DEFINITION) -> list[tuple[str, str, 
     return [(loss.origin, loss.goal, loss.path, loss.kind, loss.reason) for loss in run.losses.matrix()]
 
 
-def test_the_matrix_has_what_was_lost_the_unacknowledged_first() -> None:
+def test_loss_matrix_lists_unacknowledged_losses_first() -> None:
     assert met(conversions(c.bare_down, loses={"spec.hosts": "one only"})) == [
         ("v2", "v1", "spec.timeZone", "dropped", None),
         ("v2", "v1", "spec.hosts", "dropped", "one only"),
@@ -92,12 +92,12 @@ def test_the_matrix_has_what_was_lost_the_unacknowledged_first() -> None:
     assert met(conversions()) == []
 
 
-def test_defaults_of_the_other_version_that_appear_are_invented() -> None:
+def test_defaults_of_the_other_version_count_as_invented() -> None:
     definition = CRD(c.manifest(older={"cronSpec": {"type": "string", "default": "* * * * *"}}))
     assert ("v2", "v1", "spec.schedule", "invented", None) in met(conversions(), definition)
 
 
-def test_what_is_acknowledged_and_not_lost_is_stale() -> None:
+def test_acknowledged_loss_that_never_happens_is_stale() -> None:
     run = trial(conversions(loses={"spec.timeZone": "UTC only", "spec.nowhere": "there is none"}))
     for pair in run.pairs:
         run.result(pair)
@@ -130,7 +130,7 @@ def chain() -> tuple[CRD, Conversions]:
     return CRD(crd(versioned("one"), versioned("first", "second"), versioned("best", "other"))), out
 
 
-def test_a_loss_in_the_middle_of_a_chain_is_forgiven_under_any_name() -> None:
+def test_loss_in_the_middle_of_a_path_is_acknowledged_after_renames() -> None:
     definition, converter = chain()
     assert failures(converter, definition, examples=40) == {}
     assert met(converter, definition) == [

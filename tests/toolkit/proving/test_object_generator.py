@@ -129,7 +129,7 @@ def version_of(schema: Schema, **spec: Any) -> CRDVersion:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_nearly_every_object_that_is_made_is_valid_and_settled(name: str) -> None:
+def test_nearly_every_generated_object_is_valid(name: str) -> None:
     version = version_of(SCHEMAS[name])
     generator = ObjectGenerator(version)
     made = [generator.object(RandomChoices(Random(number))) for number in range(60)]
@@ -146,7 +146,7 @@ def values(schema: Schema, count: int = 200) -> list[Any]:
     return [obj["spec"]["it"] for obj in made if obj is not None and "it" in obj.get("spec", {})]
 
 
-def test_values_are_of_all_that_a_schema_allows() -> None:
+def test_values_cover_everything_a_schema_allows() -> None:
     assert {type(value) for value in values(SCHEMAS["int or string"])} == {int, str}
     assert None in values(SCHEMAS["nullable"])
     assert "" in values(TEXT)
@@ -158,7 +158,7 @@ def test_values_are_of_all_that_a_schema_allows() -> None:
     assert any(value["x"] for value in [one["inner"] for one in values(SCHEMAS["rule below"])] if "x" in value)
 
 
-def test_metadata_is_what_clients_and_servers_write() -> None:
+def test_metadata_has_client_and_server_fields() -> None:
     generator = ObjectGenerator(version_of(TEXT))
     made = [generator.object(RandomChoices(Random(number))) for number in range(200)]
     seen = {key for obj in made if obj for key in obj["metadata"]}
@@ -167,7 +167,7 @@ def test_metadata_is_what_clients_and_servers_write() -> None:
     assert seen == {"name", "namespace", *stored, *noted}
 
 
-def test_objects_of_a_cluster_have_no_namespace_and_names_keep_to_the_schema() -> None:
+def test_cluster_scoped_objects_have_no_namespace_and_valid_names() -> None:
     schema = crd({}, scope="Cluster")
     openapi = schema["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     openapi["properties"]["metadata"] = {"type": "object", "properties": {"name": {"type": "string", "pattern": "^x-"}}}
@@ -177,7 +177,7 @@ def test_objects_of_a_cluster_have_no_namespace_and_names_keep_to_the_schema() -
     assert all(obj and obj["metadata"]["name"].startswith("x-") and "namespace" not in obj["metadata"] for obj in made)
 
 
-def test_a_singleton_gets_the_name_that_its_rule_asks_for() -> None:
+def test_singleton_gets_the_name_of_its_cel_rule() -> None:
     schema = crd({})
     openapi = schema["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     openapi["x-kubernetes-validations"] = rules("self.metadata.name == 'cluster'")
@@ -186,7 +186,7 @@ def test_a_singleton_gets_the_name_that_its_rule_asks_for() -> None:
     assert made["metadata"]["name"] == "cluster"
 
 
-def test_places_that_are_aimed_at_are_there_however_deep() -> None:
+def test_targeted_fields_are_generated_at_any_depth() -> None:
     deep: Schema = item(a={"type": "array", "items": item(b={"type": "object", "additionalProperties": item(c=TEXT)})})
     generator = ObjectGenerator(version_of(deep))
     (place,) = generator.leaf_nodes
@@ -197,7 +197,7 @@ def test_places_that_are_aimed_at_are_there_however_deep() -> None:
         assert any("c" in value for value in below.values())
 
 
-def test_samples_are_used_as_they_are_and_with_pieces_exchanged() -> None:
+def test_samples_are_used_unchanged_and_with_exchanged_fields() -> None:
     version = version_of(item(a=TEXT, b=TEXT))
     head = {"apiVersion": version.api_version, "kind": "CronTab"}
     samples: list[Schema] = [
@@ -211,14 +211,14 @@ def test_samples_are_used_as_they_are_and_with_pieces_exchanged() -> None:
     assert any(value != samples[0]["spec"]["it"] for value in named)
 
 
-def test_what_makes_valid_objects_rare_is_told() -> None:
+def test_rejections_are_counted() -> None:
     schema = {**TEXT, "x-kubernetes-validations": [{"rule": "self.size() == 77", "message": "must have 77 letters"}]}
     generator = ObjectGenerator(version_of(schema))
     assert [generator.object(RandomChoices(Random(number))) for number in range(5)] == [None] * 5
     assert generator.rejections == {"spec.it: must have 77 letters": 5}
 
 
-def test_a_version_without_a_schema_has_objects_as_well() -> None:
+def test_version_without_schema_has_objects() -> None:
     manifest = crd({})
     manifest["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {
         "type": "object",
@@ -229,7 +229,7 @@ def test_a_version_without_a_schema_has_objects_as_well() -> None:
 
 @settings(max_examples=30, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_as_a_hypothesis_strategy_they_are_valid_too(data: st.DataObject) -> None:
+def test_hypothesis_strategy_yields_valid_objects(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(SCHEMAS)))
     manifest = crd({"properties": {"it": SCHEMAS[name]}})
     obj = data.draw(objects(manifest, "v1"))

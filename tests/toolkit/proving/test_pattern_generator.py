@@ -37,41 +37,41 @@ def drawn(pattern: str, least: int = 0, most: int = 1 << 20, count: int = 40) ->
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_texts_match_as_re2_matches(pattern: str) -> None:
+def test_strings_match_like_re2(pattern: str) -> None:
     matches = compile_pattern(pattern)
     found = drawn(pattern)
     assert None not in found
     assert all(matches(text) for text in found if text is not None)
 
 
-def test_texts_keep_to_a_length() -> None:
+def test_strings_respect_length_bounds() -> None:
     for least, most in ((5, 5), (1, 3), (20, 30)):
         found = drawn("^[a-z]([-a-z0-9]*[a-z0-9])?$", least, most)
         assert all(text is not None and least <= len(text) <= most for text in found)
     assert {len(text or "") for text in drawn("^(ab|abcd)+$", 6, 6)} == {6}
 
 
-def test_without_an_anchor_there_may_be_more_around_a_match() -> None:
+def test_pattern_without_anchor_allows_padding() -> None:
     assert any(text != "middle" for text in drawn("middle"))
     assert all(text is not None and text.endswith("end") for text in drawn("end$"))
     assert {len(text or "") for text in drawn("^https://", 12, 12)} == {12}
 
 
-def test_a_length_that_cannot_be_is_told() -> None:
+def test_impossible_length_returns_none() -> None:
     assert set(drawn("^abc$", 5, 9)) == {None}
 
 
-def test_texts_differ() -> None:
+def test_strings_vary() -> None:
     assert len(set(drawn("^[a-z]{5}$"))) > 30
 
 
 @pytest.mark.parametrize("pattern", ["(", r"^\p{Greek}$", "[b-a]"])
-def test_what_cannot_be_said_is_refused(pattern: str) -> None:
+def test_unsupported_pattern_raises(pattern: str) -> None:
     with pytest.raises(UnsupportedPatternError):
         pattern_generator(pattern)
 
 
-def test_the_simplest_choices_give_the_plainest_text() -> None:
+def test_simplest_choices_give_the_simplest_string() -> None:
     class Simplest(RandomChoices):
         def up_to(self, most: int) -> int:
             return 0

@@ -24,7 +24,7 @@ def expected(text: str) -> str:
     return dedent(text).strip("\n")
 
 
-def test_a_loss_is_told_with_the_smallest_object_what_differs_the_way_and_what_to_do() -> None:
+def test_failure_shows_smallest_object_differences_path_and_advice() -> None:
     converter = conversions(c.bare_down)
     assert told(converter, "there-and-back", "polykind prove") == expected("""
         there-and-back, v2 to v1: what came back from v1 is not the v2 object that was sent
@@ -51,7 +51,7 @@ def test_a_loss_is_told_with_the_smallest_object_what_differs_the_way_and_what_t
         """)
 
 
-def test_an_edit_is_told() -> None:
+def test_failure_shows_the_edit() -> None:
     assert told(c.stale_stash(), "edit-survives") == expected("""
         edit-survives, v2 to v1: the object written at v1 is not the object read at v1 afterwards
 
@@ -78,14 +78,14 @@ def test_an_edit_is_told() -> None:
         """)
 
 
-def test_what_was_raised_is_told_with_its_place() -> None:
+def test_failure_shows_where_the_converter_raised() -> None:
     text = told(conversions(c.after(c.needs_spec, c.down)), "partial-object")
     assert text.startswith("partial-object, v2 to v1: nothing but metadata: KeyError: 'spec'\n\n  raised at ")
     assert re.search(r"raised at \S*converters\.py:\d+, in needs_spec\n", text)
     assert 'Use obj.get("spec"), because server-side apply converts partial objects.' in text
 
 
-def test_the_table_has_a_row_for_each_property_and_a_column_for_each_pair() -> None:
+def test_table_has_a_row_per_property_and_a_column_per_pair() -> None:
     run = trial(conversions(c.bare_down), properties=["there-and-back", "back-and-there", "deterministic"])
     assert proof_report.table(run, run.pairs) == expected("""
                         v2 to v1  v1 to v2
@@ -95,7 +95,7 @@ def test_the_table_has_a_row_for_each_property_and_a_column_for_each_pair() -> N
         """)
 
 
-def test_the_matrix_tells_reasons_and_examples() -> None:
+def test_loss_table_shows_reasons_and_examples() -> None:
     run = trial(conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30)
     run.result(PAIR)
     lines = [
@@ -108,7 +108,7 @@ def test_the_matrix_tells_reasons_and_examples() -> None:
     ]
 
 
-def test_a_stale_acknowledgement_says_where_it_stands() -> None:
+def test_stale_acknowledgement_names_its_function() -> None:
     run = trial(conversions(loses={"spec.timeZone": "UTC only"}))
     run.result(PAIR)
     (said,) = proof_report.stale_acknowledgements(run)
@@ -119,7 +119,7 @@ def test_a_stale_acknowledgement_says_where_it_stands() -> None:
     )
 
 
-def test_many_and_long_differences_are_cut() -> None:
+def test_many_and_long_differences_are_truncated() -> None:
     many = [Difference(("spec", f"f{n}"), "x" * 100, MISSING) for n in range(20)]
     lines = proof_report.format_differences(many).splitlines()
     assert len(lines) == 13
@@ -128,12 +128,12 @@ def test_many_and_long_differences_are_cut() -> None:
     assert proof_report.format_differences([Difference(("a",), 1, [2])]) == "a  changed  1 -> [2]"
 
 
-def test_functions_are_found_behind_wrappers_and_partials() -> None:
+def test_function_location_unwraps_wrappers_and_partials() -> None:
     assert proof_report.function_location(functools.partial(c.up)).startswith("up (")
     assert proof_report.function_location(functools.wraps(c.up)(lambda obj: None)).startswith("up (")
 
 
-def test_as_json_it_is_all_there() -> None:
+def test_json_report_is_complete() -> None:
     run = trial(
         conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30, properties=["there-and-back"]
     )

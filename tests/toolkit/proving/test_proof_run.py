@@ -14,14 +14,14 @@ from tests.toolkit.proving.converters import conversions, trial
 HEAD = {"apiVersion": "stable.example.com/v2", "kind": "CronTab"}
 
 
-def test_pairs_with_the_storage_version_come_first() -> None:
+def test_pairs_with_storage_version_come_first() -> None:
     text: dict[str, Any] = {"properties": {}}
     definition = CRD(crd(text, text, text))
     run = trial(lambda obj, to: obj, definition)
     assert run.pairs == [("v3", "v1"), ("v3", "v2"), ("v1", "v3"), ("v2", "v3"), ("v1", "v2"), ("v2", "v1")]
 
 
-def test_objects_depend_on_the_seed_and_on_nothing_else() -> None:
+def test_objects_depend_only_on_the_seed() -> None:
     def seen(**options: Any) -> list[Any]:
         out: list[Any] = []
 
@@ -37,14 +37,14 @@ def test_objects_depend_on_the_seed_and_on_nothing_else() -> None:
     assert seen(seed=7) != seen(seed=8)
 
 
-def test_conversions_must_lead_from_everywhere_to_everywhere() -> None:
+def test_incomplete_conversions_are_rejected() -> None:
     half = Conversions(c.KIND)
     half.add("v1", "v2", c.up)
     with pytest.raises(Incomplete, match="no steps lead from v2 to v1"):
         trial(half)
 
 
-def test_a_converter_of_another_kind_is_refused() -> None:
+def test_converter_of_another_kind_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"converters:it does not convert CronTab\.stable\.example\.com"):
         trial(Conversions("Other.example.com"))
 
@@ -61,7 +61,7 @@ def test_samples_must_be_valid() -> None:
         trial(conversions(), samples=[{**bad, "kind": "Other"}])
 
 
-def test_samples_are_always_tried() -> None:
+def test_samples_are_always_tested() -> None:
     """A converter that fails for one name only is caught by the sample of that name."""
 
     def picky(obj: c.Object) -> None:
@@ -75,7 +75,7 @@ def test_samples_are_always_tried() -> None:
     assert found.obj["spec"] == {"schedule": "0 4 8 15 16", "replicas": 1}
 
 
-def test_too_few_objects_are_no_proof() -> None:
+def test_too_few_valid_objects_prove_nothing() -> None:
     rule = {"rule": "self.schedule.size() == 77", "message": "must have 77 letters"}
     manifest = c.manifest()
     manifest["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"] |= {

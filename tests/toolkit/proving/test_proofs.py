@@ -58,7 +58,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest_subprocess(*options, *arguments)
 
 
-def test_in_a_project_it_is_two_lines(pytester: pytest.Pytester) -> None:
+def test_proofs_in_a_user_project(pytester: pytest.Pytester) -> None:
     written(
         pytester,
         """
@@ -82,7 +82,7 @@ def test_in_a_project_it_is_two_lines(pytester: pytest.Pytester) -> None:
     again.assert_outcomes(failed=1, deselected=21)
 
 
-def test_an_acknowledged_loss_that_is_none_fails(pytester: pytest.Pytester) -> None:
+def test_stale_acknowledgement_fails_the_test(pytester: pytest.Pytester) -> None:
     written(
         pytester,
         """
@@ -97,7 +97,7 @@ def test_an_acknowledged_loss_that_is_none_fails(pytester: pytest.Pytester) -> N
     result.stdout.fnmatch_lines(["*test_crontabs?acknowledged-losses?*", "*loses spec.replicas (nobody knows), but*"])
 
 
-def test_the_cases_are_each_property_with_each_pair() -> None:
+def test_cases_combine_each_property_with_each_pair() -> None:
     (mark,) = test_crontabs.pytestmark  # type: ignore[attr-defined]
     names = [parameters.id for parameters in mark.args[1]]
     assert names[:3] == ["never-fails-v2-v1", "there-and-back-v2-v1", "edit-survives-v2-v1"]
@@ -108,14 +108,14 @@ def test_the_cases_are_each_property_with_each_pair() -> None:
     assert not [name for name in names if name.startswith("output-validates")]
 
 
-def test_a_property_that_there_is_not_cannot_be_left_out() -> None:
+def test_unknown_property_cannot_be_excluded() -> None:
     with pytest.raises(
         ValueError, match="there is no property there-and-there: the properties are never-fails, there-and-back,"
     ):
         proofs(c.DEFINITION, conversions(), without=["there-and-there"])
 
 
-def test_a_file_must_have_the_definition_of_a_kind_that_is_converted(tmp_path: Path) -> None:
+def test_read_crd_requires_one_crd_of_a_converted_kind(tmp_path: Path) -> None:
     file, library = tmp_path / "crd.yaml", Library("mine", conversions())
     with pytest.raises(ValueError, match=r"crd\.yaml: No such file"):
         read_crd(file, library)
@@ -133,12 +133,12 @@ def test_a_file_must_have_the_definition_of_a_kind_that_is_converted(tmp_path: P
         read_crd(file, Library("all", lambda obj, to: obj))
 
 
-def test_objects_of_a_version_that_there_is_not_are_refused() -> None:
+def test_objects_rejects_unknown_version() -> None:
     with pytest.raises(ValueError, match=r"crontabs\.stable\.example\.com has no version v9: it has v1, v2"):
         objects(c.DEFINITION, "v9")
 
 
-def test_without_hypothesis_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_without_hypothesis_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     monkeypatch.delitem(sys.modules, "polykind.toolkit.proving.hypothesis_strategy", raising=False)
     monkeypatch.delattr("polykind.toolkit.proving.hypothesis_strategy", raising=False)

@@ -20,7 +20,7 @@ from tests.toolkit.proving.converters import after, conversions, failures, trial
     ],
     ids=["with a stash", "without a stash, with losses acknowledged", "as one function"],
 )
-def test_good_conversions_break_nothing(converter: Any, definition: Any) -> None:
+def test_correct_conversions_have_no_findings(converter: Any, definition: Any) -> None:
     run = trial(converter, definition)
     assert failures(converter, definition) == {}
     assert run.losses.stale() == []
@@ -30,7 +30,7 @@ async def _asynchronous(obj: c.Object, to: str) -> c.Object:
     return conversions().convert(obj, to)
 
 
-def test_functions_may_be_async() -> None:
+def test_async_converters_are_supported() -> None:
     assert failures(_asynchronous, examples=20) == {}
 
 
@@ -55,12 +55,12 @@ BREAKERS: list[tuple[str, Any, set[str]]] = [
 DEFINITIONS = {"back-and-there": c.WIDER, "output-validates": c.STRICTER}
 
 
-def test_there_is_a_breaker_for_each_property() -> None:
+def test_every_property_has_a_faulty_converter() -> None:
     assert {name for name, _, _ in BREAKERS} == PROPERTIES.keys()
 
 
 @pytest.mark.parametrize(("name", "converter", "pairs"), BREAKERS, ids=[f"{i}-{b[0]}" for i, b in enumerate(BREAKERS)])
-def test_a_breaker_breaks_its_property_and_no_other(name: str, converter: Any, pairs: set[str]) -> None:
+def test_faulty_converter_breaks_only_its_property(name: str, converter: Any, pairs: set[str]) -> None:
     for seed in (0, 1):
         assert failures(converter, DEFINITIONS.get(name, c.DEFINITION), seed=seed) == {name: pairs}
 
@@ -71,14 +71,14 @@ def told(converter: Any, name: str, pair: tuple[str, str] = ("v2", "v1")) -> tup
     return found.message, found.differences
 
 
-def test_what_is_found_is_small_and_says_what_differs() -> None:
+def test_finding_is_small_and_lists_differences() -> None:
     found = trial(conversions(after(c.down, c.off_schema))).finding("output-settled", ("v2", "v1"))
     assert found is not None
     assert found.obj["spec"] == {"replicas": 1}
     assert [(d.path, d.kind) for d in found.differences] == [(("spec", "extra"), "dropped")]
 
 
-def test_what_a_function_raises_is_told_with_its_line() -> None:
+def test_exception_of_a_converter_is_reported_with_its_line() -> None:
     found = trial(conversions(after(c.down, c.raises))).finding("never-fails", ("v2", "v1"))
     assert found is not None
     assert found.message == "ValueError: too many"
@@ -87,7 +87,7 @@ def test_what_a_function_raises_is_told_with_its_line() -> None:
     assert found.obj["spec"]["replicas"] == 4
 
 
-def test_what_cannot_be_converted_after_an_edit_is_told() -> None:
+def test_failed_conversion_after_an_edit_is_reported() -> None:
     assert failures(c.expects_host()) == {"edit-survives": {"v2:v1"}}
     found = trial(c.expects_host()).finding("edit-survives", ("v2", "v1"))
     assert found is not None
@@ -97,25 +97,25 @@ def test_what_cannot_be_converted_after_an_edit_is_told() -> None:
     assert found.location.endswith(", in restore")
 
 
-def test_a_failure_on_the_way_back_says_so() -> None:
+def test_failure_on_the_way_back_is_marked() -> None:
     said, _ = told(conversions(back=after(c.raises, c.up)), "never-fails")
     assert said == "on the way back to v2: ValueError: too many"
 
 
-def test_what_is_no_object_or_no_json_is_a_failure() -> None:
+def test_result_must_be_a_json_object() -> None:
     assert told(lambda obj, to: [obj], "never-fails")[0] == "the converter returned list, not an object"
     said, _ = told(lambda obj, to: {**obj, "apiVersion": to, "spec": {"at": object()}}, "never-fails")
     assert said == "the result is not JSON: Type is not JSON serializable: object"
 
 
-def test_an_answer_of_another_kind_is_refused_as_the_api_server_refuses_it() -> None:
+def test_result_of_another_kind_is_rejected_like_the_api_server() -> None:
     said, _ = told(lambda obj, to: {**obj, "apiVersion": to, "kind": "Other"}, "never-fails")
     assert said == (
         "the API server rejects the result: invalid object at index 0: invalid kind (expected CronTab, received Other)"
     )
 
 
-def test_a_function_must_give_metadata_to_what_has_none() -> None:
+def test_converter_must_add_missing_metadata() -> None:
     def convert(obj: c.Object, to: str) -> c.Object:
         return {**obj, "apiVersion": to}
 
@@ -125,7 +125,7 @@ def test_a_function_must_give_metadata_to_what_has_none() -> None:
     )
 
 
-def test_a_default_that_only_the_other_version_has_must_be_written() -> None:
+def test_default_of_the_target_version_must_be_written() -> None:
     definition = CRD(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
     found = trial(conversions(), definition).finding("output-settled", ("v2", "v1"))
     assert found is not None
@@ -133,11 +133,11 @@ def test_a_default_that_only_the_other_version_has_must_be_written() -> None:
     assert [(d.path, d.kind) for d in found.differences] == [(("spec", "suspend"), "invented")]
 
 
-def test_an_edit_beats_what_is_kept_beside_it() -> None:
+def test_edit_wins_over_stashed_value_beside_it() -> None:
     """Editing host makes hosts a new list: put() was told so, and nothing is lost that was not meant to be."""
     assert "edit-survives" not in failures(conversions())
 
 
-def test_properties_can_be_left_out() -> None:
+def test_properties_can_be_excluded() -> None:
     run = trial(conversions(c.bare_down), properties=["deterministic"])
     assert run.cases() == [("deterministic", ("v2", "v1")), ("deterministic", ("v1", "v2"))]

@@ -13,7 +13,7 @@ def shrunk(obj: dict[str, Any], fails: Any) -> dict[str, Any]:
     return found
 
 
-def test_all_that_is_not_needed_goes_and_the_rest_becomes_plain() -> None:
+def test_shrink_removes_and_simplifies_everything_irrelevant() -> None:
     obj = crontab(
         metadata={"name": "my-app", "namespace": "team", "labels": {"a": "b"}, "uid": "1"},
         spec={"hosts": ["one", "two", "three"], "port": 8080, "on": True, "deep": {"er": {"x": [1, 2, 3]}}},
@@ -26,7 +26,7 @@ def test_all_that_is_not_needed_goes_and_the_rest_becomes_plain() -> None:
     assert shrunk(obj, lambda o: "labels" in o["metadata"])["metadata"] == {"name": "a", "namespace": "a", "labels": {}}
 
 
-def test_who_an_object_is_stays() -> None:
+def test_shrink_keeps_identity() -> None:
     assert shrunk(crontab(), lambda o: True) == {
         "apiVersion": "stable.example.com/v1",
         "kind": "CronTab",
@@ -34,7 +34,7 @@ def test_who_an_object_is_stays() -> None:
     }
 
 
-def test_what_defaults_fill_in_is_left_to_them() -> None:
+def test_shrink_drops_values_equal_to_defaults() -> None:
     inner = {"type": "object", "properties": {"b": {"type": "integer", "default": 3}, "c": {"type": "integer"}}}
     schema = crd({"properties": {"a": inner, "list": {"type": "array", "items": inner}}})
     root = CRD(schema).versions["v1"].schema.root

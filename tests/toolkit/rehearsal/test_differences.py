@@ -27,5 +27,5 @@ from polykind.toolkit.rehearsal.rehearsal import describe_difference, visible_di
         ({"metadata": {"labels": {"a": "b"}}}, {"metadata": {}}, ['metadata.labels was removed, it was {"a": "b"}']),
     ],
 )
-def test_what_an_author_would_miss_is_told_by_field(before: Any, after: Any, found: list[str]) -> None:
+def test_visible_differences_by_field(before: Any, after: Any, found: list[str]) -> None:
     assert [describe_difference(difference) for difference in visible_differences(before, after)] == found

@@ -61,7 +61,7 @@ async def walked(
         return [outcome async for outcome in rehearsal.run(back=back)]
 
 
-async def test_conversions_that_keep_everything_lead_there_and_back(tmp_path: Path, converters: Conversions) -> None:
+async def test_lossless_conversions_pass_forwards_and_backwards(tmp_path: Path, converters: Conversions) -> None:
     converters.between("v1", "v2", first("spec.host", "spec.hosts"))
     there = [ONE, TWO, THREE, TWO._replace(), BETWEEN, ONE._replace()]
     outcomes = await walked(tmp_path, there, back=False)
@@ -69,7 +69,7 @@ async def test_conversions_that_keep_everything_lead_there_and_back(tmp_path: Pa
     assert {o.objects for o in outcomes} == {1}
 
 
-async def test_the_way_back_is_walked_by_itself(tmp_path: Path, converters: Conversions) -> None:
+async def test_rehearsal_goes_back_without_migration(tmp_path: Path, converters: Conversions) -> None:
     converters.between("v1", "v2", first("spec.host", "spec.hosts"))
     outcomes = await walked(tmp_path, [ONE, BETWEEN, TWO])
     assert [(o.stage.name, o.back, o.ok) for o in outcomes] == [
@@ -81,14 +81,14 @@ async def test_the_way_back_is_walked_by_itself(tmp_path: Path, converters: Conv
     ]
 
 
-async def test_what_is_lost_is_told_where_it_shows(tmp_path: Path, converters: Conversions) -> None:
+async def test_losses_are_reported_where_they_show(tmp_path: Path, converters: Conversions) -> None:
     converters.add("v1", "v2", lambda obj: obj.update(spec={"port": obj["spec"].get("port")}))
     converters.add("v2", "v1", lambda obj: None)
     outcomes = await walked(tmp_path, [ONE, TWO], back=False)
     assert outcomes[1].findings == ['one at v1 after the migration: spec.host was removed, it was "a"']
 
 
-async def test_what_is_acknowledged_is_told_and_forgiven(tmp_path: Path, converters: Conversions) -> None:
+async def test_acknowledged_losses_are_not_findings(tmp_path: Path, converters: Conversions) -> None:
     converters.between("v1", "v2", drop("v1", "spec.host", why="nobody calls it"))
     settings = Settings(data_dir=tmp_path, secure_port=0, converter=("rehearsed:conversions",))
     async with Server(settings) as server:
@@ -101,7 +101,7 @@ async def test_what_is_acknowledged_is_told_and_forgiven(tmp_path: Path, convert
     ]
 
 
-async def test_a_version_that_is_still_stored_is_where_it_sticks(tmp_path: Path, converters: Conversions) -> None:
+async def test_removing_a_stored_version_is_stuck(tmp_path: Path, converters: Conversions) -> None:
     converters.between("v1", "v2", first("spec.host", "spec.hosts"))
     *_, last = await walked(tmp_path, [ONE, TWO])
     assert last.stuck
@@ -110,14 +110,14 @@ async def test_a_version_that_is_still_stored_is_where_it_sticks(tmp_path: Path,
     assert last.findings[1] == ("add a release in between that still declares v2 but stores v1")
 
 
-async def test_without_migrations_it_sticks_earlier(tmp_path: Path, converters: Conversions) -> None:
+async def test_without_migration_it_is_stuck_earlier(tmp_path: Path, converters: Conversions) -> None:
     converters.between("v1", "v2", first("spec.host", "spec.hosts"))
     outcomes = await walked(tmp_path, [ONE, TWO, THREE], migrate=False)
     assert [(o.stage.name, o.stuck) for o in outcomes] == [("one", False), ("two", False), ("three", True)]
     assert outcomes[2].findings[1].endswith(", and migrate the stored objects")
 
 
-async def test_an_object_that_cannot_be_converted_is_named(tmp_path: Path, converters: Conversions) -> None:
+async def test_unconvertible_object_is_named(tmp_path: Path, converters: Conversions) -> None:
     def fails(obj: dict[str, Any]) -> None:
         raise ValueError("no hosts today")
 
@@ -130,9 +130,7 @@ async def test_an_object_that_cannot_be_converted_is_named(tmp_path: Path, conve
     assert not outcomes[1].migrated
 
 
-async def test_what_a_new_schema_refuses_is_told_before_anybody_writes_it(
-    tmp_path: Path, converters: Conversions
-) -> None:
+async def test_objects_that_a_new_schema_rejects_are_reported(tmp_path: Path, converters: Conversions) -> None:
     converters.between("v1", "v2", first("spec.host", "spec.hosts"), move("spec.port", "spec.target"))
     strict = release("strict", "v1", "v2", storage="v2", new={**NEW, "required": ["target"]})
     outcomes = await walked(tmp_path, [ONE, strict], back=False)
@@ -142,7 +140,7 @@ async def test_what_a_new_schema_refuses_is_told_before_anybody_writes_it(
     ]
 
 
-async def test_an_object_that_the_first_release_refuses_is_told(tmp_path: Path, converters: Conversions) -> None:
+async def test_object_that_the_first_release_rejects_is_reported(tmp_path: Path, converters: Conversions) -> None:
     bad = {**OBJECT, "spec": {"port": "many"}}
     async with Server(Settings(data_dir=tmp_path, secure_port=0)) as server:
         rehearsal = Rehearsal(RehearsalClient(server), [ONE], [bad], migrate=True)
