@@ -1,4 +1,4 @@
-"""How the versions of Backup differ, and what leads from one to another."""
+"""Conversions between the versions of Backup."""
 
 from polykind.convert import Conversions, move, only
 
@@ -6,7 +6,7 @@ backups = Conversions("Backup.example.com")
 
 
 @backups.step("v1alpha1", "v1beta1", loses={"spec.verbose": "logging is set by the operator's own flags now"})
-def split_the_target(obj):
+def split_target(obj):
     spec = obj.get("spec", {})
     spec.pop("verbose", None)
     if "cron" in spec:
@@ -20,7 +20,7 @@ def split_the_target(obj):
 
 
 @backups.step("v1beta1", "v1alpha1")
-def join_the_target(obj):
+def join_target(obj):
     spec = obj.get("spec", {})
     if "schedule" in spec:
         spec["cron"] = spec.pop("schedule")

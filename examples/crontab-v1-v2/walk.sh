@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the commands of README.md, one after the other, as they stand there.
+# Runs all commands of README.md in order.
 cd "$(dirname "$0")" || exit
 sed -n '/^```console$/,/^```$/s/^\$ //p' README.md | while read -r command; do
   echo "\$ $command"

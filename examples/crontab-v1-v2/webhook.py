@@ -1,9 +1,9 @@
-"""A conversion webhook for CronTabs in nothing but the standard library.
+"""A conversion webhook for CronTabs that uses only the standard library.
 
     python3 webhook.py [--port 9443]
 
-makes a certificate with openssl if there is none, listens, and goes on in the background, writing a line for each
-object it converts to webhook.log and its process id to webhook.pid.
+creates a certificate with openssl if there is none, and runs in the background. It writes a line for each converted
+object to webhook.log, and its process id to webhook.pid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIELDS = ("min", "hour", "dayOfMonth", "month", "dayOfWeek")
 
 
 def v1_to_v2(spec: dict[str, Any]) -> None:
-    """The cronSpec is split into its five fields."""
+    """Split the cronSpec into its five fields."""
     parts = spec.pop("cronSpec", "").split()
     if parts and len(parts) != len(FIELDS):
         raise ValueError(f"a cronSpec has {len(FIELDS)} fields, not {len(parts)}")
@@ -31,7 +31,7 @@ def v1_to_v2(spec: dict[str, Any]) -> None:
 
 
 def v2_to_v1(spec: dict[str, Any]) -> None:
-    """The five fields are joined to a cronSpec."""
+    """Join the five fields to a cronSpec."""
     parts = [spec.pop(field, "*") for field in FIELDS]
     spec["cronSpec"] = " ".join(parts)
 
@@ -39,8 +39,8 @@ def v2_to_v1(spec: dict[str, Any]) -> None:
 CONVERSIONS = {("v1", "v2"): v1_to_v2, ("v2", "v1"): v2_to_v1}
 
 
-def converted(obj: dict[str, Any], to: str) -> dict[str, Any]:
-    """The object at another apiVersion; its metadata stays as it is."""
+def convert(obj: dict[str, Any], to: str) -> dict[str, Any]:
+    """Convert an object to another apiVersion. The metadata does not change."""
     versions = obj["apiVersion"].rpartition("/")[2], to.rpartition("/")[2]
     CONVERSIONS[versions](obj.setdefault("spec", {}))
     obj["apiVersion"] = to
@@ -48,12 +48,12 @@ def converted(obj: dict[str, Any], to: str) -> dict[str, Any]:
     return obj
 
 
-def answer(review: dict[str, Any]) -> dict[str, Any]:
-    """A ConversionReview's response: all objects in their order, or why not."""
+def respond(review: dict[str, Any]) -> dict[str, Any]:
+    """Return the response to a ConversionReview: all objects in order, or a failure message."""
     request = review["request"]
     response: dict[str, Any] = {"uid": request["uid"], "result": {"status": "Success"}}
     try:
-        response["convertedObjects"] = [converted(obj, request["desiredAPIVersion"]) for obj in request["objects"]]
+        response["convertedObjects"] = [convert(obj, request["desiredAPIVersion"]) for obj in request["objects"]]
     except (KeyError, ValueError) as error:
         response["result"] = {"status": "Failed", "message": f"cannot convert: {error}"}
     return {"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response": response}
@@ -64,7 +64,7 @@ class Webhook(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        body = json.dumps(answer(review)).encode()
+        body = json.dumps(respond(review)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -72,16 +72,16 @@ class Webhook(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Conversions are logged, requests are not."""
+        """Do not log requests, because conversions are logged."""
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A self-signed certificate for the name by which the service is called."""
+    """Create a self-signed certificate for the name of the Service, if there is none."""
     cert, key = folder / "webhook.crt", folder / "webhook.key"
     if not cert.exists():
         command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={HOST}"]
         command += ["-addext", f"subjectAltName=DNS:{HOST}", "-keyout", str(key), "-out", str(cert)]
-        subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - nothing in it comes from elsewhere
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - all arguments are constants
     return cert, key
 
 

@@ -1,4 +1,4 @@
-"""How CronTabs of v1 become CronTabs of v2, and back."""
+"""Conversions of CronTabs between v1 and v2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator: it reports in the status of every CronTab how many replicas it has been given."""
+"""An operator that copies the number of replicas of every CronTab into its status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the fixtures store: CronTabs of two versions, and how they are converted."""
+"""CronTabs of two versions and their conversions, for tests of the fixtures."""
 
 from __future__ import annotations
 

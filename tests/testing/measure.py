@@ -1,4 +1,4 @@
-"""What a fresh server costs a test, by the way chosen and by others: `python -m tests.testing.measure`."""
+"""Measure the cost of a server per test, for several methods: `python -m tests.testing.measure`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLUSTER = "/apis/stable.example.com/v1"
 
 
 def definitions(count: int) -> list[JsonObject]:
-    """CronTabs, and others that differ in nothing but their names."""
+    """Return CronTab CRDs that differ only in their names."""
     text = json.dumps(DEFINITION)
     others = (text.replace("crontabs", f"crontab{n}s").replace("CronTab", f"CronTab{n}") for n in range(1, count))
     return [DEFINITION, *map(json.loads, others)]
@@ -39,7 +39,7 @@ def median(once: Callable[[], None], rounds: int = ROUNDS) -> float:
 
 
 def emptied(server: ApiServer) -> None:
-    """Everything that a test may have made, deleted through the API; definitions stay."""
+    """Delete all objects of a test through the API, but keep the CRDs."""
     server.apply(crontab())
     with server._client.connect() as exchange:
         for resource in exchange.request("GET", CLUSTER)["resources"]:

@@ -1,4 +1,4 @@
-"""What a test can do with its server: apply, get, and go back to a checkpoint."""
+"""The ApiServer of a test: apply, get, wait and roll back."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_watch_ends_cleanly_at_a_rollback(polykind: ApiServer) -> None:
         polykind.apply(crontab())
         assert json.loads(watch.readline())["type"] == "ADDED"
         polykind.rollback()
-        # All chunks came, the last one too: http.client raises IncompleteRead otherwise.
+        # http.client raises IncompleteRead unless the last chunk arrives.
         assert watch.read() == b""
 
 

@@ -1,4 +1,4 @@
-"""The page of the docs: its examples run, and it names everything there is."""
+"""docs/testing.md: its examples run, and it documents all public names."""
 
 from __future__ import annotations
 

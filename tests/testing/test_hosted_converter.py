@@ -1,4 +1,4 @@
-"""A converter beside the server: wired to definitions, broken on purpose, and mended."""
+"""The converter beside the server: registration and fault injection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event loop in a thread: what is asked of it is waited for, and nothing is left of it."""
+"""The event loop thread: results, timeouts and cleanup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin in a stranger's project: by its entry point, in parallel, with warnings as errors, and out of the way."""
+"""The plugin in a separate project: by its entry point, in parallel and with warnings as errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TAB = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"n
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project of its own, as far from this checkout as the entry point is."""
+    """Create a separate project that uses the installed plugin."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     (pytester.path / "crds").mkdir()
     (pytester.path / "crds" / "crontabs.yaml").write_text(json.dumps(DEFINITION))
@@ -196,7 +196,7 @@ def test_failed_test_data_can_be_kept(project: pytest.Pytester, tmp_path: Path) 
 
 
 def test_plugin_startup_is_fast() -> None:
-    """Beyond pytest itself, which imports most of what it imports: a few milliseconds, whatever the machine."""
+    """The plugin adds only a few milliseconds to pytest's own imports."""
     code = "import pytest, _pytest.pytester, time; b = time.process_time(); import polykind.testing.plugin as p; "
     code += "print(time.process_time() - b)"
     took = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))

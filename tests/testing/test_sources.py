@@ -1,4 +1,4 @@
-"""What can be applied: files, folders, patterns, YAML and objects; and what is said of what cannot."""
+"""Sources of objects for apply, and errors of invalid sources."""
 
 from __future__ import annotations
 

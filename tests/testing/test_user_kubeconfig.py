@@ -1,4 +1,4 @@
-"""Users beside the admin, and what RBAC lets them do."""
+"""Kubeconfigs of other users, and RBAC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is waited for, and why an object is not it."""
+"""Conditions of wait_for, and why an object does not meet them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of several versions, for the toolkit's tests."""
+"""CRDs with several versions, for the toolkit's tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GROUP = "stable.example.com"
 
 
 def crd(*schemas: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    """A definition of CronTabs whose versions v1, v2... have these schemas of `spec`; the last is stored."""
+    """Return a CronTab CRD whose versions v1, v2, ... have these schemas of `spec`. The last version is stored."""
     versions = [
         {
             "name": f"v{number}",

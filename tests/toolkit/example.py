@@ -1,4 +1,4 @@
-"""The worked example of the toolkit, for tests."""
+"""The toolkit's example project, for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "conversions"
 
 
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the example's `conversions` found by that name, in this test alone: others have modules of that name too."""
+    """Make the example's module `conversions` importable in this test only."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
     monkeypatch.setitem(sys.modules, "conversions", ModuleType("conversions"))
     del sys.modules["conversions"]

@@ -1,4 +1,4 @@
-"""The same functions give the same objects wherever they are hosted: in our server, as a webhook, offline, by hand."""
+"""The same functions give the same objects in the server, as a webhook, offline and in Python."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def path(version: str, name: str = "") -> str:
 
 @asynccontextmanager
 async def served(folder: Path, definition: Any, **settings: Any) -> AsyncIterator[Live]:
-    """A server that has every one of the manifests, written at its own version."""
+    """Start a server with all manifests, each written at its own version."""
     async with live(folder, **settings) as server:
         await server.define(definition)
         for obj in manifests():
@@ -74,7 +74,7 @@ async def served(folder: Path, definition: Any, **settings: Any) -> AsyncIterato
 
 
 async def readings(server: Live) -> dict[tuple[str, str], Any]:
-    """Every object at every version, as it is read; by its name and the version."""
+    """Read every object at every version, by name and version."""
     return {
         (item["metadata"]["name"], version): item
         for version in VERSIONS
@@ -83,7 +83,7 @@ async def readings(server: Live) -> dict[tuple[str, str], Any]:
 
 
 def told(objects: dict[tuple[str, str], Any]) -> dict[tuple[str, str], bytes]:
-    """The objects as bytes, without what each server gives anew."""
+    """Encode the objects without fields that differ between servers."""
     out = {}
     for key, obj in objects.items():
         given = ("uid", "resourceVersion", "creationTimestamp", "managedFields")

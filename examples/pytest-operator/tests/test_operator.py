@@ -1,4 +1,4 @@
-"""The operator against a real API server; each test has one of its own, and KUBECONFIG leads to it."""
+"""Tests of the operator with a real API server. Each test has its own server, and KUBECONFIG points to it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_replicas_are_reported(polykind: ApiServer) -> None:
         polykind.wait_for(crontab, lambda obj: obj["status"]["replicas"] == 5)
 
 
-def test_what_was_written_while_the_converter_was_down_is_seen_to_afterwards(polykind: ApiServer) -> None:
-    # A kopf operator ends when its watch tells of an object that cannot be converted, and is started again by its pod.
+def test_operator_catches_up_after_a_converter_outage(polykind: ApiServer) -> None:
+    # A kopf operator exits if its watch reports an object that cannot be converted; in a cluster its pod restarts it.
     with polykind.converter.down():
-        # Stored as v1: this needs no converter. The operator reads v2: it does.
+        # Storing at v1 needs no converter, but the operator reads v2, which needs one.
         [crontab] = polykind.apply(CRONTAB)
         with pytest.raises(Refused, match=r"conversion webhook for .* failed"):
             polykind.get(crontab, version="v2")
@@ -41,7 +41,7 @@ def test_what_was_written_while_the_converter_was_down_is_seen_to_afterwards(pol
         polykind.wait_for(crontab, "condition=Ready")
 
 
-def test_a_crontab_is_the_same_at_both_versions(polykind: ApiServer) -> None:
+def test_crontab_is_the_same_at_both_versions(polykind: ApiServer) -> None:
     [crontab] = polykind.apply(CRONTAB)
     assert crontab["spec"] == {"cronSpec": "* * * * */5", "replicas": 2}
     assert polykind.get(crontab, version="v2")["spec"] == {"schedule": "* * * * */5", "replicas": 2}

@@ -25,7 +25,7 @@ def crontab(version: str = "v1", **more: Any) -> dict[str, Any]:
 
 
 def chain(*edges: tuple[str, str]) -> Conversions:
-    """Conversions whose steps note themselves in the object."""
+    """Return conversions whose functions record their calls in the object."""
     out = Conversions(KIND)
     for origin, goal in edges:
 

@@ -21,7 +21,7 @@ def between(*rules: FieldRule) -> Conversions:
 
 
 def spec(conversions: Conversions, given: dict[str, Any], to: str) -> dict[str, Any]:
-    """What becomes of a spec on the way to the other version."""
+    """Convert a spec to the other version."""
     out: dict[str, Any] = conversions.convert(crontab("v1" if to == "v2" else "v2", spec=given), to)["spec"]
     return out
 

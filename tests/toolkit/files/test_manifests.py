@@ -1,4 +1,4 @@
-"""Manifests in files: read as Kubernetes reads them, and written back with every byte that is not replaced."""
+"""Manifest files: parsed like Kubernetes, and written without changing other documents."""
 
 from __future__ import annotations
 

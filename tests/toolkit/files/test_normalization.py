@@ -1,4 +1,4 @@
-"""A manifest that was converted offline means what the API server would have made of the original."""
+"""A manifest converted offline has the same effect as the original converted by the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects converted without a server, by the steps alone and by the API server's rules."""
+"""Offline conversion, by the functions alone and with the API server's rules."""
 
 from __future__ import annotations
 

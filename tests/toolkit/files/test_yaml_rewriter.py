@@ -1,4 +1,4 @@
-"""Text that is kept where nothing has changed."""
+"""Rewriting of YAML documents without touching unchanged text."""
 
 from __future__ import annotations
 

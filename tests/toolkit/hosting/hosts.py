@@ -1,4 +1,4 @@
-"""What tests of hosts share: conversions, reviews, a client that trusts a host, a clock that can be turned."""
+"""Helpers for tests of hosts: conversions, reviews, a client that trusts a host, and a manual clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.toolkit.crds import GROUP
 
 
 def crontabs() -> Conversions:
-    """Between a `host` and a list of `hosts`."""
+    """Return conversions between a `host` and a list of `hosts`."""
     out = Conversions(f"CronTab.{GROUP}")
 
     @out.step("v1", "v2")
@@ -38,7 +38,7 @@ def crontabs() -> Conversions:
 
 
 def review(*names: str, host: str = "a.example", uid: str = "u1") -> JsonObject:
-    """A review that asks for v2 of objects of v1."""
+    """Return a review that converts objects from v1 to v2."""
     objects = [
         {"apiVersion": f"{GROUP}/v1", "kind": "CronTab", "metadata": {"name": name}, "spec": {"host": host}}
         for name in names or ("one",)
@@ -52,7 +52,7 @@ def names(response: JsonObject) -> list[str]:
 
 
 class Clock:
-    """Stands still until it is turned."""
+    """A clock that moves only on request."""
 
     def __init__(self, at: datetime | None = None) -> None:
         self.at = at or datetime.now(UTC)
@@ -68,13 +68,13 @@ class Clock:
 
 
 class Caller:
-    """Calls a host as an API server does, trusting the bundle it had when this was made."""
+    """Calls a host like an API server, with the CA bundle at the time of creation."""
 
     def __init__(self, host: Host, session: aiohttp.ClientSession) -> None:
         self.host, self.session = host, session
 
     async def convert(self, body: Any = None) -> tuple[int, Any]:
-        """The status, and the review's response or else the text."""
+        """Return the status, and the review's response or the text."""
         async with self.session.post(self.host.url, json=review() if body is None else body) as answer:
             said = await answer.read()
             is_json = answer.status == 200 and said.startswith(b"{")
@@ -87,7 +87,7 @@ class Caller:
 
 @asynccontextmanager
 async def calling(host: Host, *, bundle: bytes | None = None) -> AsyncIterator[Caller]:
-    """A client with connections of its own, one for each call."""
+    """Return a client that opens a connection for each call."""
     context = ssl.create_default_context(cadata=(bundle or host.ca_bundle).decode())
     connector = aiohttp.TCPConnector(ssl=context, force_close=True)
     async with aiohttp.ClientSession(connector=connector) as session:

@@ -1,4 +1,4 @@
-"""Conversions as an ASGI application, called as an ASGI server calls it."""
+"""The ASGI application, called like an ASGI server does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.toolkit.hosting.hosts import crontabs, names, review
 
 
 class Exchange:
-    """One request to an application, and what it sends."""
+    """Send one request to an application and collect its messages."""
 
     def __init__(self, *chunks: bytes, then: str = "http.request") -> None:
         self._chunks, self._then = list(chunks), then

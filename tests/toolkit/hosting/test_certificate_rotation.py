@@ -1,4 +1,4 @@
-"""Authorities and serving certificates as time goes on."""
+"""Rotation of CAs and serving certificates over time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def authorities(pem: bytes) -> list[x509.Certificate]:
 
 
 def trusted(made: CertificateSet) -> bool:
-    """Whether what is served is of an authority in the bundle."""
+    """True if the serving certificate was issued by a CA in the bundle."""
     return any(serves(made.serving.certificate, one, NAMES) for one in authorities(made.ca_bundle))
 
 

@@ -1,4 +1,4 @@
-"""Where certificates lie. Our server has no Secrets: a stand-in over real TLS keeps one, with resourceVersions."""
+"""Certificate stores. Our server has no Secrets, so a fake server over real TLS serves one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.toolkit.hosting.hosts import Clock
 
 
 class Secrets:
-    """An API server that has Secrets and nothing else."""
+    """A fake API server that serves only Secrets."""
 
     def __init__(self) -> None:
         self.stored: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""How an API server is found."""
+"""Access to an API server from kubeconfigs and from inside a cluster."""
 
 from __future__ import annotations
 

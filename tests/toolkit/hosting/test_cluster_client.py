@@ -1,4 +1,4 @@
-"""An API server asked over real TLS: ours."""
+"""Requests to our own API server over real TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults on purpose: each as who calls meets it, and all is well after it."""
+"""Fault injection: the effect of each fault on a caller, and the recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of a host's own, and those that somebody else keeps."""
+"""Managed and external certificates of a host."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_certificate_needs_a_name() -> None:
 
 
 class Keeper:
-    """Somebody else who keeps certificates in a folder, as cert-manager does."""
+    """A program that manages certificates in a folder, like cert-manager."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

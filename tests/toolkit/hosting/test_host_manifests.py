@@ -1,4 +1,4 @@
-"""The manifests of a host."""
+"""Manifests that run a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a caBundle when a host appends its authority."""
+"""Merging of a host's CA into a caBundle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a host is found, and what of a definition changes to say so."""
+"""Host addresses, and the patches of a CRD that point to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host over real TLS: what it answers, how it begins and ends."""
+"""A host over real TLS: responses, start and stop."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_large_body_is_rejected() -> None:
 
 
 class Gate:
-    """Conversions that wait until they are let go."""
+    """Return conversions that wait until they are released."""
 
     def __init__(self) -> None:
         self.entered, self.open = threading.Event(), threading.Event()
@@ -260,7 +260,7 @@ async def test_accept_error_is_retried(monkeypatch: pytest.MonkeyPatch, caplog: 
     monkeypatch.setattr("polykind.toolkit.hosting.tls_listener._ACCEPT_RETRY_SECONDS", 0.0)
 
     class Full:
-        """A socket whose process may open no more files, once."""
+        """A socket whose first accept fails because of too many open files."""
 
         def __init__(self, real: socket.socket) -> None:
             self._real, self._full = real, True

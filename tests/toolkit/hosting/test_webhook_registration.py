@@ -1,4 +1,4 @@
-"""Definitions wired to a host by itself, on a real server, over real TLS."""
+"""Registration of a host in CRDs, with a real server over real TLS."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def wiring(server: Live, endpoint: WebhookEndpoint | None = None, **options: Any
 
 
 async def define(server: Live, *, objects: int = 1, **spec: Any) -> None:
-    """The definition, and objects that are stored at v2."""
+    """Create the CRD and objects that are stored at v2."""
     await server.define(crd(HOST, HOSTS, **spec))
     for number in range(objects):
         obj = {"apiVersion": f"{GROUP}/v2", "kind": "CronTab", "metadata": {"name": f"c{number}"}}
@@ -383,7 +383,7 @@ async def test_malformed_response_is_reported(server: Live, monkeypatch: pytest.
 
 
 class Reading:
-    """Reads at the version that is not stored, again and again."""
+    """Reads repeatedly at the version that is not stored."""
 
     def __init__(self, server: Live) -> None:
         self.count = 0
@@ -410,7 +410,7 @@ class Reading:
                 self.count += 1
 
     async def more(self) -> None:
-        """Until each has read anew."""
+        """Wait until each reader has read again."""
         enough = self.count + 3 * len(self._tasks)
         async with asyncio.timeout(20):
             while self.count < enough:
@@ -419,7 +419,7 @@ class Reading:
 
 
 class Turned(Clock):
-    """Turned for certificates; waiting takes real time."""
+    """A manual clock for certificates; waiting takes real time."""
 
     def monotonic(self) -> float:
         return SystemClock().monotonic()
@@ -471,7 +471,7 @@ async def test_bundle_of_another_replica_also_waits_for_propagation(server: Live
         assert wired is not None
 
         async def looked() -> None:
-            """Until the definition has been looked at once more, and then again."""
+            """Wait for two more checks of the CRD."""
             for _ in range(2):
                 before = host.metrics.reviews["converted"]
                 wired.wake()
@@ -499,7 +499,7 @@ async def test_bundle_of_another_replica_also_waits_for_propagation(server: Live
 
 async def test_temporary_certificates_are_not_published(server: Live, caplog: pytest.LogCaptureFixture) -> None:
     class Unreachable:
-        """A shelf that is reached at the third attempt."""
+        """A store that is reachable at the third attempt."""
 
         attempts = 0
 

@@ -1,4 +1,4 @@
-"""A definition of CronTabs, conversions that keep everything, and conversions that each break one property."""
+"""A CronTab CRD, lossless conversions, and faulty conversions that each break one property."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Change = Callable[[Object], Any]
 
 
 def manifest(older: Object | None = None, newer: Object | None = None) -> Object:
-    """CronTabs with `cronSpec` and `host` in v1; `schedule`, `timeZone` and `hosts` in v2, which is stored."""
+    """Return a CRD with `cronSpec` and `host` in v1, and `schedule`, `timeZone` and `hosts` in v2, which is stored."""
     text, replicas = {"type": "string"}, {"type": "integer", "minimum": 0, "default": 1}
     fields = (
         {"cronSpec": text, "host": text, "replicas": replicas, **(older or {})},
@@ -59,7 +59,7 @@ DEFINITION = CRD(manifest())
 
 
 def down(obj: Object) -> None:
-    """v2 to v1; what v1 cannot say is stashed."""
+    """Convert v2 to v1 and stash what v1 cannot represent."""
     spec = obj.get("spec")
     if spec is None:
         return
@@ -75,7 +75,7 @@ def down(obj: Object) -> None:
 
 
 def up(obj: Object) -> None:
-    """v1 to v2."""
+    """Convert v1 to v2."""
     spec = obj.get("spec")
     if spec is None:
         return
@@ -92,7 +92,7 @@ def up(obj: Object) -> None:
 
 
 def bare_down(obj: Object) -> None:
-    """v2 to v1, as `down` but without a stash."""
+    """Convert v2 to v1 like `down`, but without a stash."""
     down(obj)
     (obj.get("metadata") or {}).get("annotations", {}).pop("stable.example.com/conversion-stash", None)
 
@@ -117,7 +117,7 @@ def trial(converter: Any, definition: CRD = DEFINITION, **options: Any) -> Proof
 
 
 def failures(converter: Any, definition: CRD = DEFINITION, **options: Any) -> dict[str, set[str]]:
-    """The properties that are broken, and for which pairs."""
+    """Return the failed properties with their pairs."""
     out: dict[str, set[str]] = {}
     run = trial(converter, definition, **options)
     for name, pair in run.cases():
@@ -127,7 +127,7 @@ def failures(converter: Any, definition: CRD = DEFINITION, **options: Any) -> di
 
 
 def stale_stash() -> Conversions:
-    """The whole v2 object is kept, and restored whatever was edited meanwhile."""
+    """Return conversions that stash the whole v2 object and restore it over any edit."""
 
     def keep(obj: Object) -> None:
         whole = copy.deepcopy(obj.get("spec", {}))
@@ -144,7 +144,7 @@ def stale_stash() -> Conversions:
 
 
 def expects_host() -> Conversions:
-    """What is kept is put back into what was there, which a client may have removed meanwhile."""
+    """Return conversions that restore into a field that a client may have removed."""
 
     def keep(obj: Object) -> None:
         hosts = obj.get("spec", {}).get("hosts")
@@ -164,7 +164,7 @@ def expects_host() -> Conversions:
 
 
 def forgets_on_edit() -> Conversions:
-    """What is kept is thrown away as soon as anything at all was edited."""
+    """Return conversions that discard the stash after any edit."""
     name = "example.com/zone"
 
     def keep(obj: Object) -> None:
@@ -187,7 +187,7 @@ def forgets_on_edit() -> Conversions:
 
 
 def remembers() -> Conversions:
-    """What is converted next gets a note about what was converted before."""
+    """Return a converter that annotates each object with the previous one."""
     last: list[str] = [""]
 
     def note(obj: Object) -> None:
@@ -198,7 +198,7 @@ def remembers() -> Conversions:
 
 
 def delays() -> Callable[[Object, str], Object]:
-    """An object that comes after its twin is answered with the twin."""
+    """Return a converter that returns the previous object if it is similar."""
     good, pending = conversions(), dict[str, Object]()
 
     def convert(obj: Object, to: str) -> Object:
@@ -213,7 +213,7 @@ def delays() -> Callable[[Object, str], Object]:
 
 
 def shares() -> Conversions:
-    """Lists are made once and used again for every object that has the same."""
+    """Return a converter that shares equal lists between objects."""
     made: dict[str, list[str]] = {}
 
     def reuse(obj: Object) -> None:
@@ -262,6 +262,6 @@ def forgets_debug(obj: Object) -> None:
 
 
 WIDER = CRD(manifest(older={"debug": {"type": "string"}}))
-"""A definition whose v1 knows a field that its v2 does not."""
+"""A CRD whose v1 has a field that its v2 does not have."""
 STRICTER = CRD(manifest(older={"cronSpec": {"type": "string", "maxLength": 5}}))
-"""A definition whose v1 refuses what its v2 accepts."""
+"""A CRD whose v1 rejects values that its v2 accepts."""

@@ -107,7 +107,7 @@ def test_acknowledged_loss_that_never_happens_is_stale() -> None:
 
 
 def chain() -> tuple[CRD, Conversions]:
-    """v3 to v2 renames, v2 to v1 loses: what v2 calls `second`, v3 calls `other`."""
+    """The conversion from v3 to v2 renames `other` to `second`, and the one from v2 to v1 loses `second`."""
 
     def versioned(*names: str) -> dict[str, Any]:
         return {"properties": {name: {"type": "string"} for name in names}}

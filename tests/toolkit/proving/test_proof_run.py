@@ -62,7 +62,7 @@ def test_samples_must_be_valid() -> None:
 
 
 def test_samples_are_always_tested() -> None:
-    """A converter that fails for one name only is caught by the sample of that name."""
+    """A converter that fails only for one name is found by a sample of that name."""
 
     def picky(obj: c.Object) -> None:
         if (obj.get("spec") or {}).get("schedule") == "0 4 8 15 16":

@@ -24,7 +24,7 @@ pytest_plugins = ["pytester"]
 
 
 def written(pytester: pytest.Pytester, test: str) -> None:
-    """A project of a user: a definition, conversions, and a test of two lines."""
+    """Create a user's project: a CRD, conversions, and a test of two lines."""
     pytester.mkdir("crds")
     Path(pytester.path, "crds", "crontabs.yaml").write_text(yaml.safe_dump(c.manifest()))
     pytester.makepyfile(

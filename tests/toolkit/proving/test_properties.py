@@ -134,7 +134,7 @@ def test_default_of_the_target_version_must_be_written() -> None:
 
 
 def test_edit_wins_over_stashed_value_beside_it() -> None:
-    """Editing host makes hosts a new list: put() was told so, and nothing is lost that was not meant to be."""
+    """An edit of `host` replaces the list `hosts`, because put() named `host` in `beside`."""
     assert "edit-survives" not in failures(conversions())
 
 

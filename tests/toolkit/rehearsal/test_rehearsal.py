@@ -22,7 +22,7 @@ NEW = {"properties": {"hosts": {"type": "array", "items": {"type": "string"}}, "
 
 
 def release(name: str, *versions: str, storage: str, new: dict[str, Any] | None = None) -> Stage:
-    """A release that declares some versions and stores one."""
+    """Return a release with some versions, one of which is stored."""
     manifest = crd(OLD, new or NEW)
     for version in manifest["spec"]["versions"]:
         version["storage"] = version["name"] == storage
@@ -44,7 +44,7 @@ OBJECT = {
 
 @pytest.fixture
 def converters(monkeypatch: pytest.MonkeyPatch) -> Conversions:
-    """Conversions that a server finds under the name `rehearsed:conversions`."""
+    """Make conversions importable as `rehearsed:conversions`."""
     module = ModuleType("rehearsed")
     conversions = Conversions(KIND)
     module.conversions = conversions  # type: ignore[attr-defined]
