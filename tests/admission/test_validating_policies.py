@@ -10,7 +10,7 @@ import pytest
 from polykind.admission.policy_plugin import ParamStore
 from polykind.admission.validating_policies import ValidatingBinding, ValidatingPolicies, ValidatingPolicy
 from polykind.contract import JsonObject
-from polykind.conversion.conversion_errors import CALL, ConversionAttemptError, ConversionFailedError
+from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError
 from polykind.errors import APIError, NotFoundError
 from polykind.metrics.metrics import Metrics
 from polykind.selectors.label_selectors import LabelSelector
@@ -236,9 +236,7 @@ async def test_object_is_converted_to_the_matching_version() -> None:
 
 async def test_failed_conversion_quotes_only_kube_apiservers_message() -> None:
     async def failing(obj: JsonObject, api_version: str) -> JsonObject:
-        raise ConversionFailedError(
-            ConversionAttemptError("told to fail", CALL, "Answer"), obj, api_version, "https://x.io"
-        )
+        raise ConversionFailedError(AttemptError("told to fail", CALL, "Answer"), obj, api_version, "https://x.io")
 
     match = policy()["spec"]["matchConstraints"]
     rule = {**match["resourceRules"][0], "apiVersions": ["v2"]}

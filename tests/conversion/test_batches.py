@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.contract import JsonObject
-from polykind.conversion.batches import Batches, EncodedObject, LocatedConversionError
-from polykind.conversion.conversion_errors import CALL, ConversionAttemptError
+from polykind.conversion.batches import Batches, EncodedObject, LocatedError
+from polykind.conversion.conversion_errors import CALL, AttemptError
 
 
 def _encode(obj: JsonObject) -> bytes:
@@ -35,7 +35,7 @@ class FakeBatchConverter:
             await asyncio.sleep(0)
         self.running -= 1
         if len(batch) > self.most or any(item.obj["n"] in self.bad for item in batch):
-            raise ConversionAttemptError("no", CALL, "Answer", divisible=self.divisible)
+            raise AttemptError("no", CALL, "Answer", divisible=self.divisible)
         return [{"n": 2 * item.obj["n"]} for item in batch]
 
 
@@ -52,7 +52,7 @@ def test_objects_are_converted_in_order_or_the_first_failing_one_is_reported(
         faulty = sorted(n for n in bad if n < count)
         for _ in range(2):
             if faulty:
-                with pytest.raises(LocatedConversionError) as caught:
+                with pytest.raises(LocatedError) as caught:
                     await batches.convert(_objects(count), "v1")
                 assert caught.value.obj == {"n": faulty[0]}
             else:
@@ -78,7 +78,7 @@ async def test_concurrent_batches_are_limited() -> None:
 
 async def test_indivisible_failure_is_reported_for_the_first_object() -> None:
     attempts = FakeBatchConverter(frozenset({7}), divisible=False)
-    with pytest.raises(LocatedConversionError) as caught:
+    with pytest.raises(LocatedError) as caught:
         await Batches(attempts, _encode).convert(_objects(10), "v1")
     assert caught.value.obj == {"n": 0}
     assert attempts.sizes == [10]
@@ -101,7 +101,7 @@ async def test_batch_limit_shrinks_on_failure_and_grows_again() -> None:
 
 async def test_failure_stops_further_batches() -> None:
     attempts = FakeBatchConverter(frozenset({0}))
-    with pytest.raises(LocatedConversionError):
+    with pytest.raises(LocatedError):
         await Batches(attempts, _encode, max_objects=1, concurrency=2).convert(_objects(100), "v1")
     assert len(attempts.sizes) < 6
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
-from polykind.conversion.conversion_errors import ConversionAttemptError, error_prefix
+from polykind.conversion.conversion_errors import AttemptError, error_prefix
 from polykind.webhook import response_errors
 from polykind.webhook.review_envelope import choose_version
 from tests.conversion.hook import crontab
@@ -40,7 +40,7 @@ def parse_case(case: JsonObject) -> tuple[str, Any]:
     assert version
     try:
         return "", conversion_messages.parse_response(version, _UID, body, [obj], "example.com/v1")[0]
-    except ConversionAttemptError as failure:
+    except AttemptError as failure:
         return failure.message, None
     finally:
         assert json.dumps(obj) == before
@@ -80,7 +80,7 @@ def test_responses_are_validated_like_kube_apiserver(case: JsonObject) -> None:
 )
 def test_first_field_of_a_wrong_type_is_reported(version: str, fields: JsonObject, message: str) -> None:
     body = json.dumps({"apiVersion": f"apiextensions.k8s.io/{version}", "kind": "ConversionReview"} | fields).encode()
-    with pytest.raises(ConversionAttemptError) as caught:
+    with pytest.raises(AttemptError) as caught:
         conversion_messages.parse_response(version, _UID, body, [crontab()], "example.com/v1")
     unmarshal = f"json: cannot unmarshal {message.format(version=version)}"
     assert caught.value.message == f"conversion webhook for example.com/v1beta1, Kind=CronTab failed: {unmarshal}"
@@ -89,9 +89,7 @@ def test_first_field_of_a_wrong_type_is_reported(version: str, fields: JsonObjec
 @pytest.mark.parametrize("kind", ["ListOptions", "WatchEvent"])
 def test_common_kinds_are_decoded_before_they_are_rejected(kind: str) -> None:
     body = json.dumps({"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": kind}).encode()
-    with pytest.raises(
-        ConversionAttemptError, match=rf"converting \(v1.{kind}\) to \(v1.ConversionReview\): unknown conversion"
-    ):
+    with pytest.raises(AttemptError, match=rf"converting \(v1.{kind}\) to \(v1.ConversionReview\): unknown conversion"):
         conversion_messages.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
 
 
@@ -121,7 +119,7 @@ _json = st.recursive(
 
 @given(st.binary(max_size=200) | _json.map(lambda v: json.dumps(v).encode()))
 def test_any_body_gives_objects_or_an_error(body: bytes) -> None:
-    with pytest.raises(ConversionAttemptError):
+    with pytest.raises(AttemptError):
         conversion_messages.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
 
 
@@ -137,7 +135,7 @@ def test_any_object_is_accepted_or_an_error(metadata: Any, value: Any) -> None:
         ).encode()
         try:
             (out,) = conversion_messages.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
-        except ConversionAttemptError:
+        except AttemptError:
             continue
         assert out["metadata"]["name"] == "one"
 
@@ -148,9 +146,9 @@ def test_deeply_nested_responses_do_not_crash() -> None:
         f'{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{{"uid":"{_UID}",'
         f'"result":{{"status":"Success"}},"convertedObjects":[{deep}]}}}}'
     )
-    with pytest.raises(ConversionAttemptError, match="Object 'Kind' is missing in"):
+    with pytest.raises(AttemptError, match="Object 'Kind' is missing in"):
         conversion_messages.parse_response("v1", _UID, body.encode(), [crontab()], "example.com/v1")
-    with pytest.raises(ConversionAttemptError):
+    with pytest.raises(AttemptError):
         conversion_messages.parse_response("v1", _UID, b"[" * 100_000, [crontab()], "example.com/v1")
 
 
@@ -164,5 +162,5 @@ def test_response_not_starting_like_an_object_is_parsed_as_yaml() -> None:
     (out,) = conversion_messages.parse_response("v1", _UID, body, [_ONE], "example.com/v1")
     assert out["metadata"] == {"name": "one", "namespace": "default", "uid": "u-1"}
     assert out["z"] == 1
-    with pytest.raises(ConversionAttemptError, match="failed: yaml: line 2: did not find expected"):
+    with pytest.raises(AttemptError, match="failed: yaml: line 2: did not find expected"):
         conversion_messages.parse_response("v1", _UID, b"a:\n  b: [b", [_ONE], "example.com/v1")

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from polykind.conversion.conversion_errors import CALL, ConversionAttemptError
+from polykind.conversion.conversion_errors import CALL, AttemptError
 from polykind.conversion.converter_health import Health, condition, transition
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
-REFUSED = ConversionAttemptError("conversion webhook for g/v1, Kind=K failed: connection refused", CALL, "Connection")
+REFUSED = AttemptError("conversion webhook for g/v1, Kind=K failed: connection refused", CALL, "Connection")
 
 
 def health_after_failures(times: int, health: Health | None = None) -> Health:
@@ -52,7 +52,7 @@ def test_further_failures_write_no_new_condition() -> None:
 
 def test_new_reason_keeps_the_transition_time() -> None:
     written = transition(health_after_failures(3), None, NOW)
-    slow = health_after_failures(3).failed(ConversionAttemptError("late", CALL, "Timeout"))
+    slow = health_after_failures(3).failed(AttemptError("late", CALL, "Timeout"))
     later = transition(slow, written, NOW + timedelta(hours=1))
     assert later
     assert (later["status"], later["reason"]) == ("False", "TimedOut")

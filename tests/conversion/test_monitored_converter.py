@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from polykind.contract import JsonObject
-from polykind.conversion.conversion_errors import CALL, ConversionAttemptError, ConversionFailedError
+from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError
 from polykind.conversion.conversion_observer import ConversionTimer
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter, RemoteConverter
@@ -94,7 +94,7 @@ async def test_shared_objects_are_counted() -> None:
 async def test_failures_are_counted_and_change_the_health() -> None:
     remote, metrics, seen = FakeConverter(), Metrics(), list[Health]()
     converter = monitored(remote, metrics, seen)
-    remote.error = ConversionFailedError(ConversionAttemptError("late", CALL, "Timeout"), crontab(), V1, remote.address)
+    remote.error = ConversionFailedError(AttemptError("late", CALL, "Timeout"), crontab(), V1, remote.address)
     for _ in range(3):
         with pytest.raises(ConversionFailedError):
             await converter.convert([crontab()], V1)

@@ -23,7 +23,7 @@ from polykind.selectors.selector_objects import compile_label_selector
 from polykind.webhook import response_errors, review_envelope
 from polykind.webhook.client import WebhookClient, WebhookConfigError
 from polykind.webhook.resolver import Resolver
-from polykind.webhook.transport_errors import WebhookTransportError
+from polykind.webhook.transport_errors import TransportError
 
 log = logging.getLogger("polykind.admission")
 
@@ -189,7 +189,7 @@ class AdmissionWebhook:
                 http_response = await session.post(body, _MAX_RESPONSE_BYTES, *self._timeouts(attributes))
         except WebhookConfigError as error:
             raise WebhookCallError(self.name, f"could not get REST client: {error}", 500) from error
-        except WebhookTransportError as transport_error:
+        except TransportError as transport_error:
             raise WebhookCallError(self.name, f"failed to call webhook: {transport_error.text}") from transport_error
         error_message = response_errors.error_message(http_response)
         if error_message is not None:

@@ -19,14 +19,7 @@ from polykind.apply.fieldset import (
 from polykind.apply.managed_fields import Entries, Entry, Owner, strip_system_fields
 from polykind.apply.merge import merge
 from polykind.apply.model import MisfitError
-from polykind.apply.ownership import (
-    UNOWNED_FIELDS,
-    Convert,
-    Models,
-    Reset,
-    VersionConverter,
-    reconcile_schema,
-)
+from polykind.apply.ownership import UNOWNED_FIELDS, Convert, Models, Reset, VersionConverter, reconcile_schema
 from polykind.apply.patch_errors import nesting_error
 from polykind.apply.typed_value import applied_fields, check_type, type_mismatch_error
 from polykind.contract import JsonObject

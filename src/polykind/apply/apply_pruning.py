@@ -63,9 +63,7 @@ class Pruner:
             return merged
         return (
             await convert_to(
-                remove_items(merged_at_last, removed, type_) if removed else merged_at_last,
-                version,
-                f"{_FAILED}: ",
+                remove_items(merged_at_last, removed, type_) if removed else merged_at_last, version, f"{_FAILED}: "
             )
             or merged
         )

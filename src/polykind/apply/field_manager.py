@@ -24,16 +24,7 @@ from polykind.apply.ownership import (
 from polykind.apply.typed_value import all_fields, check_type
 from polykind.contract import JsonObject
 
-__all__ = [
-    "MAIN_RESET",
-    "STATUS_RESET",
-    "Convert",
-    "Models",
-    "Reset",
-    "apply",
-    "equal_ignoring_times",
-    "update",
-]
+__all__ = ["MAIN_RESET", "STATUS_RESET", "Convert", "Models", "Reset", "apply", "equal_ignoring_times", "update"]
 
 _METADATA: Final[Fields] = {"f:metadata": LEAF}
 _ROOT: Final[Fields] = {".": LEAF, **_METADATA}

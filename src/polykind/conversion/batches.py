@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
-from polykind.conversion.conversion_errors import ConversionAttemptError
+from polykind.conversion.conversion_errors import AttemptError
 
 _GROW_AFTER = 200
 """The number of full batches that must succeed before larger ones are tried again."""
@@ -26,13 +26,13 @@ class EncodedObject(NamedTuple):
 
 
 ConvertBatch = Callable[[Sequence[EncodedObject], str], Awaitable[list[JsonObject]]]
-"""Converts one batch. Raises ConversionAttemptError."""
+"""Converts one batch. Raises AttemptError."""
 
 
-class LocatedConversionError(Exception):
+class LocatedError(Exception):
     """A failed conversion with the first object that failed."""
 
-    def __init__(self, failure: ConversionAttemptError, obj: JsonObject) -> None:
+    def __init__(self, failure: AttemptError, obj: JsonObject) -> None:
         super().__init__(failure.message)
         self.failure = failure
         self.obj = obj
@@ -59,7 +59,7 @@ class Batches:
         self._successes = 0
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        """Convert all objects. Raise LocatedConversionError for the first one, in order, that fails."""
+        """Convert all objects. Raise LocatedError for the first one, in order, that fails."""
         if len(objects) == 1:
             return await self._convert_or_split([EncodedObject(objects[0], self._encode(objects[0]))], to)
         tasks: list[asyncio.Task[list[JsonObject]]] = []
@@ -103,9 +103,9 @@ class Batches:
         if attempted:
             try:
                 converted = await self._convert_batch(batch, to)
-            except ConversionAttemptError as failure:
+            except AttemptError as failure:
                 if len(batch) == 1 or not failure.divisible:
-                    raise LocatedConversionError(failure, batch[0].obj) from None
+                    raise LocatedError(failure, batch[0].obj) from None
             else:
                 self._record_success(len(batch))
                 return converted

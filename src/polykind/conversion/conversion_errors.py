@@ -1,7 +1,7 @@
 """Conversion errors: kube-apiserver's message, then the object, versions and converter for the user.
 
-ConversionAttemptError    one attempt failed; an attempt with fewer objects may succeed
-ConversionFailedError     the error for the client
+AttemptError             one attempt failed; an attempt with fewer objects may succeed
+ConversionFailedError    the error for the client
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_MESSAGE_CHARS = 16 * 1024
 """A converter may return megabytes of error text. Clients get the beginning."""
 
 
-class ConversionAttemptError(Exception):
+class AttemptError(Exception):
     """An attempt to convert some objects failed.
 
     `message` is kube-apiserver's complete message, `kind` its type in the metrics, `cause` one of HTTPStatus, Timeout,
@@ -68,7 +68,7 @@ _EXPLANATIONS = {
 class ConversionFailedError(UnknownReasonError):
     """A 500 that begins like kube-apiserver's and then names the object, the versions and the converter."""
 
-    def __init__(self, failure: ConversionAttemptError, obj: JsonObject, to: str, address: str) -> None:
+    def __init__(self, failure: AttemptError, obj: JsonObject, to: str, address: str) -> None:
         identity = ObjectIdentity(obj)
         explanation = failure.explain()
         causes = [

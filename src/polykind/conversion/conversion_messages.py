@@ -14,14 +14,7 @@ from msgspec import Raw
 from polykind.apis.apiextensions.conversion_review import CONVERSION_REVIEWS
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.conversion.conversion_errors import (
-    CALL,
-    INVALID_OBJECT,
-    MALFORMED,
-    PARTIAL,
-    ConversionAttemptError,
-    error_prefix,
-)
+from polykind.conversion.conversion_errors import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, AttemptError, error_prefix
 from polykind.conversion.metadata_restoration import InvalidMetadataError, restore_metadata
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import json_type_name
@@ -65,25 +58,23 @@ def request(version: str, uid: str, to: str, objects: Sequence[bytes]) -> bytes:
 def parse_response(version: str, uid: str, body: bytes, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
     """Parse and validate a response and return the converted objects.
 
-    `objects` are the original objects, in the order in which they were sent. Raise ConversionAttemptError.
+    `objects` are the original objects, in the order in which they were sent. Raise AttemptError.
     """
     prefix = error_prefix(objects[0])
     try:
         header = decode_header(REVIEWS, version, body)
         review = decode_review(CONVERSION_REVIEWS[version], header.fields, _OBJECTS)
     except MalformedReviewError as error:
-        raise ConversionAttemptError(f"{prefix} failed: {error}", CALL, "Answer") from None
+        raise AttemptError(f"{prefix} failed: {error}", CALL, "Answer") from None
     response: JsonObject | None = review.get("response")
     message = _response_error(version, uid, header, response)
     if message is not None:
-        raise ConversionAttemptError(f"{prefix} failed: {message}", MALFORMED, "Answer")
+        raise AttemptError(f"{prefix} failed: {message}", MALFORMED, "Answer")
     converted = (
         _converted_items(header.fields["response"]) if response and response["convertedObjects"] is not None else []
     )
     if len(converted) != len(objects):
-        raise ConversionAttemptError(
-            f"{prefix} returned {len(converted)} objects, expected {len(objects)}", PARTIAL, "Answer"
-        )
+        raise AttemptError(f"{prefix} returned {len(converted)} objects, expected {len(objects)}", PARTIAL, "Answer")
     return [
         check_converted(original, _decode_object(item), to) for original, item in zip(objects, converted, strict=True)
     ]
@@ -111,22 +102,22 @@ def _decode_object(item: Raw) -> JsonObject:
     """Decode one converted object. As in kube-apiserver, its errors lack the usual prefix."""
     raw = bytes(item)
     if raw.strip() == b"null":
-        raise ConversionAttemptError("unexpected end of JSON input", INVALID_OBJECT, "Answer")
+        raise AttemptError("unexpected end of JSON input", INVALID_OBJECT, "Answer")
     try:
         value = json_codec.decode(raw)
     except json_codec.MalformedJSONError as error:
-        raise ConversionAttemptError(error.text, INVALID_OBJECT, "Answer") from None
+        raise AttemptError(error.text, INVALID_OBJECT, "Answer") from None
     if not isinstance(value, dict):
         message = f"json: cannot unmarshal {json_type_name(value)} into Go value of type map[string]interface {{}}"
-        raise ConversionAttemptError(message, INVALID_OBJECT, "Answer")
+        raise AttemptError(message, INVALID_OBJECT, "Answer")
     if not string_or_empty(value.get("kind")) or string_or_empty(value.get("apiVersion")).count("/") > 1:
         text_value = raw.decode(errors="replace")
-        raise ConversionAttemptError(f"Object 'Kind' is missing in '{text_value}'", INVALID_OBJECT, "Answer")
+        raise AttemptError(f"Object 'Kind' is missing in '{text_value}'", INVALID_OBJECT, "Answer")
     return value
 
 
 def check_converted(original: JsonObject, converted: JsonObject, to: str) -> JsonObject:
-    """Return the converted object with restored metadata. Raise ConversionAttemptError.
+    """Return the converted object with restored metadata. Raise AttemptError.
 
     The object must be the original at the requested version: apiVersion, kind, name, namespace and uid are checked.
     """
@@ -138,7 +129,7 @@ def check_converted(original: JsonObject, converted: JsonObject, to: str) -> Jso
             message = f"returned invalid metadata: {error}"
         else:
             return converted
-    raise ConversionAttemptError(f"{error_prefix(original)} {message}", INVALID_OBJECT, "Answer")
+    raise AttemptError(f"{error_prefix(original)} {message}", INVALID_OBJECT, "Answer")
 
 
 def _identity_error(original: JsonObject, converted: JsonObject, to: str) -> str | None:

@@ -6,23 +6,17 @@ from collections.abc import Coroutine, Generator
 from contextvars import ContextVar
 from typing import Any, Generic, Protocol, TypeVar
 
-from polykind.conversion.conversion_errors import ConversionAttemptError
+from polykind.conversion.conversion_errors import AttemptError
 
 
 class Observer(Protocol):
     """Receives conversion statistics. Its methods must not block."""
 
-    def converter_called(self, crd: str, objects: int, seconds: float, failure: ConversionAttemptError | None) -> None:
+    def converter_called(self, crd: str, objects: int, seconds: float, failure: AttemptError | None) -> None:
         """Count a call to a remote converter."""
 
     def objects_converted(
-        self,
-        crd: str,
-        converter: str,
-        from_version: str,
-        to_version: str,
-        seconds: float,
-        failure: ConversionAttemptError | None,
+        self, crd: str, converter: str, from_version: str, to_version: str, seconds: float, failure: AttemptError | None
     ) -> None:
         """Count a conversion from one version to another. `failure` is None if it succeeded."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from polykind.codec import json_codec
 from polykind.contract import Clock, JsonObject
-from polykind.conversion.conversion_errors import CALL, ConversionAttemptError, ConversionFailedError
+from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError
 from polykind.conversion.conversion_observer import Observer
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter, RemoteConverter
@@ -86,7 +86,7 @@ class _DisabledConverter:
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         for obj in objects:
             if obj.get("apiVersion") != to:
-                error = ConversionAttemptError(_DISABLED, CALL, "Connection", explanation=_DISABLED_EXPLANATION)
+                error = AttemptError(_DISABLED, CALL, "Connection", explanation=_DISABLED_EXPLANATION)
                 raise ConversionFailedError(error, obj, to, self.address)
         return list(objects)
 

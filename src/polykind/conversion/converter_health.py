@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from polykind.contract import JsonObject
-from polykind.conversion.conversion_errors import ConversionAttemptError
+from polykind.conversion.conversion_errors import AttemptError
 
 TYPE = "ConversionHealthy"
 UNHEALTHY_FAILURES = 3
@@ -42,7 +42,7 @@ class Health:
         expires = certificate_expires or self.certificate_expires
         return replace(self, calls=self.calls + 1, failures=0, succeeded_at=now, certificate_expires=expires)
 
-    def failed(self, failure: ConversionAttemptError) -> Health:
+    def failed(self, failure: AttemptError) -> Health:
         return replace(
             self,
             calls=self.calls + 1,

@@ -16,11 +16,11 @@ from typing import Any
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
-from polykind.conversion.batches import Batches, EncodedObject, LocatedConversionError, is_empty
+from polykind.conversion.batches import Batches, EncodedObject, LocatedError, is_empty
 from polykind.conversion.conversion_errors import (
     CALL,
     INVALID_OBJECT,
-    ConversionAttemptError,
+    AttemptError,
     ConversionFailedError,
     error_prefix,
 )
@@ -55,7 +55,7 @@ class InProcessConverter:
         if indexes:
             try:
                 converted = await self._batches.convert([objects[i] for i in indexes], to)
-            except LocatedConversionError as error:
+            except LocatedError as error:
                 raise ConversionFailedError(error.failure, error.obj, to, self.address) from error.failure
             for index, obj in zip(indexes, converted, strict=True):
                 out[index] = obj
@@ -70,7 +70,7 @@ class InProcessConverter:
                 return await loop.run_in_executor(self._threads, lambda: [self._call(item, to) for item in batch])
         except TimeoutError:
             message = f"{error_prefix(batch[0].obj)} failed: context deadline exceeded"
-            raise ConversionAttemptError(message, CALL, "Timeout", divisible=False) from None
+            raise AttemptError(message, CALL, "Timeout", divisible=False) from None
 
     def _call(self, item: EncodedObject, to: str) -> JsonObject:
         try:
@@ -94,29 +94,25 @@ def _check_result(original: JsonObject, returned: Any, to: str) -> JsonObject:
         if inspect.iscoroutine(returned):
             returned.close()
         message = "the converter returned an awaitable, but is no async function"
-        raise LocatedConversionError(ConversionAttemptError(f"{prefix} failed: {message}", CALL, "Answer"), original)
+        raise LocatedError(AttemptError(f"{prefix} failed: {message}", CALL, "Answer"), original)
     if not isinstance(returned, dict):
         type_name = go_type(returned) if returned is None else type(returned).__name__
         message = f"the converter returned {type_name}, not an object"
-        raise LocatedConversionError(
-            ConversionAttemptError(f"{prefix} failed: {message}", INVALID_OBJECT, "Answer"), original
-        )
+        raise LocatedError(AttemptError(f"{prefix} failed: {message}", INVALID_OBJECT, "Answer"), original)
     if returned.get("apiVersion") == original.get("apiVersion"):
         returned = {**returned, "apiVersion": to}
     try:
         plain = json_codec.decode(json_codec.encode(returned))
     except (TypeError, ValueError, json_codec.MalformedJSONError) as error:
         message = f"the converter returned what is no JSON: {error}"
-        raise LocatedConversionError(
-            ConversionAttemptError(f"{prefix} failed: {message}", INVALID_OBJECT, "Answer"), original
-        ) from error
+        raise LocatedError(AttemptError(f"{prefix} failed: {message}", INVALID_OBJECT, "Answer"), original) from error
     try:
         return conversion_messages.check_converted(original, plain, to)
-    except ConversionAttemptError as failure:
-        raise LocatedConversionError(failure, original) from None
+    except AttemptError as failure:
+        raise LocatedError(failure, original) from None
 
 
-def _function_error(error: BaseException, obj: JsonObject) -> LocatedConversionError:
+def _function_error(error: BaseException, obj: JsonObject) -> LocatedError:
     if isinstance(error, ConversionError) and error.__cause__ is not None:
         # Report the error of the conversion function itself: the object and the versions are added for every converter.
         error = error.__cause__
@@ -126,4 +122,4 @@ def _function_error(error: BaseException, obj: JsonObject) -> LocatedConversionE
         message = ""
     message = f"{error_prefix(obj)} failed: {message or type(error).__name__}"
     explanation = f"the converter raised {type(error).__name__}"
-    return LocatedConversionError(ConversionAttemptError(message, CALL, "Exception", explanation=explanation), obj)
+    return LocatedError(AttemptError(message, CALL, "Exception", explanation=explanation), obj)

@@ -9,12 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from polykind.contract import Clock, Converter, JsonObject
-from polykind.conversion.conversion_errors import (
-    CALL,
-    ConversionAttemptError,
-    ConversionFailedError,
-    version_of,
-)
+from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError, version_of
 from polykind.conversion.conversion_observer import Observer, add_conversion_time
 from polykind.conversion.converter_health import UNHEALTHY_FAILURES, Health
 from polykind.errors import APIError, UnknownReasonError
@@ -113,9 +108,7 @@ class MonitoredConverter:
         except APIError as error:
             # Any other APIError means that the converter could not be called at all.
             failure = (
-                error.failure
-                if isinstance(error, ConversionFailedError)
-                else ConversionAttemptError(error.message, CALL, "TLS")
+                error.failure if isinstance(error, ConversionFailedError) else AttemptError(error.message, CALL, "TLS")
             )
             self._update_health(self.health.failed(failure))
             self._count(remote, objects, to, time.monotonic() - started, failure)
@@ -139,7 +132,7 @@ class MonitoredConverter:
         objects: Sequence[JsonObject],
         to: str,
         seconds: float,
-        failure: ConversionAttemptError | None,
+        failure: AttemptError | None,
     ) -> None:
         if self._observer:
             for from_version in dict.fromkeys(

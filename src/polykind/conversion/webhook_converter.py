@@ -12,20 +12,15 @@ from typing import TYPE_CHECKING
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
-from polykind.conversion.batches import Batches, EncodedObject, LocatedConversionError, is_empty
-from polykind.conversion.conversion_errors import (
-    CALL,
-    ConversionAttemptError,
-    ConversionFailedError,
-    error_prefix,
-)
+from polykind.conversion.batches import Batches, EncodedObject, LocatedError, is_empty
+from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError, error_prefix
 from polykind.conversion.conversion_observer import Observer
 from polykind.errors import InternalError, UnknownReasonError
 from polykind.webhook import response_errors, review_envelope, trust
 from polykind.webhook.client import WebhookClient, WebhookConfigError
 from polykind.webhook.resolver import Resolver
 from polykind.webhook.target import TargetError, string_or_empty
-from polykind.webhook.transport_errors import WebhookTransportError
+from polykind.webhook.transport_errors import TransportError
 
 if TYPE_CHECKING:
     from polykind.webhook.transport import Session
@@ -113,7 +108,7 @@ class WebhookConverter:
         if indexes:
             try:
                 converted = await self._batches.convert([out[i] for i in indexes], to)
-            except LocatedConversionError as error:
+            except LocatedError as error:
                 raise ConversionFailedError(error.failure, error.obj, to, self.address) from error.failure
             for index, obj in zip(indexes, converted, strict=True):
                 out[index] = obj
@@ -128,10 +123,10 @@ class WebhookConverter:
 
     async def _call_observed(self, session: Session, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         started = time.monotonic()
-        failure: ConversionAttemptError | None = None
+        failure: AttemptError | None = None
         try:
             return await self._call(session, batch, to)
-        except ConversionAttemptError as error:
+        except AttemptError as error:
             failure = error
             raise
         finally:
@@ -146,9 +141,9 @@ class WebhookConverter:
             response = await session.post(
                 body, min(_MAX_RESPONSE_BYTES, len(batch) * _MAX_OBJECT_BYTES + _MAX_OBJECT_BYTES), self._seconds
             )
-        except WebhookTransportError as transport_error:
+        except TransportError as transport_error:
             message = f"{error_prefix(objects[0])} failed: {transport_error.text}"
-            raise ConversionAttemptError(
+            raise AttemptError(
                 message, CALL, transport_error.cause, divisible=transport_error.divisible
             ) from transport_error
         error = response_errors.error_message(response)
@@ -156,7 +151,7 @@ class WebhookConverter:
             success = 200 <= response.status <= 206
             cause, status = ("Answer", 0) if success else ("HTTPStatus", response.status)
             message = f"{error_prefix(objects[0])} failed: {error}"
-            raise ConversionAttemptError(
+            raise AttemptError(
                 message, CALL, cause, status=status, divisible=response.status not in _INDIVISIBLE_STATUSES
             )
         if len(response.body) <= _MAX_ON_LOOP_BYTES:

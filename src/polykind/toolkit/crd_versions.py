@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from polykind import crd as crd_rules
 from polykind.contract import JsonObject, copy_json
-from polykind.conversion.conversion_errors import ConversionAttemptError
+from polykind.conversion.conversion_errors import AttemptError
 from polykind.conversion.conversion_messages import check_converted
 from polykind.errors import APIError, aggregate_message
 from polykind.schema import CompiledSchema, metadata_validation, object_meta
@@ -135,7 +135,7 @@ def accept_converted(original: JsonObject, converted: JsonObject, target: CRDVer
     """
     try:
         out = check_converted(original, copy_json(converted), target.api_version)
-    except ConversionAttemptError as failure:
+    except AttemptError as failure:
         raise RejectedError(failure.message) from None
     return target.pruned(out)
 

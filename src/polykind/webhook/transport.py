@@ -22,11 +22,19 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from polykind.golang.fmt import go_quote
-from polykind.webhook import certificate_errors, transport_errors
+from polykind.webhook import certificate_errors
 from polykind.webhook.resolver import Endpoint
 from polykind.webhook.response_errors import HTTPResponse
 from polykind.webhook.target import Target
-from polykind.webhook.transport_errors import WebhookTransportError
+from polykind.webhook.transport_errors import (
+    TransportError,
+    body_error,
+    connect_timeout_message,
+    dial_message,
+    handshake_message,
+    non_tls_message,
+    request_error,
+)
 
 _CONNECTIONS = 32
 _IDLE_SECONDS = 90.0
@@ -120,7 +128,7 @@ class Session:
     ) -> HTTPResponse:
         """POST the body and return the response. Retry while the response asks for it by Retry-After.
 
-        `stated_seconds` is the timeout stated in the URL, by default `seconds`. Raise WebhookTransportError, also for a
+        `stated_seconds` is the timeout stated in the URL, by default `seconds`. Raise TransportError, also for a
         response larger than `max_bytes`.
         """
         url = f"{self._target.url}?timeout={stated_seconds or seconds:g}s"
@@ -129,7 +137,7 @@ class Session:
         try:
             async with asyncio.timeout(seconds):
                 for retry in range(_RETRIES + 1):
-                    response, wait = await self._post_following_redirects(url, body, max_bytes, stage)
+                    response, wait = await self._follow_redirects(url, body, max_bytes, stage)
                     if wait is None or retry == _RETRIES:
                         break
                     stage.current = "waiting"
@@ -142,7 +150,7 @@ class Session:
         except (OSError, ValueError) as error:
             raise await self._error(error, url, stage, deadline - time.monotonic()) from error
 
-    async def _post_following_redirects(
+    async def _follow_redirects(
         self, url: str, body: bytes, max_bytes: int, stage: _Stage
     ) -> tuple[HTTPResponse, float | None]:
         """Follow redirects that repeat the POST, but only to the same origin, which the CA bundle is configured for."""
@@ -163,24 +171,20 @@ class Session:
 
         Repeating is safe because reviews are idempotent.
         """
-        connection_info = SimpleNamespace(reused=False)
+        trace = SimpleNamespace(reused=False)
         try:
-            return await self._post_once(url, body, max_bytes, stage, connection_info)
+            return await self._post_once(url, body, max_bytes, stage, trace)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if (
-                not connection_info.reused
-                or isinstance(error, aiohttp.ClientConnectorError)
-                or stage.current != "headers"
-            ):
+            if not trace.reused or isinstance(error, aiohttp.ClientConnectorError) or stage.current != "headers":
                 raise
         return await self._post_once(url, body, max_bytes, stage, SimpleNamespace(reused=False))
 
     async def _post_once(
-        self, url: URL, body: bytes, max_bytes: int, stage: _Stage, connection_info: SimpleNamespace
+        self, url: URL, body: bytes, max_bytes: int, stage: _Stage, trace: SimpleNamespace
     ) -> tuple[HTTPResponse, Any]:
         stage.current = "headers"
         # A stream is written piece by piece, so a large body does not block the event loop.
-        post = self._session.post(url, data=io.BytesIO(body), allow_redirects=False, trace_request_ctx=connection_info)
+        post = self._session.post(url, data=io.BytesIO(body), allow_redirects=False, trace_request_ctx=trace)
         async with post as response:
             stage.current = "body"
             self._record_certificate_expiry(response)
@@ -199,41 +203,35 @@ class Session:
         if certificate and "notAfter" in certificate:
             self.expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
 
-    async def _error(self, error: Exception, url: str, stage: _Stage, seconds: float) -> WebhookTransportError:
+    async def _error(self, error: Exception, url: str, stage: _Stage, seconds: float) -> TransportError:
         requested = self._resolver.requested or self._endpoint()
         reached = self._resolver.reached or requested
         if stage.current == "body":
             broken = isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError))
-            return transport_errors.body_error("unexpected EOF" if broken else str(error), "Connection")
+            return body_error("unexpected EOF" if broken else str(error), "Connection")
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return transport_errors.request_error(
-                url, await transport_errors.connect_timeout_message(reached), "Timeout"
-            )
+            return request_error(url, await connect_timeout_message(reached), "Timeout")
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             certificate_error = error.certificate_error
             if isinstance(certificate_error, ssl.SSLCertVerificationError):
                 message = await certificate_errors.error_message(
                     reached, self._target.server_name, certificate_error, max(0.1, min(5.0, seconds))
                 )
-                return transport_errors.request_error(url, message, "TLS")
+                return request_error(url, message, "TLS")
         if isinstance(error, aiohttp.ClientConnectorError):
             return await _connection_error(error.os_error, url, requested, reached)
         if isinstance(error, ssl.SSLError):
-            return transport_errors.request_error(url, transport_errors.handshake_message(error), "TLS")
+            return request_error(url, handshake_message(error), "TLS")
         if isinstance(error, aiohttp.ServerDisconnectedError):
-            return transport_errors.request_error(url, "EOF", "Connection")
+            return request_error(url, "EOF", "Connection")
         if isinstance(error, aiohttp.ClientResponseError):
             line = _quoted_line(error.message)
             quoted = go_quote(line[1]) if line else f": {' '.join(error.message.split())}"
             message = f"malformed HTTP response {quoted}"
-            return transport_errors.request_error(
-                url, f"net/http: HTTP/1.x transport connection broken: {message}", "Connection"
-            )
+            return request_error(url, f"net/http: HTTP/1.x transport connection broken: {message}", "Connection")
         if isinstance(error, ConnectionResetError) or "reset" in str(error):
-            return transport_errors.request_error(
-                url, f"read tcp {reached}: read: connection reset by peer", "Connection"
-            )
-        return transport_errors.request_error(url, str(error) or type(error).__name__, "Connection")
+            return request_error(url, f"read tcp {reached}: read: connection reset by peer", "Connection")
+        return request_error(url, str(error) or type(error).__name__, "Connection")
 
 
 class _Stage:
@@ -249,32 +247,32 @@ async def _mark_reused(_session: aiohttp.ClientSession, context: SimpleNamespace
     context.trace_request_ctx.reused = True
 
 
-async def _connection_error(error: OSError, url: str, requested: Endpoint, reached: Endpoint) -> WebhookTransportError:
+async def _connection_error(error: OSError, url: str, requested: Endpoint, reached: Endpoint) -> TransportError:
     if isinstance(error, ssl.SSLError):
-        message = transport_errors.handshake_message(error)
+        message = handshake_message(error)
         if message.startswith("tls: first record"):
-            message = await transport_errors.non_tls_message(reached)
-        return transport_errors.request_error(url, message, "TLS")
+            message = await non_tls_message(reached)
+        return request_error(url, message, "TLS")
     if isinstance(error, ConnectionResetError):
         # The TCP connection was established. Go reports a close during the handshake as EOF, and a reset as a reset.
         closed = error.errno is None
         message = "EOF" if closed else f"read tcp {reached}: read: connection reset by peer"
-        return transport_errors.request_error(url, message, "Connection")
-    return transport_errors.request_error(url, transport_errors.dial_message(error, requested, reached), "Connection")
+        return request_error(url, message, "Connection")
+    return request_error(url, dial_message(error, requested, reached), "Connection")
 
 
-def _timeout_error(url: str, stage: _Stage, plain_timeouts: bool) -> WebhookTransportError:
+def _timeout_error(url: str, stage: _Stage, plain_timeouts: bool) -> TransportError:
     timeout = "context deadline exceeded"
     if stage.current == "body":
         detail = "" if plain_timeouts else " (Client.Timeout or context cancellation while reading body)"
-        return transport_errors.body_error(f"{timeout}{detail}", "Timeout")
+        return body_error(f"{timeout}{detail}", "Timeout")
     if plain_timeouts or stage.current == "waiting":
-        return transport_errors.request_error(url, timeout, "Timeout")
-    return transport_errors.request_error(url, f"{timeout} (Client.Timeout exceeded while awaiting headers)", "Timeout")
+        return request_error(url, timeout, "Timeout")
+    return request_error(url, f"{timeout} (Client.Timeout exceeded while awaiting headers)", "Timeout")
 
 
-def _too_large(max_bytes: int) -> WebhookTransportError:
-    return transport_errors.body_error(f"the answer is larger than {max_bytes} bytes", "Answer", divisible=True)
+def _too_large(max_bytes: int) -> TransportError:
+    return body_error(f"the answer is larger than {max_bytes} bytes", "Answer", divisible=True)
 
 
 def _retry_after(status: int, value: str) -> float | None:

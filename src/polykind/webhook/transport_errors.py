@@ -29,10 +29,10 @@ _ALERTS = {
 _EOF = ("UNEXPECTED_EOF_WHILE_READING", "EOF occurred")
 
 
-class WebhookTransportError(Exception):
+class TransportError(Exception):
     """A call that got no response.
 
-    `cause` and `divisible` are those of conversion.failure.ConversionAttemptError, `status` is the HTTP status if any.
+    `cause` and `divisible` are those of conversion_errors.AttemptError, `status` is the HTTP status if any.
     """
 
     def __init__(self, text: str, cause: str, status: int = 0, *, divisible: bool = False) -> None:
@@ -43,15 +43,15 @@ class WebhookTransportError(Exception):
         self.divisible = divisible
 
 
-def request_error(url: str, text: str, cause: str) -> WebhookTransportError:
+def request_error(url: str, text: str, cause: str) -> TransportError:
     """Return the error of a call that failed before the first byte of the response."""
-    return WebhookTransportError(f'Post "{url}": {text}', cause)
+    return TransportError(f'Post "{url}": {text}', cause)
 
 
-def body_error(text: str, cause: str, *, divisible: bool = False) -> WebhookTransportError:
+def body_error(text: str, cause: str, *, divisible: bool = False) -> TransportError:
     """Return the error of a call that failed while reading the body of the response."""
     message = "unexpected error when reading response body. Please retry. Original error:"
-    return WebhookTransportError(f"{message} {text}", cause, divisible=divisible)
+    return TransportError(f"{message} {text}", cause, divisible=divisible)
 
 
 def dial_message(error: OSError, requested: Endpoint, reached: Endpoint) -> str:

@@ -105,8 +105,7 @@ def default_roles() -> list[JsonObject]:
             _rule(("create",), "authorization.k8s.io", "subjectaccessreviews"),
         ),
         _role(
-            f"system:controller:{_AGGREGATION}",
-            _rule(("escalate", "patch", "update", *_READ), GROUP, "clusterroles"),
+            f"system:controller:{_AGGREGATION}", _rule(("escalate", "patch", "update", *_READ), GROUP, "clusterroles")
         ),
     ]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, copy_json
-from polykind.conversion.conversion_errors import ConversionAttemptError
+from polykind.conversion.conversion_errors import AttemptError
 from polykind.conversion.conversion_messages import check_converted
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
 from polykind.toolkit.declare.conversions import ConversionError, describe_object
@@ -119,7 +119,7 @@ class OfflineConverter:
                 out = self._convert_like_server(obj, crd, error_prefix)
             out.warnings += self._losses(obj, f"{kind}.{group}", origin)
             self._convert_last_applied(out, crd)
-        except (RejectedError, ConversionAttemptError) as error:
+        except (RejectedError, AttemptError) as error:
             raise ConversionError(f"{error_prefix}: {getattr(error, 'said', error)}") from None
         except RecursionError:
             raise ConversionError(f"{error_prefix}: the object is nested too deeply") from None
@@ -256,7 +256,7 @@ class OfflineConverter:
         except (
             ConversionError,
             RejectedError,
-            ConversionAttemptError,
+            AttemptError,
             json_codec.MalformedJSONError,
             UnicodeEncodeError,
         ) as error:
