@@ -33,6 +33,20 @@ def kinds_by_group_version() -> dict[GroupVersion, tuple[Kind, ...]]:
 
 
 @cache
+def find_decodable_kind(api_version: str, name: str) -> Kind | None:
+    """Return the declaration that decodes a kind at an apiVersion, served or not. Return None if there is none.
+
+    The messages of a kind have the same fields at all versions, so that one declaration decodes them all.
+    """
+    group, _, version = api_version.rpartition("/")
+    for kinds in kinds_by_group_version().values():
+        for kind in kinds:
+            if (kind.group, kind.kind) == (group, name) and version in kind.known_versions:
+                return kind
+    return None
+
+
+@cache
 def find_kind(api_version: str, name: str) -> Kind | None:
     """Return the kind that is served at an apiVersion. Return None if there is none."""
     for group_version, kinds in kinds_by_group_version().items():

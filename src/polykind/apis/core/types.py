@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from polykind.apis.machinery.columns import AGE, value_at
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import Field, GroupVersion, Struct
@@ -19,11 +21,10 @@ from polykind.apis.machinery.value_types import (
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
-CORE_V1 = GroupVersion(
-    "", "v1", "io.k8s.api.core.v1", publishes_defaults=False, group_priority=18000, version_priority=1
-)
+CORE_V1 = GroupVersion("", "v1", "io.k8s.api.core.v1", group_priority=18000, version_priority=1)
+_struct = partial(CORE_V1.struct, publishes_defaults=False)
 
-_NAMESPACE_CONDITION = CORE_V1.struct(
+_NAMESPACE_CONDITION = _struct(
     "NamespaceCondition",
     (
         Field("type", 1, String("v1.NamespaceConditionType"), omitempty=False, doc="The aspect of the deletion."),
@@ -42,7 +43,7 @@ NAMESPACE = Kind(
         Field(
             "spec",
             2,
-            CORE_V1.struct(
+            _struct(
                 "NamespaceSpec",
                 (
                     Field(
@@ -59,7 +60,7 @@ NAMESPACE = Kind(
         Field(
             "status",
             3,
-            CORE_V1.struct(
+            _struct(
                 "NamespaceStatus",
                 (
                     Field(
@@ -85,6 +86,7 @@ NAMESPACE = Kind(
         ),
     ),
     doc="A scope for names.",
+    publishes_defaults=False,
     short_names=("ns",),
     without_verbs=("deletecollection",),
     subresources=(Subresource("finalize", ("update",)), Subresource("status")),
@@ -92,7 +94,7 @@ NAMESPACE = Kind(
     columns=(Column("Status", "string", "The phase of the namespace", value_at("status", "phase", default="")), AGE),
 )
 
-_SERVICE_PORT = CORE_V1.struct(
+_SERVICE_PORT = _struct(
     "ServicePort",
     (
         Field("name", 1, STRING, doc="The name of the port."),
@@ -105,7 +107,7 @@ _SERVICE_PORT = CORE_V1.struct(
     doc="A port of a service.",
 )
 
-_SERVICE_SPEC = CORE_V1.struct(
+_SERVICE_SPEC = _struct(
     "ServiceSpec",
     (
         Field(
@@ -159,7 +161,7 @@ SERVICE = Kind(
         Field(
             "status",
             3,
-            CORE_V1.struct(
+            _struct(
                 "ServiceStatus",
                 # Without the addresses that only a cluster's network assigns.
                 (Field("loadBalancer", 1, Struct("v1.LoadBalancerStatus")),),
@@ -169,6 +171,7 @@ SERVICE = Kind(
         ),
     ),
     doc="A name for a network endpoint; here the location of a webhook.",
+    publishes_defaults=False,
     namespaced=True,
     short_names=("svc",),
     categories=("all",),

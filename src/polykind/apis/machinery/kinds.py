@@ -53,6 +53,7 @@ class Kind(Struct):
         known_versions: tuple[str, ...] = (),
         stored_version: str = "",
         opaque: bool = False,
+        publishes_defaults: bool | None = None,
     ) -> None:
         def all_fields() -> Sequence[Field]:
             return (*TYPE_META, _METADATA, *(fields() if callable(fields) else fields))
@@ -64,7 +65,7 @@ class Kind(Struct):
             version=group_version.version,
             model=f"{group_version.models}.{name}",
             doc=doc,
-            publishes_defaults=group_version.publishes_defaults,
+            publishes_defaults=(group_version.publishes_defaults if publishes_defaults is None else publishes_defaults),
         )
         self.group_version = group_version
         self.group = group_version.group

@@ -120,7 +120,7 @@ def _payload(value_type: ValueType) -> Writer:
         return lambda value: encode_message(value, value_type)
     for value_class, payload in (
         (String, encode_utf8),
-        (Bytes, decode_base64),
+        (Bytes, _bytes),
         (Time, _time),
         (IntOrString, _int_or_string),
         (Raw, _json),
@@ -144,6 +144,10 @@ def _schema_or(value: Any, value_type: SchemaOrBool | SchemaOrArray | SchemaOrSt
     if isinstance(value_type, SchemaOrArray):
         return b"".join([bytes_field(2, encode_message(item, value_type.schema)) for item in value or ()])
     return b"".join([bytes_field(2, encode_utf8(item)) for item in value or ()])
+
+
+def _bytes(value: str | None) -> bytes:
+    return decode_base64(value) if value else b""
 
 
 def _json(value: Any) -> bytes:
