@@ -217,7 +217,11 @@ class BuiltinRepresenter(Representer):
     def __init__(self, resource: Resource, kind: Kind) -> None:
         super().__init__(resource.cache, kind.version, resource.api_version(kind.version), resource.list_kind)
         self._kind = kind
-        self._item_head = f'"apiVersion":"{self.api_version}","kind":"{resource.kind}",'.encode()
+        self._api_version_field = f'"apiVersion":"{self.api_version}",'.encode()
+        self._kind_field = f'"kind":"{resource.kind}",'.encode()
+        self._type_meta = self._api_version_field + self._kind_field
+        self._has_fields_between = any("apiVersion" < field.name < "kind" for field in kind.fields)
+        """True if the sorted keys of an object have other fields between apiVersion and kind."""
 
     @property
     def table(self) -> TableFormat:
@@ -248,7 +252,14 @@ class BuiltinRepresenter(Representer):
 
     def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
         """Return the JSON of a list. The items of a built-in list do not repeat apiVersion and kind."""
-        return super().list_parts([item.replace(self._item_head, b"", 1) for item in items], metadata)
+        if self._has_fields_between:
+            return super().list_parts([self._without_type_meta(item) for item in items], metadata)
+        return super().list_parts([item.replace(self._type_meta, b"", 1) for item in items], metadata)
+
+    def _without_type_meta(self, item: bytes) -> bytes:
+        # Maps such as a ConfigMap's data may have the same text, but only the object's kind precedes its metadata.
+        at = item.rfind(self._kind_field + b'"metadata":')
+        return item[:at].replace(self._api_version_field, b"", 1) + item[at + len(self._kind_field) :]
 
 
 _KEPT_BY_STATUS_UPDATES = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
