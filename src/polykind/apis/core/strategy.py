@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from polykind import errors, names
+from polykind.apis.core import validation
 from polykind.apis.core.defaults import NAME_LABEL, default_namespace, default_service
 from polykind.apis.core.types import NAMESPACE, SERVICE
-from polykind.apis.core.validation import EXTERNAL_NAME, validate_namespace_status, validate_service_spec
 from polykind.apply.ownership import SPEC_RESET, Reset
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
@@ -87,7 +87,7 @@ class NamespaceStrategy(BuiltinStrategy):
         return {**new, "spec": old.get("spec", {})}
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._changed_meta_errors(new, old) + validate_namespace_status(new)
+        return self._changed_meta_errors(new, old) + validation.validate_namespace_status(new)
 
 
 def _set_name_label(namespace: JsonObject) -> None:
@@ -110,7 +110,11 @@ class ServiceResource(BuiltinResource):
         """Return the host name of a service of type ExternalName. Return None if there is no such service."""
         cached = self.cache.get(self.key(namespace, name))
         spec = cached.decode().get("spec") if cached is not None else None
-        return spec.get("externalName") if isinstance(spec, dict) and spec.get("type") == EXTERNAL_NAME else None
+        return (
+            spec.get("externalName")
+            if isinstance(spec, dict) and spec.get("type") == validation.EXTERNAL_NAME
+            else None
+        )
 
 
 class ServiceStrategy(BuiltinStrategy):
@@ -124,13 +128,13 @@ class ServiceStrategy(BuiltinStrategy):
         name = obj["metadata"].get("name", "")
         if name and not any(e.field == "metadata.name" for e in found):
             found += [errors.invalid("metadata.name", name, text) for text in names.dns1035_label(name)]
-        return found + validate_service_spec(obj["spec"])
+        return found + validation.validate_service_spec(obj["spec"])
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status", {"loadBalancer": {}})
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.meta_errors(new, old) + validate_service_spec(new["spec"])
+        return self.meta_errors(new, old) + validation.validate_service_spec(new["spec"])
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         return {**new, "spec": old["spec"]}
