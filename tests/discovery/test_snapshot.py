@@ -89,6 +89,9 @@ def test_core_group() -> None:
     )
     assert discovery.resources("", "v1") == (
         b'{"kind":"APIResourceList","groupVersion":"v1","resources":['
+        b'{"name":"configmaps","singularName":"configmap","namespaced":true,"kind":"ConfigMap",'
+        b'"verbs":["create","delete","deletecollection","get","list","patch","update","watch"],'
+        b'"shortNames":["cm"],"storageVersionHash":"qFsyl6wFWjQ="},'
         b'{"name":"namespaces","singularName":"namespace","namespaced":false,"kind":"Namespace",'
         b'"verbs":["create","delete","get","list","patch","update","watch"],"shortNames":["ns"],'
         b'"storageVersionHash":"Q3oi5N2YM8M="},'
@@ -103,7 +106,7 @@ def test_core_group() -> None:
     )
     core = named(discovery.aggregated(core=True).body)["items"]
     assert [group["metadata"] for group in core] == [{}]
-    assert core[0]["versions"][0]["resources"][0]["responseKind"] == {"group": "", "version": "", "kind": "Namespace"}
+    assert core[0]["versions"][0]["resources"][0]["responseKind"] == {"group": "", "version": "", "kind": "ConfigMap"}
     assert discovery.group("") is None
 
 

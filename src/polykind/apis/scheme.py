@@ -13,7 +13,7 @@ _OF_EVERY_VERSION = frozenset(
     (*("CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions"), "WatchEvent")
 )
 _NOT_SERVED = {
-    "v1": "ComponentStatus ConfigMap Endpoints Event LimitRange Node PersistentVolume PersistentVolumeClaim Pod "
+    "v1": "ComponentStatus Endpoints Event LimitRange Node PersistentVolume PersistentVolumeClaim Pod "
     "PodTemplate ReplicationController ResourceQuota Secret ServiceAccount",
     "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
     "autoscaling/v1": "HorizontalPodAutoscaler",

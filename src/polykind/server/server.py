@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from polykind.apis.apiextensions.strategy import CRDResource
 from polykind.apis.authorization.strategy import reviews
-from polykind.apis.core.strategy import NamespaceResource, ServiceResource
+from polykind.apis.core.strategy import NamespaceResource, ServiceResource, config_maps
 from polykind.apis.rbac.strategy import rbac_resources
 from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.auth.authentication import Authentication
@@ -156,6 +156,7 @@ class Server:
         )
         self.registry.put(namespaces)
         self.registry.put(services)
+        self.registry.put(config_maps(self.cache))
         self.registry.put(crds)
         migrations = MigrationResource(self.cache)
         self.registry.put(migrations)

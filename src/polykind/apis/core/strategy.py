@@ -1,22 +1,40 @@
-"""The core resources: namespaces and services."""
+"""The core resources: configmaps, namespaces and services."""
 
 from __future__ import annotations
 
 from polykind import errors, names
 from polykind.apis.core import validation
 from polykind.apis.core.defaults import NAME_LABEL, default_namespace, default_service
-from polykind.apis.core.types import NAMESPACE, SERVICE
+from polykind.apis.core.types import CONFIG_MAP, NAMESPACE, SERVICE
 from polykind.apply.ownership import SPEC_RESET, Reset
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, finalizer_errors
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, builtin_resource, finalizer_errors
 from polykind.resources.resource import ServedVersion
 from polykind.schema import metadata_validation
 
 _PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
 INITIAL_NAMESPACES = (*_PROTECTED_NAMESPACES, "kube-node-lease")
 NAMESPACE_FINALIZER = "kubernetes"
+
+
+def config_maps(cache: WatchCache) -> BuiltinResource:
+    """Return the resource `configmaps`."""
+    return builtin_resource(cache, CONFIG_MAP, ConfigMapStrategy(namespaced=True))
+
+
+class ConfigMapStrategy(BuiltinStrategy):
+    """Validates ConfigMaps."""
+
+    unconditional_update = True
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validation.validate_config_map(obj)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(new, old) + validation.validate_config_map_update(new, old)
+        return found + self.create_errors(new)
 
 
 class NamespaceResource(BuiltinResource):

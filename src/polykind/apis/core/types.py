@@ -1,14 +1,15 @@
-"""Kinds of the core group: Namespace and Service."""
+"""Kinds of the core group: ConfigMap, Namespace and Service."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from polykind.apis.machinery.columns import AGE, value_at
+from polykind.apis.machinery.columns import AGE, count, value_at
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import Field, GroupVersion, Struct
 from polykind.apis.machinery.value_types import (
     BOOL,
+    BYTES,
     INT32,
     INT_OR_STRING,
     STRING,
@@ -16,6 +17,7 @@ from polykind.apis.machinery.value_types import (
     STRINGS,
     TIME,
     ListOf,
+    MapOf,
     String,
 )
 from polykind.codec.table import Column
@@ -23,6 +25,20 @@ from polykind.contract import JsonObject
 
 CORE_V1 = GroupVersion("", "v1", "io.k8s.api.core.v1", group_priority=18000, version_priority=1)
 _struct = partial(CORE_V1.struct, publishes_defaults=False)
+
+CONFIG_MAP = Kind(
+    CORE_V1,
+    "ConfigMap",
+    fields=(
+        Field("immutable", 4, BOOL, pointer=True, doc="True if the data cannot be changed. Cannot be reset."),
+        Field("data", 2, STRING_MAP, doc="Text values, by keys of alphanumeric characters, '-', '_' or '.'."),
+        Field("binaryData", 3, MapOf(BYTES), doc="Binary values, by keys that are not in `data`."),
+    ),
+    doc="Configuration that other objects use.",
+    namespaced=True,
+    short_names=("cm",),
+    columns=(Column("Data", "string", "The number of values", count("data", "binaryData")), AGE),
+)
 
 _NAMESPACE_CONDITION = _struct(
     "NamespaceCondition",
@@ -190,4 +206,4 @@ SERVICE = Kind(
     ),
 )
 
-KINDS = (NAMESPACE, SERVICE)
+KINDS = (CONFIG_MAP, NAMESPACE, SERVICE)

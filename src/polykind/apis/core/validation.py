@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
+import re
+
 from polykind import errors, names
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.golang.base64 import decode_base64
+from polykind.golang.utf8 import byte_length
 
+_MAX_DATA_SIZE = 1024 * 1024
+_MAX_KEY_LENGTH = 253
+_DATA_KEY = "[-._a-zA-Z0-9]+"
+_DATA_KEY_RULE = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
 EXTERNAL_NAME = "ExternalName"
 _SERVICE_TYPES = ("ClusterIP", EXTERNAL_NAME, "LoadBalancer", "NodePort")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
+
+
+def validate_config_map(config_map: JsonObject) -> list[FieldError]:
+    """Validate the keys and the total size of the data."""
+    data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
+    found = []
+    for field, values in (("data", data), ("binaryData", binary)):
+        for key in values:
+            reasons = data_key_errors(key)
+            if field == "data" and key in binary:
+                reasons.append("duplicate of key present in binaryData")
+            found += [errors.invalid(f"{field}[{key}]", key, reason) for reason in reasons]
+    size = sum(map(byte_length, data.values())) + sum(len(decode_base64(value or "")) for value in binary.values())
+    return [*found, errors.too_long("", _MAX_DATA_SIZE)] if size > _MAX_DATA_SIZE else found
+
+
+def data_key_errors(key: str) -> list[str]:
+    """Return the reasons why a key of a ConfigMap is invalid. Keys are file names in volumes."""
+    reasons = [f"must be no more than {_MAX_KEY_LENGTH} characters"] if byte_length(key) > _MAX_KEY_LENGTH else []
+    if not re.fullmatch(_DATA_KEY, key):
+        reasons.append(names.regex_error(_DATA_KEY_RULE, _DATA_KEY, "key.name", "KEY_NAME", "key-name"))
+    if key in (".", ".."):
+        reasons.append(f"must not be '{key}'")
+    elif key.startswith(".."):
+        reasons.append("must not start with '..'")
+    return reasons
+
+
+def validate_config_map_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Validate that an immutable ConfigMap does not change."""
+    fields = ("immutable", "data", "binaryData") if old.get("immutable") else ()
+    changed = [name for name in fields if new.get(name) != old.get(name)]
+    return [errors.forbidden(name, "field is immutable when `immutable` is set") for name in changed]
 
 
 def validate_namespace_status(namespace: JsonObject) -> list[FieldError]:

@@ -91,10 +91,10 @@ def default_roles() -> list[JsonObject]:
             _rule((*_READ, *_WRITE), GROUP, "roles", "rolebindings"),
             to="admin",
         ),
-        _role("system:aggregate-to-edit", _rule(_WRITE, "", "services"), to="edit"),
+        _role("system:aggregate-to-edit", _rule(_WRITE, "", "configmaps", "services"), to="edit"),
         _role(
             "system:aggregate-to-view",
-            _rule(_READ, "", "services", "services/status"),
+            _rule(_READ, "", "configmaps", "services", "services/status"),
             _rule(_READ, "", "namespaces/status"),
             _rule(_READ, "", "namespaces"),
             to="view",
