@@ -129,8 +129,8 @@ class HostProcess:
 
     def get(self, page: str, context: ssl.SSLContext | None = None) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(self.url + page, timeout=5, context=context or trusting()) as answer:
-                return answer.status, answer.read().decode()
+            with urllib.request.urlopen(self.url + page, timeout=5, context=context or trusting()) as response:
+                return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
         except OSError:
@@ -188,8 +188,8 @@ def test_local_server_converts_through_the_host(directory: Path) -> None:
             printed = host.log.read_text()
             assert f"Serving at {host.url}/convert\n" in printed
             assert "Converting CronTab.stable.example.com (v1, v2)\n" in printed
-        refused = kubectl("get", "crontabs.v1.stable.example.com", check=False)
-        assert "connection refused" in refused.err
+        failed = kubectl("get", "crontabs.v1.stable.example.com", check=False)
+        assert "connection refused" in failed.err
 
 
 def test_host_is_reached_through_a_service(directory: Path) -> None:
@@ -199,8 +199,8 @@ def test_host_is_reached_through_a_service(directory: Path) -> None:
         with running_host(directory, *flags) as host:
             host.port, host.url = port, f"https://127.0.0.1:{port}"
             host.until("/readyz")
-            made = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "one"}}
-            kubectl("create", "-f", "-", stdin=json.dumps({**made, "spec": {"host": "b.example"}}))
+            crontab = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "one"}}
+            kubectl("create", "-f", "-", stdin=json.dumps({**crontab, "spec": {"host": "b.example"}}))
             config = kubectl.json("get", "crd", "crontabs.stable.example.com")["spec"]["conversion"]["webhook"]
             trusted = base64.b64decode(config["clientConfig"]["caBundle"])
             assert trusted == (directory / ".polykind" / "host" / "ca.crt").read_bytes()

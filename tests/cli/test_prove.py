@@ -48,11 +48,11 @@ def test_success_prints_a_table_and_a_summary(crd: Path, capsys: pytest.CaptureF
 def test_failure_prints_the_command_that_repeats_it(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove(crd, "lossy", "--seed", "3") == 1
     out = capsys.readouterr().out
-    again = f"prove --converter {__name__}:lossy --crd {crd} --property there-and-back --pair v2:v1 --seed 3"
-    assert f"  Run again: polykind {again}\n" in out
+    command = f"prove --converter {__name__}:lossy --crd {crd} --property there-and-back --pair v2:v1 --seed 3"
+    assert f"  Run again: polykind {command}\n" in out
     assert "lost on the way there and back:\nv2 to v1  spec.hosts " in out
     assert "1 not proven" in out
-    assert main(again.split()) == 1
+    assert main(command.split()) == 1
     shown = capsys.readouterr().out
     failure = out[out.index("there-and-back, v2 to v1") : out.index("lost on the way")]
     assert failure in shown
@@ -100,7 +100,7 @@ def test_samples_are_read_from_files(crd: Path, tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         (["--property", "x"], "--property x: known properties: never-fails, there-and-back,"),
         (["--pair", "v1"], "--pair v1: known pairs: v2:v1, v1:v2"),
@@ -112,12 +112,12 @@ def test_samples_are_read_from_files(crd: Path, tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_invalid_flags_are_rejected(
-    crd: Path, capsys: pytest.CaptureFixture[str], options: list[str], says: str
+    crd: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     assert prove(crd, "good", *[str(crd) if option == "CRD" else option for option in options]) == 2
     out, err = capsys.readouterr()
     assert err.startswith("polykind prove: ")
-    assert says in err
+    assert message in err
     assert out == ""
 
 

@@ -40,14 +40,14 @@ def test_each_release_prints_a_line(directory: Path, capsys: pytest.CaptureFixtu
 
 def test_findings_are_printed_and_exit_with_1(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rehearse(directory, "one.json", "two.json") == 1
-    said = capsys.readouterr().out
-    assert "back to one.json" in said
-    assert "stuck" in said
-    assert said.endswith("problems found\n")
+    output = capsys.readouterr().out
+    assert "back to one.json" in output
+    assert "stuck" in output
+    assert output.endswith("problems found\n")
 
 
 @pytest.mark.parametrize(
-    ("crd", "objects", "says"),
+    ("crd", "objects", "message"),
     [
         ("objects.json", "objects.json", "objects.json contains 0 CustomResourceDefinitions"),
         ("one.json", "two.json", "the files contain no CronTab.stable.example.com of v1"),
@@ -55,9 +55,9 @@ def test_findings_are_printed_and_exit_with_1(directory: Path, capsys: pytest.Ca
     ],
 )
 def test_invalid_input_exits_with_2(
-    directory: Path, capsys: pytest.CaptureFixture[str], crd: str, objects: str, says: str
+    directory: Path, capsys: pytest.CaptureFixture[str], crd: str, objects: str, message: str
 ) -> None:
     assert rehearse(directory, crd, objects=objects) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("polykind rehearse: ")
-    assert says in said
+    output = capsys.readouterr().err
+    assert output.startswith("polykind rehearse: ")
+    assert message in output

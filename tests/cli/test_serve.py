@@ -114,11 +114,11 @@ def invalid_starts(directory: Path) -> list[tuple[str, int, str]]:
 @pytest.mark.parametrize("number", range(8))
 def test_start_errors_are_printed_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int) -> None:
     arguments, code, text = invalid_starts(tmp_path)[number]
-    status, said = run(capsys, tmp_path, *arguments.split())
+    status, output = run(capsys, tmp_path, *arguments.split())
     assert status == code
-    assert said.startswith("polykind serve: ")
-    assert text in said
-    assert len(said.splitlines()) == 1
+    assert output.startswith("polykind serve: ")
+    assert text in output
+    assert len(output.splitlines()) == 1
 
 
 def test_version_flag(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,8 +38,8 @@ def test_remove_exits_with_1_if_blocked(arguments: list[str], version: str, stat
 
 def test_json_output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*arguments, "--output=json", "--remove=v2", NAME]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
-    assert (told["definition"], [version["name"] for version in told["versions"]]) == (NAME, ["v2"])
+    (report,) = json.loads(capsys.readouterr().out)
+    assert (report["definition"], [version["name"] for version in report["versions"]]) == (NAME, ["v2"])
 
 
 @pytest.mark.parametrize(

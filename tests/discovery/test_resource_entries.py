@@ -21,9 +21,9 @@ def test_crd_without_conditions_has_no_resources() -> None:
 
 
 def test_condition_must_be_true() -> None:
-    refused = crontabs()
-    refused["status"]["conditions"] = [{"type": "Established", "status": "False"}]
-    assert from_crd(refused).resources == {}
+    not_established = crontabs()
+    not_established["status"]["conditions"] = [{"type": "Established", "status": "False"}]
+    assert from_crd(not_established).resources == {}
 
 
 def test_revision_follows_the_generation() -> None:
@@ -41,17 +41,17 @@ def test_revision_of_an_unstored_crd_follows_its_content() -> None:
 
 
 def test_schema_that_is_not_structural_is_not_published() -> None:
-    sound = {"type": "object", "properties": {"spec": {"type": "object"}}}
+    structural = {"type": "object", "properties": {"spec": {"type": "object"}}}
     loose = {"type": "object", "properties": {"spec": {"properties": {}}}}
     old = crd(
         "as",
         "A",
-        version("v1", schema={"openAPIV3Schema": sound}),
+        version("v1", schema={"openAPIV3Schema": structural}),
         version("v2", schema={"openAPIV3Schema": loose}),
     )
     old["spec"]["preserveUnknownFields"] = True
     old["status"]["conditions"].append({"type": "NonStructuralSchema", "status": "True"})
-    assert from_crd(old).structural_schemas() == {"v1": sound}
+    assert from_crd(old).structural_schemas() == {"v1": structural}
 
 
 def test_builtins_are_unique_and_sorted_by_name() -> None:

@@ -15,12 +15,12 @@ from tests.discovery.crds import crd, crontabs, version
 VERBS = '["delete","deletecollection","get","list","patch","create","update","watch"]'
 
 
-def named(document: bytes | None) -> dict[str, Any]:
+def decode(document: bytes | None) -> dict[str, Any]:
     assert document is not None
     assert document.endswith(b"}\n")
-    found = json.loads(document)
-    assert isinstance(found, dict)
-    return found
+    decoded = json.loads(document)
+    assert isinstance(decoded, dict)
+    return decoded
 
 
 def test_group_lists_its_versions_the_preferred_first() -> None:
@@ -104,7 +104,7 @@ def test_core_group() -> None:
         b'{"name":"services/status","singularName":"","namespaced":true,"kind":"Service",'
         b'"verbs":["get","patch","update"]}]}\n'
     )
-    core = named(discovery.aggregated(core=True).body)["items"]
+    core = decode(discovery.aggregated(core=True).body)["items"]
     assert [group["metadata"] for group in core] == [{}]
     assert core[0]["versions"][0]["resources"][0]["responseKind"] == {"group": "", "version": "", "kind": "ConfigMap"}
     assert discovery.group("") is None
@@ -126,13 +126,13 @@ def test_apiextensions_v1beta1_is_listed_on_demand() -> None:
     assert Discovery([]).resources("apiextensions.k8s.io", "v1beta1") is None
     discovery = Discovery([], builtins(v1beta1=True))
     assert discovery.resources("apiextensions.k8s.io", "v1beta1") is not None
-    assert [v["version"] for v in named(discovery.group("apiextensions.k8s.io"))["versions"]] == ["v1", "v1beta1"]
+    assert [v["version"] for v in decode(discovery.group("apiextensions.k8s.io"))["versions"]] == ["v1", "v1beta1"]
 
 
 def test_versions_of_a_group_are_in_order_of_preference() -> None:
     names = ["foo10", "v1alpha1", "v3beta1", "v2", "foo1", "v12alpha1", "v10", "v11beta2", "v1gamma", "v3beta10"]
     cards = crd("cards", "Card", *(version(name) for name in names), version("v9", served=False))
-    group = named(Discovery([cards]).group("example.com"))
+    group = decode(Discovery([cards]).group("example.com"))
     assert [v["version"] for v in group["versions"]] == [
         *("v10", "v2", "v11beta2", "v3beta10", "v3beta1", "v12alpha1", "v1alpha1", "foo1", "foo10", "v1gamma")
     ]
@@ -143,9 +143,9 @@ def test_group_has_the_versions_of_all_its_crds() -> None:
     anvils = crd("anvils", "Anvil", version("v2", storage=True), version("v1beta1"), version("v1", served=False))
     tables = crd("tables", "Table", version("v1", storage=True), version("v1beta1"))
     discovery = Discovery([tables, anvils])
-    assert [v["version"] for v in named(discovery.group("example.com"))["versions"]] == ["v2", "v1", "v1beta1"]
-    assert [r["name"] for r in named(discovery.resources("example.com", "v1"))["resources"]] == ["tables"]
-    assert [r["name"] for r in named(discovery.resources("example.com", "v1beta1"))["resources"]] == [
+    assert [v["version"] for v in decode(discovery.group("example.com"))["versions"]] == ["v2", "v1", "v1beta1"]
+    assert [r["name"] for r in decode(discovery.resources("example.com", "v1"))["resources"]] == ["tables"]
+    assert [r["name"] for r in decode(discovery.resources("example.com", "v1beta1"))["resources"]] == [
         "anvils",
         "tables",
     ]
@@ -154,14 +154,14 @@ def test_group_has_the_versions_of_all_its_crds() -> None:
 
 def test_terminating_crd_has_no_write_verbs() -> None:
     going = crontabs(conditions=("NamesAccepted", "Established", "Terminating"))
-    main, status, scale = named(Discovery([going]).resources("stable.example.com", "v1"))["resources"]
+    main, status, scale = decode(Discovery([going]).resources("stable.example.com", "v1"))["resources"]
     assert main["verbs"] == ["delete", "deletecollection", "get", "list", "watch"]
     assert status["verbs"] == scale["verbs"] == ["get", "patch", "update"]
 
 
 def test_unestablished_crd_is_listed_in_its_group_only() -> None:
     discovery = Discovery([crontabs(conditions=("NamesAccepted",))])
-    assert named(discovery.group("stable.example.com"))["preferredVersion"]["version"] == "v1"
+    assert decode(discovery.group("stable.example.com"))["preferredVersion"]["version"] == "v1"
     assert b"stable.example.com" in discovery.groups()
     assert discovery.resources("stable.example.com", "v1") is None
     assert b"stable.example.com" not in discovery.aggregated().body
@@ -176,14 +176,14 @@ def test_crd_without_a_served_version_has_no_group() -> None:
 
 
 def test_discovery_has_the_accepted_names() -> None:
-    asked = crontabs()
-    asked["spec"]["names"] = {**asked["spec"]["names"], "shortNames": ["taken"]}
-    assert named(Discovery([asked]).resources("stable.example.com", "v1"))["resources"][0]["shortNames"] == ["ct"]
+    requested = crontabs()
+    requested["spec"]["names"] = {**requested["spec"]["names"], "shortNames": ["taken"]}
+    assert decode(Discovery([requested]).resources("stable.example.com", "v1"))["resources"][0]["shortNames"] == ["ct"]
 
 
 def test_storage_hash_is_missing_while_the_storage_version_is_not_served() -> None:
     jars = crd("jars", "Jar", version("v1"), version("v2", served=False, storage=True))
-    assert "storageVersionHash" not in named(Discovery([jars]).resources("example.com", "v1"))["resources"][0]
+    assert "storageVersionHash" not in decode(Discovery([jars]).resources("example.com", "v1"))["resources"][0]
 
 
 def test_groups_are_ordered_by_priority_then_by_version_name() -> None:
@@ -193,11 +193,11 @@ def test_groups_are_ordered_by_priority_then_by_version_name() -> None:
         crd("units", "Unit", version("v2"), version("v1"), group="stable.example.com"),
         crd("many", "Many", version("foo"), group="kinds.io"),
     ]
-    plain = [group["name"] for group in named(Discovery(crds).groups())["groups"]]
+    plain = [group["name"] for group in decode(Discovery(crds).groups())["groups"]]
     rights = ["authentication.k8s.io", "authorization.k8s.io", "rbac.authorization.k8s.io"]
     builtin = [*rights, "admissionregistration.k8s.io", "apiextensions.k8s.io", "storagemigration.k8s.io"]
     assert plain == [*builtin, "kinds.io", "stable.example.com", "food.k8s.io", "a.example.com"]
-    aggregated = [group["metadata"]["name"] for group in named(Discovery(crds).aggregated().body)["items"]]
+    aggregated = [group["metadata"]["name"] for group in decode(Discovery(crds).aggregated().body)["items"]]
     assert aggregated == [*builtin, "a.example.com", "food.k8s.io", "kinds.io", "stable.example.com"]
 
 
@@ -253,8 +253,8 @@ def test_changed_crd_is_updated_while_others_are_reused() -> None:
 def test_crd_with_the_same_resource_version_is_reused() -> None:
     first = Discovery([crontabs(revision="1")])
     first.groups()
-    again = Discovery([crontabs(revision="1")], previous=first)
-    assert again.group("stable.example.com") is first.group("stable.example.com")
+    second = Discovery([crontabs(revision="1")], previous=first)
+    assert second.group("stable.example.com") is first.group("stable.example.com")
 
 
 @pytest.mark.parametrize("core", [True, False])
@@ -274,7 +274,7 @@ DEFINITIONS = st.lists(
         st.lists(NAMES, unique=True),
         st.sampled_from(["Namespaced", "Cluster"]),
     ),
-    unique_by=lambda found: found["metadata"]["name"],
+    unique_by=lambda decoded: decoded["metadata"]["name"],
 )
 
 
@@ -286,7 +286,7 @@ def test_documents_do_not_depend_on_order_or_history(before: list[dict[str, Any]
     for other in (Discovery(reversed(after)), Discovery(after, previous=earlier)):
         assert other.aggregated() == fresh.aggregated()
         assert other.groups() == fresh.groups()
-        for item in named(fresh.groups())["groups"]:
+        for item in decode(fresh.groups())["groups"]:
             assert other.group(item["name"]) == fresh.group(item["name"])
             for one in item["versions"]:
                 assert other.resources(item["name"], one["version"]) == fresh.resources(item["name"], one["version"])

@@ -97,20 +97,20 @@ async def test_crd_has_the_condition_and_drops_the_old_stored_version(running: L
     await create_gears(running, 3)
     await store_at(running, "v2")
     assert (await running.ask("GET", DEFINITION))["status"]["storedVersions"] == ["v1", "v2"]
-    seen: list[tuple[str, str, str]] = []
+    events: list[tuple[str, str, str]] = []
 
     async def record() -> None:
         async for event in running.watch(f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name={NAME}"):
             condition = condition_of(event["object"], "StorageMigrating")
-            if condition[0] and condition not in seen:
-                seen.append(condition)
+            if condition[0] and condition not in events:
+                events.append(condition)
             if condition[0] == "False":
                 return
 
-    following = asyncio.create_task(record())
+    recorder = asyncio.create_task(record())
     await migrate(running)
-    await asyncio.wait_for(following, 10)
-    assert seen == [
+    await asyncio.wait_for(recorder, 10)
+    assert events == [
         ("True", "MigrationRunning", "Migration m is running"),
         ("False", "MigrationSucceeded", "The migration has succeeded and the stored versions have been updated"),
     ]
@@ -125,19 +125,19 @@ async def test_watch_reports_each_object_modified_once(running: Live) -> None:
     await create_gears(running, 150)
     await store_at(running, "v2")
     revision = (await running.ask("GET", all_gears("v2")))["metadata"]["resourceVersion"]
-    seen: list[tuple[str, str]] = []
+    events: list[tuple[str, str]] = []
 
     async def record() -> None:
         async for event in running.watch(f"{all_gears('v2')}?watch=1&resourceVersion={revision}"):
-            seen.append((event["type"], event["object"]["metadata"]["name"]))
+            events.append((event["type"], event["object"]["metadata"]["name"]))
             if event["object"]["metadata"]["name"] == "last":
                 return
 
-    following = asyncio.create_task(record())
+    recorder = asyncio.create_task(record())
     await migrate(running)
     await running.ask("POST", all_gears(), gear("last"))
-    await asyncio.wait_for(following, 10)
-    assert sorted(seen[:-1]) == [("MODIFIED", f"g{at:05}") for at in range(150)]
+    await asyncio.wait_for(recorder, 10)
+    assert sorted(events[:-1]) == [("MODIFIED", f"g{at:05}") for at in range(150)]
 
 
 async def test_current_objects_are_not_rewritten(running: Live) -> None:
@@ -332,10 +332,10 @@ async def test_migrations_of_a_resource_run_one_by_one_oldest_first(running: Liv
             if order.count("c Succeeded"):
                 return
 
-    following = asyncio.create_task(record())
+    recorder = asyncio.create_task(record())
     for name in "abc":
         await running.ask("POST", MIGRATIONS, migration(name))
-    await asyncio.wait_for(following, 15)
+    await asyncio.wait_for(recorder, 15)
     assert order == [f"{name} {state}" for name in "abc" for state in ("Running", "Succeeded")]
 
 

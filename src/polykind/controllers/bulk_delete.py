@@ -41,7 +41,7 @@ async def delete_all(
             return
 
     failures: list[BaseException] = []
-    # Small collections are deleted in order, as kube-apiserver does; an order costs too much in larger ones.
+    # Delete a small collection one by one, in kube-apiserver's order. A larger one is deleted concurrently.
     batch_size = _BATCH_SIZE if len(objects) > _BATCH_SIZE else 1
     for start in range(0, len(objects), batch_size):
         results = await asyncio.gather(*map(delete, objects[start : start + batch_size]), return_exceptions=True)

@@ -156,7 +156,7 @@ class CRDController:
             self._names_in_use.remove(previous)
         self._names_in_use.add(crd)
         if previous is not None and previous["status"]["acceptedNames"] != crd["status"]["acceptedNames"]:
-            # Reconcile this CRD before others, so that it keeps a name which became free by this change.
+            # Enqueue this CRD before others that wait for a name: if its own status lost a name, it gets it back.
             self._enqueue(cached.name)
             self._reconcile_waiting(crd["spec"]["group"])
         self._discovery_entries[cached.name] = from_crd(crd).prepare()

@@ -75,7 +75,7 @@ class GarbageCollector:
         self._absent_since: dict[ObjectRef, float] = {}
         """For each dependent whose owner was never observed, the time at which its absence was first noticed."""
         self.absent_owner_delay = 15.0
-        """Seconds to wait before treating a never observed owner as deleted; a dependent may be created before it."""
+        """Seconds to wait before treating a never observed owner as deleted: its creation may not be known here yet."""
         self._unserved_dependents: dict[tuple[str, str], set[ObjectRef]] = {}
         """Dependents of unserved kinds, by (group, kind); processed again when that kind is served."""
 

@@ -300,13 +300,13 @@ class Metrics:
     def _declare_admission(self) -> None:
         self.admission_seconds = self.histogram(
             "apiserver_admission_webhook_admission_duration_seconds",
-            "Duration in seconds of calls to admission webhooks, by name, type, operation and whether it rejected.",
+            "Duration in seconds of calls to admission webhooks, by name, type, operation and rejection.",
             ("name", "type", "operation", "rejected"),
             _ADMISSION_SECONDS,
         )
         self.admission_requests = self.counter(
             "apiserver_admission_webhook_request_total",
-            "Calls to admission webhooks, by name, type, operation, HTTP status and whether it rejected.",
+            "Calls to admission webhooks, by name, type, operation, HTTP status and rejection.",
             ("name", "type", "operation", "code", "rejected"),
         )
         self.admission_rejections = self.counter(

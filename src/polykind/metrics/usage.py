@@ -1,4 +1,4 @@
-"""Usage of served versions: the clients that request each version, to know before it is removed."""
+"""Usage of served versions: the clients that would be affected by the removal of a version."""
 
 from __future__ import annotations
 

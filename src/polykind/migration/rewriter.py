@@ -126,7 +126,7 @@ class Rewriter:
     async def _convert(
         self, version: ServedVersion, objects: Sequence[CachedObject]
     ) -> list[Representation | errors.APIError]:
-        """Return the objects at the storage version, or an error for each that cannot be converted (bisecting)."""
+        """Return each object at the storage version, or its error. A failing batch is bisected to find the object."""
         if not objects:
             return []
         try:

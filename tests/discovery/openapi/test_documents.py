@@ -37,9 +37,9 @@ def bells() -> dict[str, Any]:
 
 
 def document(discovery: Discovery, path: str) -> dict[str, Any]:
-    found = discovery.openapi_v3(path)
-    assert found is not None
-    out = json.loads(found.body)
+    openapi = discovery.openapi_v3(path)
+    assert openapi is not None
+    out = json.loads(openapi.body)
     assert isinstance(out, dict)
     return out
 
@@ -49,11 +49,11 @@ def references(value: Any) -> set[str]:
 
 
 def test_document_of_a_custom_group() -> None:
-    found = document(Discovery([bells()]), "apis/music.example.com/v1")
-    assert list(found) == ["openapi", "info", "paths", "components"]
-    assert found["openapi"] == "3.0.0"
-    assert found["info"] == {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
-    kind = found["components"]["schemas"]["com.example.music.v1.Bell"]
+    openapi = document(Discovery([bells()]), "apis/music.example.com/v1")
+    assert list(openapi) == ["openapi", "info", "paths", "components"]
+    assert openapi["openapi"] == "3.0.0"
+    assert openapi["info"] == {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    kind = openapi["components"]["schemas"]["com.example.music.v1.Bell"]
     for name in ("apiVersion", "kind", "metadata"):
         del kind["properties"][name]["description"]
     meta = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -77,28 +77,28 @@ def test_document_of_a_custom_group() -> None:
         "x-kubernetes-group-version-kind": [{"group": "music.example.com", "kind": "Bell", "version": "v1"}],
         "x-kubernetes-selectable-fields": [{"fieldPath": "spec.tone"}],
     }
-    listed = found["components"]["schemas"]["com.example.music.v1.BellList"]
+    listed = openapi["components"]["schemas"]["com.example.music.v1.BellList"]
     assert listed["description"] == "BellList is a list of Bell"
     assert listed["properties"]["items"]["items"] == {"$ref": "#/components/schemas/com.example.music.v1.Bell"}
     assert listed["x-kubernetes-group-version-kind"][0]["kind"] == "BellList"
-    assert "io.k8s.api.autoscaling.v1.Scale" not in found["components"]["schemas"]
+    assert "io.k8s.api.autoscaling.v1.Scale" not in openapi["components"]["schemas"]
 
 
 def test_document_is_ordered_and_escaped() -> None:
-    found = Discovery([bells()]).openapi_v3("apis/music.example.com/v1")
-    assert found is not None
-    assert rb"5 \u003c 6 \u0026 more" in found.body
-    parsed = json.loads(found.body)
+    openapi = Discovery([bells()]).openapi_v3("apis/music.example.com/v1")
+    assert openapi is not None
+    assert rb"5 \u003c 6 \u0026 more" in openapi.body
+    parsed = json.loads(openapi.body)
     for part in (parsed["paths"], parsed["components"]["schemas"]):
         assert list(part) == sorted(part)
 
 
 def test_scale_subresource_adds_its_models() -> None:
-    found = document(Discovery([crontabs()]), "apis/stable.example.com/v1")
-    scale = found["paths"]["/apis/stable.example.com/v1/namespaces/{namespace}/crontabs/{name}/scale"]
-    answer = scale["get"]["responses"]["200"]["content"]["application/json"]["schema"]
-    assert answer == {"$ref": "#/components/schemas/io.k8s.api.autoscaling.v1.Scale"}
-    assert {"io.k8s.api.autoscaling.v1.Scale", "io.k8s.api.autoscaling.v1.ScaleSpec"} <= found["components"][
+    openapi = document(Discovery([crontabs()]), "apis/stable.example.com/v1")
+    scale = openapi["paths"]["/apis/stable.example.com/v1/namespaces/{namespace}/crontabs/{name}/scale"]
+    response = scale["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    assert response == {"$ref": "#/components/schemas/io.k8s.api.autoscaling.v1.Scale"}
+    assert {"io.k8s.api.autoscaling.v1.Scale", "io.k8s.api.autoscaling.v1.ScaleSpec"} <= openapi["components"][
         "schemas"
     ].keys()
 
@@ -119,10 +119,10 @@ def test_index_points_to_every_document() -> None:
         "apis/storagemigration.k8s.io/v1beta1",
     ]
     for path, entry in paths.items():
-        found = discovery.openapi_v3(path)
-        assert found is not None
-        assert entry == {"serverRelativeURL": f"/openapi/v3/{path}?hash={found.etag}"}
-        assert re.fullmatch("[0-9A-F]{128}", found.etag)
+        openapi = discovery.openapi_v3(path)
+        assert openapi is not None
+        assert entry == {"serverRelativeURL": f"/openapi/v3/{path}?hash={openapi.etag}"}
+        assert re.fullmatch("[0-9A-F]{128}", openapi.etag)
 
 
 @pytest.mark.parametrize(
@@ -145,19 +145,19 @@ def test_etag_changes_only_with_its_own_crd() -> None:
     before, after = Discovery([bells(), crontabs()]), Discovery([changed, crontabs()])
 
     def tag(discovery: Discovery, path: str) -> str:
-        found = discovery.openapi_v3(path)
-        assert found is not None
-        return found.etag
+        openapi = discovery.openapi_v3(path)
+        assert openapi is not None
+        return openapi.etag
 
     assert tag(before, "apis/music.example.com/v1") != tag(after, "apis/music.example.com/v1")
     for path in ("api/v1", "apis/stable.example.com/v1"):
         assert tag(before, path) == tag(after, path)
     assert before.openapi_v2_etag() != after.openapi_v2_etag()
-    again = Discovery([crontabs(), bells()])
-    assert again.openapi_v2() == before.openapi_v2()
-    assert again.openapi_v3("apis/music.example.com/v1") == before.openapi_v3("apis/music.example.com/v1")
-    assert again.openapi_v2_etag() == before.openapi_v2_etag()
-    assert again.openapi_v3_index() == before.openapi_v3_index()
+    rebuilt = Discovery([crontabs(), bells()])
+    assert rebuilt.openapi_v2() == before.openapi_v2()
+    assert rebuilt.openapi_v3("apis/music.example.com/v1") == before.openapi_v3("apis/music.example.com/v1")
+    assert rebuilt.openapi_v2_etag() == before.openapi_v2_etag()
+    assert rebuilt.openapi_v3_index() == before.openapi_v3_index()
 
 
 def test_v2_etag_depends_on_the_builtins() -> None:
@@ -166,17 +166,17 @@ def test_v2_etag_depends_on_the_builtins() -> None:
 
 def test_documents_are_cached_across_snapshots() -> None:
     before = Discovery([bells(), crontabs()])
-    kept = before.openapi_v3("apis/music.example.com/v1")
+    cached = before.openapi_v3("apis/music.example.com/v1")
     after = Discovery([bells()], previous=before).openapi_v3("apis/music.example.com/v1")
-    assert kept is not None
+    assert cached is not None
     assert after is not None
-    assert after.body is kept.body
+    assert after.body is cached.body
 
 
 @pytest.mark.parametrize("path", ["api/v1", "apis/apiextensions.k8s.io/v1", "apis/apiextensions.k8s.io/v1beta1"])
 def test_builtin_documents_are_complete(path: str) -> None:
-    found = document(Discovery([], builtins(v1beta1=True)), path)
-    assert {f"components/schemas/{name}" for name in found["components"]["schemas"]} >= references(found)
+    openapi = document(Discovery([], builtins(v1beta1=True)), path)
+    assert {f"components/schemas/{name}" for name in openapi["components"]["schemas"]} >= references(openapi)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ def test_builtin_documents_are_complete(path: str) -> None:
     ],
 )
 def test_field_validation_parameter_is_found_by_kubectl(path: str, kind: str) -> None:
-    found = document(Discovery([bells()]), path)
+    openapi = document(Discovery([bells()]), path)
     for method in ("post", "patch"):
-        operations = [item[method] for item in found["paths"].values() if method in item]
+        operations = [item[method] for item in openapi["paths"].values() if method in item]
         mine = [op for op in operations if op["x-kubernetes-group-version-kind"]["kind"] == kind]
         assert mine
         for operation in mine:
@@ -209,14 +209,14 @@ def test_crd_fields_have_descriptions() -> None:
 
 def test_v2_document() -> None:
     discovery = Discovery([bells(), crontabs()], BUILTINS)
-    found = json.loads(discovery.openapi_v2().body)
-    assert list(found) == ["swagger", "info", "paths", "definitions", "parameters"]
-    assert found["swagger"] == "2.0"
-    known = {f"definitions/{name}" for name in found["definitions"]} | {
-        f"parameters/{name}" for name in found["parameters"]
+    openapi = json.loads(discovery.openapi_v2().body)
+    assert list(openapi) == ["swagger", "info", "paths", "definitions", "parameters"]
+    assert openapi["swagger"] == "2.0"
+    defined = {f"definitions/{name}" for name in openapi["definitions"]} | {
+        f"parameters/{name}" for name in openapi["parameters"]
     }
-    assert references(found) <= known
-    spec = found["definitions"]["com.example.music.v1.Bell"]["properties"]["spec"]
+    assert references(openapi) <= defined
+    spec = openapi["definitions"]["com.example.music.v1.Bell"]["properties"]["spec"]
     assert spec == {
         "type": "object",
         "properties": {
@@ -225,36 +225,36 @@ def test_v2_document() -> None:
             "weight": {"x-kubernetes-int-or-string": True},
         },
     }
-    assert "/apis/stable.example.com/v1beta1/namespaces/{namespace}/crontabs/{name}" in found["paths"]
-    assert "/api/v1/namespaces/{name}/finalize" in found["paths"]
+    assert "/apis/stable.example.com/v1beta1/namespaces/{namespace}/crontabs/{name}" in openapi["paths"]
+    assert "/api/v1/namespaces/{name}/finalize" in openapi["paths"]
     assert b"".join(discovery.openapi_v2_parts()) == discovery.openapi_v2().body
 
 
 def test_v2_definitions_named_default_survive() -> None:
-    found = json.loads(Discovery([]).openapi_v2().body)["definitions"]
-    schema = found["io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"]
+    openapi = json.loads(Discovery([]).openapi_v2().body)["definitions"]
+    schema = openapi["io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"]
     assert {"default", "description", "$ref"} <= schema["properties"].keys()
 
 
 def test_reviews_can_only_be_created() -> None:
-    found = document(Discovery([]), "apis/authorization.k8s.io/v1")
+    openapi = document(Discovery([]), "apis/authorization.k8s.io/v1")
     root = "/apis/authorization.k8s.io/v1"
-    assert sorted(found["paths"]) == [
+    assert sorted(openapi["paths"]) == [
         f"{root}/namespaces/{{namespace}}/localsubjectaccessreviews",
         f"{root}/selfsubjectaccessreviews",
         f"{root}/selfsubjectrulesreviews",
         f"{root}/subjectaccessreviews",
     ]
-    assert all(set(item) == {"post", "parameters"} for item in found["paths"].values())
-    schemas = found["components"]["schemas"]
+    assert all(set(item) == {"post", "parameters"} for item in openapi["paths"].values())
+    schemas = openapi["components"]["schemas"]
     assert "io.k8s.api.authorization.v1.SubjectAccessReview" in schemas
     assert not [name for name in schemas if name.endswith(("List", "DeleteOptions", "ListMeta", "Patch"))]
 
 
 def test_roles_have_namespaced_and_cluster_paths() -> None:
-    found = document(Discovery([]), "apis/rbac.authorization.k8s.io/v1")
+    openapi = document(Discovery([]), "apis/rbac.authorization.k8s.io/v1")
     root = "/apis/rbac.authorization.k8s.io/v1"
-    collections = [path.removeprefix(root) for path in found["paths"] if not path.endswith("{name}")]
+    collections = [path.removeprefix(root) for path in openapi["paths"] if not path.endswith("{name}")]
     assert sorted(collections) == [
         "/clusterrolebindings",
         "/clusterroles",
@@ -263,7 +263,7 @@ def test_roles_have_namespaced_and_cluster_paths() -> None:
         "/rolebindings",
         "/roles",
     ]
-    schemas = found["components"]["schemas"]
+    schemas = openapi["components"]["schemas"]
     assert schemas["io.k8s.api.rbac.v1.RoleBinding"]["required"] == ["roleRef"]
     for owned in ("RoleRef", "Subject"):
         assert schemas[f"io.k8s.api.rbac.v1.{owned}"]["x-kubernetes-map-type"] == "atomic"

@@ -50,11 +50,11 @@ def named(message: bytes, number: int) -> dict[str, dict[int, list[Any]]]:
 
 def test_same_names_as_the_json_document() -> None:
     discovery = Discovery([crontabs()])
-    parsed, found = json.loads(discovery.openapi_v2().body), fields(discovery.openapi_v2_protobuf().body)
-    assert found[1] == [b"2.0"]
-    assert named(found[8][0], 2).keys() == parsed["paths"].keys()
-    assert named(found[9][0], 1).keys() == parsed["definitions"].keys()
-    assert named(found[10][0], 1).keys() == parsed["parameters"].keys()
+    parsed, message_fields = json.loads(discovery.openapi_v2().body), fields(discovery.openapi_v2_protobuf().body)
+    assert message_fields[1] == [b"2.0"]
+    assert named(message_fields[8][0], 2).keys() == parsed["paths"].keys()
+    assert named(message_fields[9][0], 1).keys() == parsed["definitions"].keys()
+    assert named(message_fields[10][0], 1).keys() == parsed["parameters"].keys()
     assert discovery.openapi_v2_protobuf().etag == discovery.openapi_v2().etag
 
 
@@ -74,20 +74,20 @@ def test_schema() -> None:
         "additionalProperties": True,
         "x-kubernetes-list-type": "set",
     }
-    found = named(fields(document({}, [], [("m", schema)]))[9][0], 1)["m"]
-    assert found[4] == [b"d"]
-    assert fields(found[22][0]) == {1: [b"object"]}
-    assert found[7] == [1.5]
-    assert found[12] == [300]
-    assert found[11] == [2**64 - 1]
-    assert 15 not in found
-    assert found[16] == [1]
-    assert found[19] == [b"a", b"b"]
-    assert [fields(value) for value in found[20]] == [{2: [b'"x"']}, {2: [b"1"]}]
-    assert fields(fields(fields(found[23][0])[1][0])[22][0]) == {1: [b"string"]}
-    assert named(found[25][0], 1)["p"] == {1: [b"#/definitions/q"]}
-    assert fields(found[21][0]) == {2: [1]}
-    extension = fields(found[31][0])
+    message_fields = named(fields(document({}, [], [("m", schema)]))[9][0], 1)["m"]
+    assert message_fields[4] == [b"d"]
+    assert fields(message_fields[22][0]) == {1: [b"object"]}
+    assert message_fields[7] == [1.5]
+    assert message_fields[12] == [300]
+    assert message_fields[11] == [2**64 - 1]
+    assert 15 not in message_fields
+    assert message_fields[16] == [1]
+    assert message_fields[19] == [b"a", b"b"]
+    assert [fields(value) for value in message_fields[20]] == [{2: [b'"x"']}, {2: [b"1"]}]
+    assert fields(fields(fields(message_fields[23][0])[1][0])[22][0]) == {1: [b"string"]}
+    assert named(message_fields[25][0], 1)["p"] == {1: [b"#/definitions/q"]}
+    assert fields(message_fields[21][0]) == {2: [1]}
+    extension = fields(message_fields[31][0])
     assert extension[1] == [b"x-kubernetes-list-type"]
     assert fields(extension[2][0]) == {2: [b'"set"']}
 
@@ -102,9 +102,9 @@ def test_operation() -> None:
         ],
         "responses": {"200": {"description": "OK", "schema": {"$ref": "#/definitions/m"}}},
     }
-    found = fields(named(fields(document({}, [("/p", {"get": operation})], []))[8][0], 2)["/p"][2][0])
-    assert found[5] == [b"listX"]
-    reference, query, body = (fields(item) for item in found[8])
+    message_fields = fields(named(fields(document({}, [("/p", {"get": operation})], []))[8][0], 2)["/p"][2][0])
+    assert message_fields[5] == [b"listX"]
+    reference, query, body = (fields(item) for item in message_fields[8])
     assert fields(reference[2][0]) == {1: [b"#/parameters/limit"]}
     assert fields(fields(fields(query[1][0])[2][0])[3][0]) == {
         2: [b"query"],
@@ -114,5 +114,5 @@ def test_operation() -> None:
         20: [1],
     }
     assert fields(fields(body[1][0])[1][0])[4] == [1]
-    response = fields(fields(fields(found[9][0])[1][0])[2][0])
+    response = fields(fields(fields(message_fields[9][0])[1][0])[2][0])
     assert fields(response[1][0])[1] == [b"OK"]

@@ -23,9 +23,9 @@ SPACES = OpenAPIResource("", "v1", "Namespace", "namespaces", False, "c.Namespac
 
 
 def test_paths_and_methods() -> None:
-    found = {path: [key for key in item if key != "parameters"] for path, item in paths_v3(BELLS).items()}
+    actual = {path: [key for key in item if key != "parameters"] for path, item in paths_v3(BELLS).items()}
     root = "/apis/music.example.com/v1"
-    assert found == {
+    assert actual == {
         f"{root}/bells": ["get"],
         f"{root}/namespaces/{{namespace}}/bells": ["get", "post", "delete"],
         f"{root}/namespaces/{{namespace}}/bells/{{name}}": ["get", "put", "delete", "patch"],
@@ -69,10 +69,10 @@ def test_common_parameters_are_listed_once_per_path() -> None:
 
 def test_patch_operation() -> None:
     patch = {"schema": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.Patch"}}
-    answer = {"schema": {"$ref": "#/components/schemas/m.Unit"}}
-    found: dict[str, Any] = paths_v3(UNITS)["/apis/example.com/v2beta1/units/{name}"]["patch"]
-    del found["parameters"]
-    assert found == {
+    response = {"schema": {"$ref": "#/components/schemas/m.Unit"}}
+    actual: dict[str, Any] = paths_v3(UNITS)["/apis/example.com/v2beta1/units/{name}"]["patch"]
+    del actual["parameters"]
+    assert actual == {
         "tags": ["exampleCom_v2beta1"],
         "description": "partially update the specified Unit",
         "operationId": "patchExampleComV2beta1Unit",
@@ -85,7 +85,7 @@ def test_patch_operation() -> None:
             "required": True,
         },
         "responses": {
-            "200": {"description": "OK", "content": {"application/json": answer, "application/yaml": answer}},
+            "200": {"description": "OK", "content": {"application/json": response, "application/yaml": response}},
             "401": {"description": "Unauthorized"},
         },
         "x-kubernetes-action": "patch",

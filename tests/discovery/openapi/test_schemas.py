@@ -103,10 +103,10 @@ def test_field(field: dict[str, Any], v3: dict[str, Any], v2: dict[str, Any]) ->
 
 def test_embedded_object_gets_the_object_properties() -> None:
     field = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec"]}
-    found = published(field)
-    assert list(found) == ["type", "required", "properties", "x-kubernetes-embedded-resource"]
-    assert found["required"] == ["spec", "kind", "apiVersion"]
-    assert list(found["properties"]) == ["apiVersion", "kind", "metadata"]
+    published_schema = published(field)
+    assert list(published_schema) == ["type", "required", "properties", "x-kubernetes-embedded-resource"]
+    assert published_schema["required"] == ["spec", "kind", "apiVersion"]
+    assert list(published_schema["properties"]) == ["apiVersion", "kind", "metadata"]
     anything = {**field, "x-kubernetes-preserve-unknown-fields": True}
     assert "properties" in published(anything)
     assert "properties" not in published(anything, v2=True)
@@ -139,9 +139,9 @@ def test_depth_is_bounded(v2: bool) -> None:
         schema = {"type": "object", "properties": {"x": schema}}
         value = {"x": [value]}
     schema["properties"]["deep"] = {"type": "object", "default": value, "example": value}
-    found = kind_schema(schema, V2 if v2 else V3)
-    assert found["properties"]["deep"] == {"type": "object"}
-    assert json.loads(encode(found))
+    published_schema = kind_schema(schema, V2 if v2 else V3)
+    assert published_schema["properties"]["deep"] == {"type": "object"}
+    assert json.loads(encode(published_schema))
 
 
 def test_lone_surrogates_can_be_encoded() -> None:
