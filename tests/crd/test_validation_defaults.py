@@ -98,7 +98,7 @@ def test_default_is_validated_with_types_as_written(inner: JsonObject, value: An
 class _Rules:
     """A rule checker that rejects every default."""
 
-    def check(self, asked: RuleCheckRequest) -> list[FieldError]:
+    def check(self, request: RuleCheckRequest) -> list[FieldError]:
         return []
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:

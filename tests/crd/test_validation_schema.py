@@ -214,11 +214,14 @@ class Compiler:
     """A rule checker that records its requests and rejects everything."""
 
     def __init__(self) -> None:
-        self.seen: list[RuleCheckRequest] = []
+        self.requests: list[RuleCheckRequest] = []
 
-    def check(self, asked: RuleCheckRequest) -> list[FieldError]:
-        self.seen.append(asked)
-        return [invalid(f"{site.path}.x-kubernetes-validations[0].rule", "r", "told") for site in asked.sites]
+    def check(self, request: RuleCheckRequest) -> list[FieldError]:
+        self.requests.append(request)
+        return [
+            invalid(f"{location.path}.x-kubernetes-validations[0].rule", "r", "rejected")
+            for location in request.locations
+        ]
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
         return [invalid(path, value, f"root: {root}")] if value == "bad" else []
@@ -227,7 +230,7 @@ class Compiler:
 def check_requests_and_errors(schema: JsonObject) -> tuple[list[RuleCheckRequest], list[FieldError]]:
     compiler = Compiler()
     errors = crd.validate_create(created_crd(version(schema=schema)), rules=compiler)
-    return compiler.seen, errors
+    return compiler.requests, errors
 
 
 def test_rule_checker_receives_rule_locations() -> None:
@@ -237,25 +240,25 @@ def test_rule_checker_receives_rule_locations() -> None:
         **rules,
         "properties": {"l": {"type": "array", "maxItems": 3, "items": {"type": "string", **rules}}},
     }
-    seen, errors = check_requests_and_errors(schema)
-    (asked,) = seen
-    inside, root = asked.sites
+    requests, errors = check_requests_and_errors(schema)
+    (request,) = requests
+    inside, root = request.locations
     assert (root.path, root.steps, root.uncorrelated) == ("spec.validation.openAPIV3Schema", (), None)
     assert [(step.kind, step.key) for step in inside.steps] == [("properties", "l"), ("items", "")]
     assert inside.steps[1].parent["maxItems"] == 3
     assert inside.uncorrelated == "spec.validation.openAPIV3Schema.properties[l]"
-    assert not asked.unchanged
-    assert [error.detail for error in errors] == ["told", "told"]
+    assert not request.schema_unchanged
+    assert [error.detail for error in errors] == ["rejected", "rejected"]
 
 
 def test_rules_of_invalid_schemas_are_not_checked() -> None:
     rules = {"x-kubernetes-validations": [{"rule": "true"}]}
-    seen, _ = check_requests_and_errors({"type": "object", **rules, "properties": {"a": {}}})
-    assert seen == []
-    seen, errors = check_requests_and_errors(
+    requests, _ = check_requests_and_errors({"type": "object", **rules, "properties": {"a": {}}})
+    assert requests == []
+    requests, errors = check_requests_and_errors(
         {"type": "object", **rules, "properties": {"a": {"type": "bad"}, "b": {"type": "string", **rules}}}
     )
-    assert [site.path[-1:] for site in seen[0].sites] == ["]"]
+    assert [site.path[-1:] for site in requests[0].locations] == ["]"]
     assert len(errors) == 2
 
 
@@ -267,4 +270,4 @@ def test_rule_checker_receives_defaults() -> None:
         return [error.detail for error in errors]
 
     assert having("bad") == ["root: False"]
-    assert having("good") == ["told"]
+    assert having("good") == ["rejected"]

@@ -16,9 +16,9 @@ Json = dict[str, Any]
 DEFAULTED = {"type": "string", "default": "y"}
 
 
-def compiled_schema(properties: Json, *, warm: bool, **more: Any) -> CompiledSchema:
+def compiled_schema(properties: Json, *, with_programs: bool, **more: Any) -> CompiledSchema:
     schema = CompiledSchema({"type": "object", "properties": properties, **more})
-    if warm:
+    if with_programs:
         schema.compile_programs()
     return schema
 
@@ -28,30 +28,30 @@ def sample_object(**fields: Any) -> Json:
 
 
 @pytest.fixture(params=[False, True], ids=["slow", "fast"])
-def warm(request: pytest.FixtureRequest) -> bool:
+def with_programs(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def test_unknown_fields_are_pruned_and_reported_in_order(warm: bool) -> None:
+def test_unknown_fields_are_pruned_and_reported_in_order(with_programs: bool) -> None:
     item = {"type": "object", "properties": {"n": {"type": "integer"}}}
     schema = compiled_schema(
-        {"spec": {"type": "object", "properties": {"l": {"type": "array", "items": item}}}}, warm=warm
+        {"spec": {"type": "object", "properties": {"l": {"type": "array", "items": item}}}}, with_programs=with_programs
     )
     obj = sample_object(zulu=1, alpha=2, spec={"l": [{"n": 1}, {"m": 1, "k": 2}], "extra": {"deep": 1}})
     assert schema.prune_and_default(obj, report=True) == ["alpha", "spec.extra", "spec.l[1].k", "spec.l[1].m", "zulu"]
     assert obj == sample_object(spec={"l": [{"n": 1}, {}]})
 
 
-def test_unknown_fields_are_reported_only_on_request(warm: bool) -> None:
+def test_unknown_fields_are_reported_only_on_request(with_programs: bool) -> None:
     obj = sample_object(x=1)
-    assert compiled_schema({}, warm=warm).prune_and_default(obj, report=False) == []
+    assert compiled_schema({}, with_programs=with_programs).prune_and_default(obj, report=False) == []
     assert obj == sample_object()
 
 
-def test_preserve_unknown_fields_prunes_inside_specified_fields(warm: bool) -> None:
+def test_preserve_unknown_fields_prunes_inside_specified_fields(with_programs: bool) -> None:
     inner = {"type": "object", "properties": {"a": {"type": "integer"}}}
     open_field = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"inner": inner}}
-    schema = compiled_schema({"open": open_field}, warm=warm)
+    schema = compiled_schema({"open": open_field}, with_programs=with_programs)
     obj = sample_object(open={"any": {"b": None}, "inner": {"a": 1, "b": 2}})
     assert schema.prune_and_default(obj, report=True) == ["open.inner.b"]
     assert obj["open"] == {"any": {"b": None}, "inner": {"a": 1}}
@@ -66,14 +66,14 @@ def test_without_schema_only_type_and_metadata_remain() -> None:
     assert kept == sample_object(spec={"a": None})
 
 
-def test_additional_properties_true_keeps_keys_but_empties_objects(warm: bool) -> None:
-    schema = compiled_schema({"m": {"type": "object", "additionalProperties": True}}, warm=warm)
+def test_additional_properties_true_keeps_keys_but_empties_objects(with_programs: bool) -> None:
+    schema = compiled_schema({"m": {"type": "object", "additionalProperties": True}}, with_programs=with_programs)
     obj = sample_object(m={"a": 1, "b": {"c": 1}})
     assert schema.prune_and_default(obj, report=True) == ["m.b.c"]
     assert obj["m"] == {"a": 1, "b": {}}
 
 
-def test_nulls_are_dropped_defaulted_or_kept(warm: bool) -> None:
+def test_nulls_are_dropped_defaulted_or_kept(with_programs: bool) -> None:
     properties = {
         "gone": {"type": "string"},
         "kept": {"type": "string", "nullable": True, "default": "x"},
@@ -82,7 +82,7 @@ def test_nulls_are_dropped_defaulted_or_kept(warm: bool) -> None:
         "list": {"type": "array", "items": {"type": "integer", "default": 7}},
         "bare": {"type": "array", "items": {"type": "integer"}},
     }
-    schema = compiled_schema({"spec": {"type": "object", "properties": properties}}, warm=warm)
+    schema = compiled_schema({"spec": {"type": "object", "properties": properties}}, with_programs=with_programs)
     nulls: Json = {
         "gone": None,
         "kept": None,
@@ -96,14 +96,16 @@ def test_nulls_are_dropped_defaulted_or_kept(warm: bool) -> None:
     assert obj["spec"] == {"kept": None, "filled": "y", "map": {"b": 1}, "list": [7], "bare": [None]}
 
 
-def test_nested_defaults_are_applied_and_not_shared(warm: bool) -> None:
+def test_nested_defaults_are_applied_and_not_shared(with_programs: bool) -> None:
     inner = {
         "type": "object",
         "default": {"a": 1, "gone": 5},
         "properties": {"a": {"type": "integer"}, "b": {"type": "array", "default": ["x"], "items": {"type": "string"}}},
     }
     absent = {"type": "object", "properties": {"c": {"type": "string", "default": "never"}}}
-    schema = compiled_schema({"spec": {"type": "object", "properties": {"inner": inner, "absent": absent}}}, warm=warm)
+    schema = compiled_schema(
+        {"spec": {"type": "object", "properties": {"inner": inner, "absent": absent}}}, with_programs=with_programs
+    )
     first, second = sample_object(spec={}), sample_object(spec={"inner": {"b": []}})
     schema.prune_and_default(first, report=False)
     schema.apply_defaults(second)
@@ -115,17 +117,18 @@ def test_nested_defaults_are_applied_and_not_shared(warm: bool) -> None:
     assert third["spec"] == {"inner": {"a": 1, "b": ["x"]}}
 
 
-def test_defaulted_null_does_not_hide_a_wrong_container(warm: bool) -> None:
+def test_defaulted_null_does_not_hide_a_wrong_container(with_programs: bool) -> None:
     listed = {"type": "array", "items": {"type": "string"}}
-    schema = compiled_schema({"filled": {**listed, "default": []}, "wrong": listed}, warm=warm)
+    schema = compiled_schema({"filled": {**listed, "default": []}, "wrong": listed}, with_programs=with_programs)
     obj: Json = {"filled": None, "wrong": {"unknown": 1}}
     assert schema.prune_and_default(obj, report=True) == ["wrong.unknown"]
     assert obj == {"filled": [], "wrong": {}}
 
 
-def test_prune_after_conversion_applies_no_defaults(warm: bool) -> None:
+def test_prune_after_conversion_applies_no_defaults(with_programs: bool) -> None:
     schema = compiled_schema(
-        {"spec": {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}}, warm=warm
+        {"spec": {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}},
+        with_programs=with_programs,
     )
     obj = sample_object(spec={"b": 1})
     schema.prune(obj)
@@ -135,8 +138,10 @@ def test_prune_after_conversion_applies_no_defaults(warm: bool) -> None:
 EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
 
 
-def test_malformed_embedded_metadata_is_rejected_in_requests_and_dropped_from_stored_objects(warm: bool) -> None:
-    schema = compiled_schema({"open": EMBEDDED}, warm=warm)
+def test_malformed_embedded_metadata_is_rejected_or_dropped_if_stored(
+    with_programs: bool,
+) -> None:
+    schema = compiled_schema({"open": EMBEDDED}, with_programs=with_programs)
     bad = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": 1}, "name": "p", "x": 1}}
     with pytest.raises(BadObjectMetaError) as refusal:
         schema.prune_and_default(sample_object(open=dict(bad)), report=True)
@@ -153,16 +158,18 @@ def test_malformed_embedded_metadata_is_rejected_in_requests_and_dropped_from_st
         schema.prune(sample_object(open=dict(bad)))
 
 
-def test_unknown_embedded_metadata_is_reported_last(warm: bool) -> None:
-    schema = compiled_schema({"open": EMBEDDED, "m": {"type": "object", "additionalProperties": EMBEDDED}}, warm=warm)
+def test_unknown_embedded_metadata_is_reported_last(with_programs: bool) -> None:
+    schema = compiled_schema(
+        {"open": EMBEDDED, "m": {"type": "object", "additionalProperties": EMBEDDED}}, with_programs=with_programs
+    )
     embedded = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "x": 1}}
     obj = sample_object(open=dict(embedded), m={"k": dict(embedded)}, zulu=1)
     assert schema.prune_and_default(obj, report=True) == ["zulu", "m[k].metadata.x", "open.metadata.x"]
     assert obj["open"]["metadata"] == {"name": "p"}
 
 
-def test_embedded_resources_are_validated_like_objects(warm: bool) -> None:
-    schema = compiled_schema({"t": EMBEDDED}, warm=warm)
+def test_embedded_resources_are_validated_like_objects(with_programs: bool) -> None:
+    schema = compiled_schema({"t": EMBEDDED}, with_programs=with_programs)
     assert [str(error) for error in schema.validate(sample_object(t={}))] == [
         "t.apiVersion: Required value",
         "t.kind: Required value",
@@ -175,7 +182,7 @@ def test_embedded_resources_are_validated_like_objects(warm: bool) -> None:
     ]
 
 
-def test_duplicates_in_sets_and_map_lists(warm: bool) -> None:
+def test_duplicates_in_sets_and_map_lists(with_programs: bool) -> None:
     ports = {
         "type": "array",
         "items": {"type": "object", "properties": {"n": {"type": "integer"}, "p": {"type": "string"}}},
@@ -183,7 +190,9 @@ def test_duplicates_in_sets_and_map_lists(warm: bool) -> None:
         "x-kubernetes-list-map-keys": ["n", "p"],
     }
     tags = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
-    schema = compiled_schema({"spec": {"type": "object", "properties": {"ports": ports, "tags": tags}}}, warm=warm)
+    schema = compiled_schema(
+        {"spec": {"type": "object", "properties": {"ports": ports, "tags": tags}}}, with_programs=with_programs
+    )
     good = sample_object(spec={"tags": ["a", "b"], "ports": [{"n": 1, "p": "tcp"}, {"n": 1}]})
     bad = sample_object(spec={"tags": ["a", "b", "a", "a"], "ports": [{"n": 1, "p": "tcp"}, {"p": "tcp", "n": 1}]})
     assert schema.validate(good) == []
@@ -194,13 +203,15 @@ def test_duplicates_in_sets_and_map_lists(warm: bool) -> None:
     assert schema.validate(sample_object(spec={"tags": ["x", "x"]}), bad) == []
 
 
-def test_status_update_reports_paths_relative_to_status(warm: bool) -> None:
+def test_status_update_reports_paths_relative_to_status(with_programs: bool) -> None:
     status = {
         "type": "object",
         "required": ["phase"],
         "properties": {"count": {"type": "integer", "minimum": 0}, "phase": {"type": "string"}},
     }
-    schema = compiled_schema({"spec": {"type": "object", "required": ["no"]}, "status": status}, warm=warm)
+    schema = compiled_schema(
+        {"spec": {"type": "object", "required": ["no"]}, "status": status}, with_programs=with_programs
+    )
     found = schema.validate_status(sample_object(spec={}, status={"count": -1}), sample_object(spec={}))
     assert [str(error) for error in found] == [
         "status.count: Invalid value: -1: count in body should be greater than or equal to 0",
@@ -211,11 +222,11 @@ def test_status_update_reports_paths_relative_to_status(warm: bool) -> None:
     assert schema.validate_status(sample_object(), sample_object()) == []
 
 
-def test_scale_errors_follow_value_errors_and_precede_list_errors(warm: bool) -> None:
+def test_scale_errors_follow_value_errors_and_precede_list_errors(with_programs: bool) -> None:
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     tags = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
     spec = {"type": "object", "required": ["z"], "properties": {"replicas": {"type": "integer"}, "tags": tags}}
-    schema = compiled_schema({"spec": spec}, warm=warm)
+    schema = compiled_schema({"spec": spec}, with_programs=with_programs)
     found = schema.validate(sample_object(spec={"replicas": -1, "tags": ["a", "a"]}), scale=scale)
     assert [str(error) for error in found] == [
         "spec.z: Required value",
@@ -226,7 +237,7 @@ def test_scale_errors_follow_value_errors_and_precede_list_errors(warm: bool) ->
 
 def test_single_pass_defaults_and_validates() -> None:
     spec = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "default": "x"}}}
-    schema = compiled_schema({"spec": spec}, warm=True)
+    schema = compiled_schema({"spec": spec}, with_programs=True)
     assert schema.prune_default_and_validate(sample_object(spec={"a": "1", "b": "2"}), report=True) == ([], True)
     needing = sample_object(spec={"a": "1"})
     assert schema.prune_default_and_validate(needing, report=True) == ([], True)
@@ -240,7 +251,7 @@ def test_single_pass_declines_objects_that_a_default_could_invalidate() -> None:
     keyed = {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     few = {"type": "object", "maxProperties": 1, "properties": {"a": {"type": "string"}, "b": {**DEFAULTED}}}
     deep = {"type": "object", "default": {}, "properties": {"b": {**DEFAULTED}}}
-    schema = compiled_schema({"keyed": keyed, "few": few, "deep": deep}, warm=True)
+    schema = compiled_schema({"keyed": keyed, "few": few, "deep": deep}, with_programs=True)
     for given, filled in (
         ({"keyed": [{"n": 1}, {"k": "x"}]}, {"keyed": [{"k": "x", "n": 1}, {"k": "x"}], "deep": {"b": "y"}}),
         ({"few": {"a": "1"}, "deep": {}}, {"few": {"a": "1", "b": "y"}, "deep": {"b": "y"}}),
@@ -253,7 +264,7 @@ def test_single_pass_declines_objects_that_a_default_could_invalidate() -> None:
 
 def test_single_pass_declines_schemas_that_constrain_metadata() -> None:
     metadata = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}}
-    schema = compiled_schema({"metadata": metadata}, warm=True)
+    schema = compiled_schema({"metadata": metadata}, with_programs=True)
     assert schema.prune_default_and_validate(sample_object(), report=True) == ([], False)
     [error] = schema.validate({**sample_object(), "metadata": {"name": "abcdef"}})
     assert str(error) == "metadata.name: Too long: may not be more than 5 bytes"
@@ -261,7 +272,7 @@ def test_single_pass_declines_schemas_that_constrain_metadata() -> None:
 
 def test_generated_programs_return_the_same_results() -> None:
     schema = compiled_schema(
-        {"spec": {"type": "object", "properties": {"a": {"type": "integer", "default": 1}}}}, warm=False
+        {"spec": {"type": "object", "properties": {"a": {"type": "integer", "default": 1}}}}, with_programs=False
     )
     for _ in range(20):
         obj = sample_object(spec={})
@@ -285,9 +296,9 @@ def test_generated_programs_return_the_same_results() -> None:
         {"type": "object", "properties": {"spec": {"type": "string", "pattern": "("}}},
     ],
 )
-def test_invalid_schemas_cause_no_failure(openapi: Json, warm: bool) -> None:
+def test_invalid_schemas_cause_no_failure(openapi: Json, with_programs: bool) -> None:
     schema = CompiledSchema(openapi)
-    if warm:
+    if with_programs:
         schema.compile_programs()
     obj = sample_object(spec="text", a=[[{"b": None}]])
     schema.prune_and_default(obj, report=True)
@@ -297,14 +308,14 @@ def test_invalid_schemas_cause_no_failure(openapi: Json, warm: bool) -> None:
     schema.prune(obj)
 
 
-def test_deep_nesting_succeeds_or_raises_bad_request(warm: bool) -> None:
+def test_deep_nesting_succeeds_or_raises_bad_request(with_programs: bool) -> None:
     openapi: Json = {"type": "object", "properties": {"a": {"type": "string"}}}
     value: Any = {"a": "x"}
     for _ in range(450):
         openapi = {"type": "object", "properties": {"a": openapi}}
         value = {"a": value}
     schema = CompiledSchema(openapi)
-    if warm:
+    if with_programs:
         schema.compile_programs()
     for act in (schema.prune_and_default, schema.prune_default_and_validate):
         with contextlib.suppress(errors.BadRequestError):
@@ -313,17 +324,17 @@ def test_deep_nesting_succeeds_or_raises_bad_request(warm: bool) -> None:
     lists: Any = []
     for _ in range(990):
         lists = [lists]
-    broad = compiled_schema({"l": {"type": "array", "items": {"type": "array"}}}, warm=warm)
+    broad = compiled_schema({"l": {"type": "array", "items": {"type": "array"}}}, with_programs=with_programs)
     broad.prune_and_default(sample_object(l=lists), report=True)
 
 
-def test_lone_surrogates_are_valid_text(warm: bool) -> None:
-    schema = compiled_schema({"a": {"type": "string", "pattern": "^.$", "maxLength": 3}}, warm=warm)
+def test_lone_surrogates_are_valid_text(with_programs: bool) -> None:
+    schema = compiled_schema({"a": {"type": "string", "pattern": "^.$", "maxLength": 3}}, with_programs=with_programs)
     assert schema.validate(sample_object(a="\ud800")) == []
     assert len(schema.validate(sample_object(a="\ud800x"))) == 1
 
 
 def test_bound_beyond_int64_in_shortest_decimal_is_out_of_range() -> None:
-    schema = compiled_schema({"n": {"type": "integer", "minimum": -9223372036854775808}}, warm=True)
+    schema = compiled_schema({"n": {"type": "integer", "minimum": -9223372036854775808}}, with_programs=True)
     [error] = schema.validate(sample_object(n=1))
     assert "Minimum boundary value must be of type integer (default format) in n" in str(error)

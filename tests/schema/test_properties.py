@@ -27,10 +27,10 @@ def cases(draw: st.DrawFn) -> tuple[Json, Json]:
 
 @relaxed
 @given(cases(), st.booleans())
-def test_pruning_and_defaulting_is_idempotent(case: tuple[Json, Json], warm: bool) -> None:
+def test_pruning_and_defaulting_is_idempotent(case: tuple[Json, Json], with_programs: bool) -> None:
     openapi, obj = case
     schema = CompiledSchema(openapi)
-    if warm:
+    if with_programs:
         schema.compile_programs()
     try:
         schema.prune_and_default(obj, report=True)
@@ -101,13 +101,13 @@ def test_preserved_field_is_never_changed(value: Any, case: tuple[Json, Json]) -
 
 @relaxed
 @given(strategies.junk, st.dictionaries(st.sampled_from(strategies.KEYS), strategies.junk), st.booleans())
-def test_any_schema_succeeds_or_raises_bad_request(openapi: Any, obj: Json, warm: bool) -> None:
+def test_any_schema_succeeds_or_raises_bad_request(openapi: Any, obj: Json, with_programs: bool) -> None:
     keywords = ("type", "properties", "items", "allOf", "not", "enum", "default", "required", "additionalProperties")
     strange = dict.fromkeys(keywords, openapi)
     schema = CompiledSchema(
         {"properties": {"a": strange, "b": openapi}, **(openapi if isinstance(openapi, dict) else {})}
     )
-    if warm:
+    if with_programs:
         schema.compile_programs()
     try:
         schema.prune_and_default(obj, report=True)
@@ -161,9 +161,9 @@ def test_validation_agrees_with_json_schema(case: tuple[Json, Json]) -> None:
     oracle = jsonschema_rs.validator_for(
         {"$schema": "http://json-schema.org/draft-04/schema#", **to_json_schema(openapi)}
     )
-    for warm in (False, True):
+    for with_programs in (False, True):
         schema = CompiledSchema(openapi)
-        if warm:
+        if with_programs:
             schema.compile_programs()
         assert (schema.validate(obj) == []) == oracle.is_valid(obj)
 

@@ -11,10 +11,10 @@ from polykind.schema import CompiledSchema
 Json = dict[str, Any]
 
 
-def error_texts(field: Json, value: Any, old: Any = ..., *, warm: bool = False) -> list[str]:
+def error_texts(field: Json, value: Any, old: Any = ..., *, with_programs: bool = False) -> list[str]:
     """Return the errors of spec.x with a given schema; with `old`, of an update."""
     schema = CompiledSchema({"type": "object", "properties": {"spec": {"type": "object", "properties": {"x": field}}}})
-    if warm:
+    if with_programs:
         schema.compile_programs()
     before = None if old is ... else {"spec": {"x": old}}
     return [str(error) for error in schema.validate({"spec": {"x": value}}, before)]
@@ -173,10 +173,10 @@ WORDS: list[tuple[Json, Any, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("with_programs", [False, True])
 @pytest.mark.parametrize(("field", "value", "expected"), WORDS)
-def test_errors_are_those_of_kube_apiserver(field: Json, value: Any, expected: list[str], warm: bool) -> None:
-    assert error_texts(field, value, warm=warm) == expected
+def test_errors_are_those_of_kube_apiserver(field: Json, value: Any, expected: list[str], with_programs: bool) -> None:
+    assert error_texts(field, value, with_programs=with_programs) == expected
 
 
 def test_wrong_type_or_format_has_reason_type_invalid() -> None:

@@ -65,7 +65,7 @@ class _RuleCheck:
         self.most_expensive: list[_ExpensiveRule] = []
 
     def run(self) -> list[FieldError]:
-        for location in self.request.sites:
+        for location in self.request.locations:
             self._check_location(location)
         if self.total_cost > _TOTAL_COST_LIMIT:
             for rule in self.most_expensive:
@@ -146,7 +146,7 @@ class _RuleCheck:
         self.errors.append(invalid(path, _internal_json(rule), error))
 
     def _add_cost(self, path: str, name: str, cost: int) -> None:
-        if cost > _RULE_COST_LIMIT and not self.request.unchanged:
+        if cost > _RULE_COST_LIMIT and not self.request.schema_unchanged:
             self.errors.append(forbidden(path, _cost_error(name, cost, _RULE_COST_LIMIT)))
         self.total_cost = min(self.total_cost + cost, MAX_UINT64)
         if cost >= _TOTAL_COST_LIMIT // 100:

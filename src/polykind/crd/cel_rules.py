@@ -34,8 +34,8 @@ class RuleCheckRequest(NamedTuple):
 
     root: JsonObject
     path: str
-    sites: Sequence[RuleLocation]
-    unchanged: bool
+    locations: Sequence[RuleLocation]
+    schema_unchanged: bool
     old_rules: frozenset[str]
     old_messages: frozenset[str]
 

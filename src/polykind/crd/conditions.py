@@ -20,15 +20,15 @@ def find_condition(status: JsonObject, type_: str) -> JsonObject | None:
     """Return the condition of a type. Return None if it is absent."""
     for item in status.get("conditions") or ():
         if item["type"] == type_:
-            found: JsonObject = item
-            return found
+            match: JsonObject = item
+            return match
     return None
 
 
 def is_true(crd: JsonObject, type_: str) -> bool:
     """True if a CRD has a condition with status True."""
-    found = find_condition(crd.get("status") or {}, type_)
-    return found is not None and found["status"] == "True"
+    match = find_condition(crd.get("status") or {}, type_)
+    return match is not None and match["status"] == "True"
 
 
 def equivalent(left: JsonObject | None, right: JsonObject | None) -> bool:

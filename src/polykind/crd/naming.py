@@ -43,8 +43,8 @@ def validate_names(names: JsonObject, path: str) -> list[FieldError]:
 
 
 def _validate_name_list(names: list[str] | None, path: str) -> list[FieldError]:
-    found = ((index, name, dns1035_label(name)) for index, name in enumerate(names or ()))
-    return [invalid(f"{path}[{index}]", name, ",".join(messages)) for index, name, messages in found if messages]
+    checked = ((index, name, dns1035_label(name)) for index, name in enumerate(names or ()))
+    return [invalid(f"{path}[{index}]", name, ",".join(messages)) for index, name, messages in checked if messages]
 
 
 def accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:
@@ -67,8 +67,8 @@ def establish(crd: JsonObject, status: JsonObject, now: str) -> JsonObject:
 
 
 def _is_true(status: JsonObject, type_: str) -> bool:
-    found = find_condition(status, type_)
-    return found is not None and found["status"] == "True"
+    match = find_condition(status, type_)
+    return match is not None and match["status"] == "True"
 
 
 def _accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:

@@ -38,14 +38,14 @@ def all_schemas(schema: JsonObject) -> list[JsonObject]:
 
 
 def _children(node: JsonObject) -> list[JsonObject]:
-    found: list[JsonObject] = []
+    schemas: list[JsonObject] = []
     for key, value in node.items():
         if key in _NESTING:
             children: Iterable[Any] = (
                 value.values() if key in _NAMED else value if isinstance(value, list) else (value,)
             )
-            found += [child for child in children if isinstance(child, dict)]
-    return found
+            schemas += [child for child in children if isinstance(child, dict)]
+    return schemas
 
 
 def root_schemas(internal: JsonObject) -> list[JsonObject]:

@@ -57,11 +57,11 @@ def _with_storage_version(status: JsonObject, crd: JsonObject) -> JsonObject:
 
 def warnings(crd: JsonObject, old: JsonObject | None = None) -> list[str]:
     """Return the warnings about unknown formats in schemas that the old CRD does not have."""
-    found = _unknown_formats(crd)
-    if found and old is not None:
+    unknown = _unknown_formats(crd)
+    if unknown and old is not None:
         known = set(_unknown_formats(old))
-        found = [name for name in found if name not in known]
-    return [f"unrecognized format {go_quote(name)}" for name in found]
+        unknown = [name for name in unknown if name not in known]
+    return [f"unrecognized format {go_quote(name)}" for name in unknown]
 
 
 def _unknown_formats(crd: JsonObject) -> list[str]:

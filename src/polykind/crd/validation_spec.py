@@ -152,8 +152,8 @@ def _subresources_of(spec: JsonObject, name: str) -> JsonObject | None:
     if not any("subresources" in version for version in spec["versions"]):
         top: JsonObject | None = spec.get("subresources")
         return top
-    found: JsonObject | None = next(v for v in spec["versions"] if v["name"] == name).get("subresources")
-    return found
+    subresources: JsonObject | None = next(v for v in spec["versions"] if v["name"] == name).get("subresources")
+    return subresources
 
 
 def _has_status(subresources: JsonObject | None) -> bool:

@@ -22,9 +22,9 @@ def validate_deprecation(version: JsonObject, path: str) -> list[FieldError]:
     warning = version.get("deprecationWarning")
     if warning is None:
         return []
-    at, shown = f"{path}.deprecationWarning", as_json(warning)
+    at, value = f"{path}.deprecationWarning", as_json(warning)
     if not version.get("deprecated"):
-        return [invalid(at, shown, "can only be set for deprecated versions")]
+        return [invalid(at, value, "can only be set for deprecated versions")]
     details = []
     if len(warning.encode("utf-8", "replace")) > _MAX_WARNING_BYTES:
         details.append("must be <= 256 characters long")
@@ -33,11 +33,11 @@ def validate_deprecation(version: JsonObject, path: str) -> list[FieldError]:
     offset = 0
     for char in warning:
         if not _is_printable(char):
-            found = f"non-printable character found at index {offset}"
-            details.append(f"must only contain printable UTF-8 characters; {found}")
+            reason = f"non-printable character found at index {offset}"
+            details.append(f"must only contain printable UTF-8 characters; {reason}")
             break
         offset += len(char.encode("utf-8", "replace"))
-    return [invalid(at, shown, detail) for detail in details]
+    return [invalid(at, value, detail) for detail in details]
 
 
 def _is_printable(char: str) -> bool:
@@ -104,13 +104,13 @@ def validate_selectable_fields(
             errors.append(required(at))
             continue
         try:
-            names, found = find_field(text, schema, brackets=False)
+            names, target = find_field(text, schema, brackets=False)
         except FieldPathError as error:
             errors.append(invalid(at, text, f"is an invalid path: {error}"))
             continue
         if names[0] == "metadata" and schema and schema.get("properties"):
             errors.append(invalid(at, text, "must not point to fields in metadata"))
-        if found is None or found.get("type") not in ("string", "boolean", "integer"):
+        if target is None or target.get("type") not in ("string", "boolean", "integer"):
             detail = (
                 "must point to a field of type string, boolean or integer. "
                 "Enum string fields and strings with formats are allowed."

@@ -32,40 +32,40 @@ def priority_sort(names: Iterable[str]) -> list[str]:
 
 def served_versions(crd: JsonObject) -> list[str]:
     """Return the names of the served versions in the order of spec.versions."""
-    return [version["name"] for version in crd["spec"]["versions"] or () if version["served"]]
+    return [version_entry["name"] for version_entry in crd["spec"]["versions"] or () if version_entry["served"]]
 
 
 def storage_version(crd: JsonObject) -> str:
     """Return the name of the storage version."""
-    for version in crd["spec"]["versions"] or ():
-        if version["storage"]:
-            return str(version["name"])
+    for version_entry in crd["spec"]["versions"] or ():
+        if version_entry["storage"]:
+            return str(version_entry["name"])
     raise LookupError(f"{crd['metadata'].get('name')} has no storage version")
 
 
 def find_version(crd: JsonObject, name: str) -> JsonObject | None:
     """Return a version entry by its name. Return None if it is absent."""
-    for version in crd["spec"]["versions"] or ():
-        if version["name"] == name:
-            found: JsonObject = version
-            return found
+    version_entry: JsonObject
+    for version_entry in crd["spec"]["versions"] or ():
+        if version_entry["name"] == name:
+            return version_entry
     return None
 
 
 def version_schema(crd: JsonObject, name: str) -> JsonObject | None:
     """Return the openAPIV3Schema of a version, None if it has none. Raises LookupError for an unknown version."""
-    version = find_version(crd, name)
-    if version is None:
+    version_entry = find_version(crd, name)
+    if version_entry is None:
         raise LookupError(f"{crd['metadata'].get('name')} has no version {name}")
-    return (version.get("schema") or {}).get("openAPIV3Schema")
+    return (version_entry.get("schema") or {}).get("openAPIV3Schema")
 
 
 def deprecation_warning(crd: JsonObject, name: str) -> str | None:
     """Return the warning for requests to a deprecated version. Return None if it is not deprecated."""
-    version = find_version(crd, name)
-    if version is None or not version.get("deprecated"):
+    version_entry = find_version(crd, name)
+    if version_entry is None or not version_entry.get("deprecated"):
         return None
-    custom_warning = version.get("deprecationWarning")
+    custom_warning = version_entry.get("deprecationWarning")
     if custom_warning is not None:
         return str(custom_warning)
     spec = crd["spec"]

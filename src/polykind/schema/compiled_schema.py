@@ -236,32 +236,32 @@ class CompiledSchema:
         self._count_use()
         root = self.root
         correlation = Correlation(obj, old, root) if old is not None else None
-        found = field_errors(validate_value(root, obj, "", correlation).errors)
-        found.extend(validate_scale(obj, scale))
-        return found + self.validate_beyond_values(obj, old)
+        all_errors = field_errors(validate_value(root, obj, "", correlation).errors)
+        all_errors.extend(validate_scale(obj, scale))
+        return all_errors + self.validate_beyond_values(obj, old)
 
     @_limit_nesting
     def validate_beyond_values(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
         """Validate embedded resources and list types, but not values."""
-        found: list[FieldError] = []
-        validate_embedded(self.root, obj, "", found)
-        self._validate_lists(obj, old, found)
-        return found
+        all_errors: list[FieldError] = []
+        validate_embedded(self.root, obj, "", all_errors)
+        self._validate_lists(obj, old, all_errors)
+        return all_errors
 
     @_limit_nesting
     def validate_status(
         self, obj: JsonObject, old: JsonObject | None = None, *, scale: JsonObject | None = None
     ) -> list[FieldError]:
         """Validate a write to the status subresource. Error messages name fields relative to the status."""
-        found: list[FieldError] = []
+        all_errors: list[FieldError] = []
         node = self.root.property_node("status")
         if node is not None and "status" in obj:
             status = obj["status"]
             correlation = Correlation(status, old.get("status"), node) if old is not None else None
-            found.extend(field_errors(validate_value(node, status, "", correlation).errors, "status"))
-        found.extend(validate_scale(obj, scale, status=True))
-        self._validate_lists(obj, old, found)
-        return found
+            all_errors.extend(field_errors(validate_value(node, status, "", correlation).errors, "status"))
+        all_errors.extend(validate_scale(obj, scale, status=True))
+        self._validate_lists(obj, old, all_errors)
+        return all_errors
 
     def _prune_slowly(self, obj: JsonObject, *, report: bool) -> list[str]:
         unknown: list[str] = []
@@ -270,8 +270,8 @@ class CompiledSchema:
             drop_nulls(self.root, obj, root=True)
         return unknown
 
-    def _validate_lists(self, obj: JsonObject, old: JsonObject | None, found: list[FieldError]) -> None:
-        """Append list type errors to `found`, unless the old object had such errors too (ratcheting)."""
+    def _validate_lists(self, obj: JsonObject, old: JsonObject | None, all_errors: list[FieldError]) -> None:
+        """Append list type errors to `all_errors`, unless the old object had such errors too (ratcheting)."""
         new_errors: list[FieldError] = []
         validate_list_types(self.root, obj, "", new_errors)
         if new_errors and old is not None:
@@ -279,7 +279,7 @@ class CompiledSchema:
             validate_list_types(self.root, old, "", old_errors)
             if old_errors:
                 return
-        found.extend(new_errors)
+        all_errors.extend(new_errors)
 
 
 def _has_floats(value: object) -> bool:

@@ -61,53 +61,53 @@ def _coerce_resource(value: JsonObject, path: str, unknown: list[str], *, strict
     value["metadata"] = coerced
 
 
-def validate_embedded(node: SchemaNode | None, value: Any, path: str, found: list[FieldError]) -> None:
-    """Append the errors in type and metadata of all embedded resources to `found`."""
+def validate_embedded(node: SchemaNode | None, value: Any, path: str, field_errors: list[FieldError]) -> None:
+    """Append the errors in type and metadata of all embedded resources to `field_errors`."""
     if node is None:
         return
     if type(value) is dict:
         if node.embedded_resource:
-            _validate_resource(value, path, found)
+            _validate_resource(value, path, field_errors)
         for key in sorted(value):
             if type(value[key]) in (dict, list):
                 child = node.child(key)
                 if child is not None:
-                    validate_embedded(child, value[key], _child_path(node, path, key), found)
+                    validate_embedded(child, value[key], _child_path(node, path, key), field_errors)
     elif type(value) is list and node.items is not None:
         for at, item in enumerate(value):
             if type(item) in (dict, list):
-                validate_embedded(node.items, item, f"{path}[{at}]", found)
+                validate_embedded(node.items, item, f"{path}[{at}]", field_errors)
 
 
-def _validate_resource(value: JsonObject, path: str, found: list[FieldError]) -> None:
-    found.extend(errors.required(_join(path, key)) for key in ("apiVersion", "kind") if key not in value)
+def _validate_resource(value: JsonObject, path: str, field_errors: list[FieldError]) -> None:
+    field_errors.extend(errors.required(_join(path, key)) for key in ("apiVersion", "kind") if key not in value)
     for key in ("apiVersion", "kind"):
         if key not in value:
             continue
         text, here = value[key], _join(path, key)
         if type(text) is not str:
-            found.append(errors.invalid(here, text, "must be a string"))
+            field_errors.append(errors.invalid(here, text, "must be a string"))
         elif not text:
-            found.append(errors.invalid(here, text, "must not be empty"))
+            field_errors.append(errors.invalid(here, text, "must not be empty"))
         elif key == "apiVersion":
             if text.count("/") > 1:
-                found.append(errors.invalid(here, text, f"unexpected GroupVersion string: {text}"))
+                field_errors.append(errors.invalid(here, text, f"unexpected GroupVersion string: {text}"))
         else:
             messages = names.dns1035_label(text.lower())
             if messages:
                 detail = f"may have mixed case, but should otherwise match: {','.join(messages)}"
-                found.append(errors.invalid(here, text, detail))
+                field_errors.append(errors.invalid(here, text, detail))
     if "metadata" in value:
         here = _join(path, "metadata")
         try:
             meta, _ = round_trip(value["metadata"], strict=True)
         except ObjectMetaDecodeError as error:
-            found.append(errors.invalid(here, value["metadata"], str(error)))
+            field_errors.append(errors.invalid(here, value["metadata"], str(error)))
             return
         if not meta.get("name"):
             meta = {**meta, "name": "fakename"}
         rule = names.path_segment
-        found.extend(
+        field_errors.extend(
             metadata_validation.validate_object_meta(
                 meta, namespaced=bool(meta.get("namespace")), name_rule=rule, path=here
             )

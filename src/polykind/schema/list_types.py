@@ -10,8 +10,8 @@ from polykind.schema.equality import hashable_key
 from polykind.schema.node import SchemaNode
 
 
-def validate_list_types(node: SchemaNode | None, value: Any, path: str, found: list[FieldError]) -> None:
-    """Append the errors of all lists in a value to `found`."""
+def validate_list_types(node: SchemaNode | None, value: Any, path: str, field_errors: list[FieldError]) -> None:
+    """Append the errors of all lists in a value to `field_errors`."""
     if node is None:
         return
     if type(value) is dict:
@@ -19,34 +19,34 @@ def validate_list_types(node: SchemaNode | None, value: Any, path: str, found: l
         if additional is not None:
             for key in sorted(value):
                 if type(value[key]) in (dict, list):
-                    validate_list_types(additional, value[key], f"{path}[{key}]", found)
+                    validate_list_types(additional, value[key], f"{path}[{key}]", field_errors)
         for key in sorted(value):
             if type(value[key]) in (dict, list):
-                validate_list_types(node.property_node(key), value[key], f"{path}.{key}" if path else key, found)
+                validate_list_types(node.property_node(key), value[key], f"{path}.{key}" if path else key, field_errors)
     elif type(value) is list:
-        validate_list_type(node, value, path, found)
+        validate_list_type(node, value, path, field_errors)
         if node.items is not None:
             for at, item in enumerate(value):
                 if type(item) in (dict, list):
-                    validate_list_types(node.items, item, f"{path}[{at}]", found)
+                    validate_list_types(node.items, item, f"{path}[{at}]", field_errors)
 
 
-def validate_list_type(node: SchemaNode, value: list[Any], path: str, found: list[FieldError]) -> None:
-    """Append the errors of one list to `found`, without those of lists inside its items."""
+def validate_list_type(node: SchemaNode, value: list[Any], path: str, field_errors: list[FieldError]) -> None:
+    """Append the errors of one list to `field_errors`, without those of lists inside its items."""
     if node.list_type == "set":
-        found.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _second_occurrences(value))
+        field_errors.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _second_occurrences(value))
     elif node.list_type == "map":
-        _validate_map_list(node, value, path, found)
+        _validate_map_list(node, value, path, field_errors)
 
 
-def _validate_map_list(node: SchemaNode, value: list[Any], path: str, found: list[FieldError]) -> None:
+def _validate_map_list(node: SchemaNode, value: list[Any], path: str, field_errors: list[FieldError]) -> None:
     for at, item in enumerate(value):
         if item is not None and type(item) is not dict:
             detail = "must be an object for an array of list-type map"
-            found.append(errors.invalid(f"{path}[{at}]", item, detail))
+            field_errors.append(errors.invalid(f"{path}[{at}]", item, detail))
             return
     keys = [{name: item[name] for name in node.list_map_keys if item and name in item} for item in value]
-    found.extend(errors.duplicate(f"{path}[{at}]", keys[at]) for at in _second_occurrences(keys))
+    field_errors.extend(errors.duplicate(f"{path}[{at}]", keys[at]) for at in _second_occurrences(keys))
 
 
 def _second_occurrences(values: list[Any]) -> list[int]:

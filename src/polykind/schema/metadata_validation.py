@@ -38,33 +38,33 @@ def validate_object_meta(
     meta: JsonObject, *, namespaced: bool, name_rule: NameCheck = names.subdomain_name, path: str = "metadata"
 ) -> list[FieldError]:
     """Validate the metadata of a new object."""
-    found: list[FieldError] = []
+    field_errors: list[FieldError] = []
     generate_name, name = _string(meta, "generateName"), _string(meta, "name")
     if generate_name:
-        _add_messages(found, f"{path}.generateName", generate_name, name_rule(generate_name, True))
+        _add_messages(field_errors, f"{path}.generateName", generate_name, name_rule(generate_name, True))
     if not name:
-        found.append(errors.required(f"{path}.name", "name or generateName is required"))
+        field_errors.append(errors.required(f"{path}.name", "name or generateName is required"))
     else:
-        _add_messages(found, f"{path}.name", name, name_rule(name, False))
+        _add_messages(field_errors, f"{path}.name", name, name_rule(name, False))
     namespace = _string(meta, "namespace")
     if namespaced and not namespace:
-        found.append(errors.required(f"{path}.namespace"))
+        field_errors.append(errors.required(f"{path}.namespace"))
     elif namespaced:
-        _add_messages(found, f"{path}.namespace", namespace, names.dns1123_label(namespace))
+        _add_messages(field_errors, f"{path}.namespace", namespace, names.dns1123_label(namespace))
     elif namespace:
-        found.append(errors.forbidden(f"{path}.namespace", "not allowed on this type"))
+        field_errors.append(errors.forbidden(f"{path}.namespace", "not allowed on this type"))
     generation = _int(meta, "generation")
     if generation < 0:
-        found.append(errors.invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
+        field_errors.append(errors.invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
     for key, check in _CREATE_CHECKS:
         if key in meta:
-            check(meta, path, found)
-    return found
+            check(meta, path, field_errors)
+    return field_errors
 
 
 def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "metadata") -> list[FieldError]:
     """Validate the metadata of an updated object."""
-    found: list[FieldError] = []
+    field_errors: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
         added = sorted(set(_strings(new, "finalizers")) - set(_strings(old, "finalizers")))
         if added:
@@ -73,12 +73,12 @@ def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "m
                 "no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers []string{{{quoted}}}"
             )
-            found.append(errors.forbidden(f"{path}.finalizers", text))
+            field_errors.append(errors.forbidden(f"{path}.finalizers", text))
     if not _string(new, "resourceVersion"):
-        found.append(errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
+        field_errors.append(errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
     generation = _int(new, "generation")
     if generation < _int(old, "generation"):
-        found.append(errors.invalid(f"{path}.generation", generation, "must not be decremented"))
+        field_errors.append(errors.invalid(f"{path}.generation", generation, "must not be decremented"))
     for key, unset in _IMMUTABLE:
         value, before = new.get(key, unset), old.get(key, unset)
         if value is before or (type(value) is str and value == before):
@@ -87,13 +87,13 @@ def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "m
             continue
         if key == "uid":
             # In Go a uid has a type of its own, and error messages show such values as JSON.
-            found.append(_invalid_struct(f"{path}.uid", go_json(value), "field is immutable"))
+            field_errors.append(_invalid_struct(f"{path}.uid", go_json(value), "field is immutable"))
         else:
-            found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
+            field_errors.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
     for key, check in _UPDATE_CHECKS:
         if key in new:
-            check(new, path, found)
-    return found
+            check(new, path, field_errors)
+    return field_errors
 
 
 def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[str]:
@@ -103,17 +103,17 @@ def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[
         return []
     if old:
         added.difference_update(_strings(old, "finalizers"))
-    found: list[str] = []
+    field_errors: list[str] = []
     for name in sorted(added):
         start = f"metadata.finalizers: {go_quote(name)}: "
-        found.extend(start + message for message in names.qualified_name(name))
+        field_errors.extend(start + message for message in names.qualified_name(name))
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             shape = " including a path (/)" if "." in name else ""
-            found.append(
+            field_errors.append(
                 f"{start}prefer a domain-qualified finalizer name{shape} "
                 "to avoid accidental conflicts with other finalizer writers"
             )
-    return found
+    return field_errors
 
 
 def dedupe_owner_references(meta: JsonObject, *, after_admission: bool = False) -> list[str]:
@@ -137,12 +137,12 @@ def dedupe_owner_references(meta: JsonObject, *, after_admission: bool = False) 
     return [f"{_DUPLICATE_OWNERS.format(when)}{', '.join(repeated)}"]
 
 
-def _add_messages(found: list[FieldError], path: str, value: str, messages: list[str]) -> None:
+def _add_messages(field_errors: list[FieldError], path: str, value: str, messages: list[str]) -> None:
     if messages:
-        found.extend(errors.invalid(path, value, message) for message in messages)
+        field_errors.extend(errors.invalid(path, value, message) for message in messages)
 
 
-def _validate_labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_labels(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:
     labels = _map(meta, "labels")
     if not labels:
         return
@@ -150,25 +150,25 @@ def _validate_labels(meta: JsonObject, path: str, found: list[FieldError]) -> No
         return
     path = f"{path}.labels"
     for key, value in sorted(labels.items()):
-        _add_messages(found, path, key, names.qualified_name(key))
+        _add_messages(field_errors, path, key, names.qualified_name(key))
         if isinstance(value, str):
-            _add_messages(found, path, value, names.label_value(value))
+            _add_messages(field_errors, path, value, names.label_value(value))
 
 
-def _validate_annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_annotations(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:
     annotations = _map(meta, "annotations")
     if not annotations:
         return
     path = f"{path}.annotations"
     total = 0
     for key, value in sorted(annotations.items()):
-        _add_messages(found, path, key, names.qualified_name(key.lower()))
+        _add_messages(field_errors, path, key, names.qualified_name(key.lower()))
         total += byte_length(key) + (byte_length(value) if isinstance(value, str) else 0)
     if total > _MAX_ANNOTATION_BYTES:
-        found.append(errors.too_long(path, _MAX_ANNOTATION_BYTES))
+        field_errors.append(errors.too_long(path, _MAX_ANNOTATION_BYTES))
 
 
-def _validate_owner_references(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_owner_references(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:
     if not meta.get("ownerReferences"):
         return
     path = f"{path}.ownerReferences"
@@ -178,16 +178,16 @@ def _validate_owner_references(meta: JsonObject, path: str, found: list[FieldErr
         api_version, kind, name = _string(owner, "apiVersion"), _string(owner, "kind"), _string(owner, "name")
         group, version = _group_version(api_version)
         if not version:
-            found.append(errors.invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+            field_errors.append(errors.invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
         if not kind:
-            found.append(errors.invalid(f"{path}.kind", kind, "must not be empty"))
+            field_errors.append(errors.invalid(f"{path}.kind", kind, "must not be empty"))
         if not name:
-            found.append(errors.invalid(f"{path}.name", name, "must not be empty"))
+            field_errors.append(errors.invalid(f"{path}.name", name, "must not be empty"))
         if not _string(owner, "uid"):
-            found.append(errors.invalid(f"{path}.uid", "", "must not be empty"))
+            field_errors.append(errors.invalid(f"{path}.uid", "", "must not be empty"))
         if (group, version, kind) == ("", "v1", "Event"):
             text = "/v1, Kind=Event is disallowed from being an owner"
-            found.append(_invalid_struct(path, _owner_json(owner), text))
+            field_errors.append(_invalid_struct(path, _owner_json(owner), text))
         if owner.get("controller") is True:
             current = f"{kind}/{name}"
             if controller:
@@ -195,7 +195,7 @@ def _validate_owner_references(meta: JsonObject, path: str, found: list[FieldErr
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {current}'
                 )
-                found.append(_invalid_struct(path, f"[{','.join(map(_owner_json, owners))}]", text))
+                field_errors.append(_invalid_struct(path, f"[{','.join(map(_owner_json, owners))}]", text))
             else:
                 controller = current
 
@@ -210,19 +210,19 @@ def _owner_json(owner: JsonObject) -> str:
     return "{" + ",".join(f"{go_json(key)}:{go_json(value)}" for key, value in quoted.items()) + "}"
 
 
-def _validate_finalizers(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_finalizers(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:
     finalizers = _strings(meta, "finalizers")
     if not finalizers:
         return
     path = f"{path}.finalizers"
     for name in finalizers:
-        _add_messages(found, path, name, names.qualified_name(name))
+        _add_messages(field_errors, path, name, names.qualified_name(name))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         text = "finalizer orphan and foregroundDeletion cannot be both set"
-        found.append(errors.invalid(path, finalizers, text))
+        field_errors.append(errors.invalid(path, finalizers, text))
 
 
-def _validate_managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_managed_fields(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:
     for at, entry in enumerate(_list(meta, "managedFields")):
         if _is_common_entry(entry):
             continue
@@ -230,12 +230,12 @@ def _validate_managed_fields(meta: JsonObject, path: str, found: list[FieldError
         here = f"{path}.managedFields[{at}]"
         operation, fields_type = _string(entry, "operation"), _string(entry, "fieldsType")
         if operation not in ("Apply", "Update"):
-            found.append(errors.invalid(f"{here}.operation", operation, "must be `Apply` or `Update`"))
+            field_errors.append(errors.invalid(f"{here}.operation", operation, "must be `Apply` or `Update`"))
         if fields_type and fields_type != "FieldsV1":
-            found.append(errors.invalid(f"{here}.fieldsType", fields_type, "must be `FieldsV1`"))
-        found.extend(validate_field_manager(_string(entry, "manager"), f"{here}.manager"))
+            field_errors.append(errors.invalid(f"{here}.fieldsType", fields_type, "must be `FieldsV1`"))
+        field_errors.extend(validate_field_manager(_string(entry, "manager"), f"{here}.manager"))
         if byte_length(_string(entry, "subresource")) > _MAX_SUBRESOURCE_BYTES:
-            found.append(errors.too_long(f"{here}.subresource", _MAX_SUBRESOURCE_BYTES))
+            field_errors.append(errors.too_long(f"{here}.subresource", _MAX_SUBRESOURCE_BYTES))
 
 
 _CREATE_CHECKS = (
@@ -268,16 +268,16 @@ def _is_common_entry(entry: Any) -> bool:
 
 def validate_field_manager(name: str, path: str) -> list[FieldError]:
     """Validate the name of a field manager."""
-    found = [errors.too_long(path, _MAX_MANAGER_BYTES)] if byte_length(name) > _MAX_MANAGER_BYTES else []
+    field_errors = [errors.too_long(path, _MAX_MANAGER_BYTES)] if byte_length(name) > _MAX_MANAGER_BYTES else []
     if name.isprintable():
-        return found
+        return field_errors
     position = 0
     for char in name:
         if not char.isprintable():
             text = f"invalid character U+{ord(char):04X} (at position {position})"
-            found.append(errors.invalid(path, name, text))
+            field_errors.append(errors.invalid(path, name, text))
         position += byte_length(char)
-    return found
+    return field_errors
 
 
 def _group_version(api_version: str) -> tuple[str, str]:

@@ -42,20 +42,20 @@ def labels_of(obj: JsonObject | None) -> dict[str, str]:
 
 def validate_label_selector(value: JsonObject | None, path: str, *, lenient: bool = False) -> list[FieldError]:
     """Validate a LabelSelector object. `lenient` allows values in matchExpressions that no label can have."""
-    found: list[FieldError] = []
+    field_errors: list[FieldError] = []
     if not value:
-        return found
+        return field_errors
     for key, label in (value.get("matchLabels") or {}).items():
-        found += [errors.invalid(f"{path}.matchLabels", key, message) for message in qualified_name(key)]
-        found += [errors.invalid(f"{path}.matchLabels", label, message) for message in label_value(label)]
+        field_errors += [errors.invalid(f"{path}.matchLabels", key, message) for message in qualified_name(key)]
+        field_errors += [errors.invalid(f"{path}.matchLabels", label, message) for message in label_value(label)]
     for index, expression in enumerate(value.get("matchExpressions") or ()):
         here, operator = f"{path}.matchExpressions[{index}]", expression["operator"]
         values = expression.get("values") or ()
-        found += validate_value_count(operator, values, here)
+        field_errors += validate_value_count(operator, values, here)
         if operator not in _OPERATORS:
-            found.append(errors.invalid(f"{here}.operator", operator, "not a valid selector operator"))
-        found += validate_label_requirement(expression["key"], () if lenient else values, here)
-    return found
+            field_errors.append(errors.invalid(f"{here}.operator", operator, "not a valid selector operator"))
+        field_errors += validate_label_requirement(expression["key"], () if lenient else values, here)
+    return field_errors
 
 
 def validate_value_count(operator: str, values: Sequence[str], path: str) -> list[FieldError]:
@@ -70,7 +70,7 @@ def validate_value_count(operator: str, values: Sequence[str], path: str) -> lis
 
 def validate_label_requirement(key: str, values: Sequence[str], path: str) -> list[FieldError]:
     """Check the syntax of a requirement's label key and of its values."""
-    found = [errors.invalid(f"{path}.key", key, message) for message in qualified_name(key)]
+    field_errors = [errors.invalid(f"{path}.key", key, message) for message in qualified_name(key)]
     for index, value in enumerate(values):
-        found += [errors.invalid(f"{path}.values[{index}]", value, message) for message in label_value(value)]
-    return found
+        field_errors += [errors.invalid(f"{path}.values[{index}]", value, message) for message in label_value(value)]
+    return field_errors
