@@ -82,7 +82,7 @@ async def test_walk_of_a_watch_event(traced: Traced) -> None:
     for _ in range(_WARM_UP):
         assert (await anext(events))["type"] == "ADDED"
     server = traced.running.server
-    resource = server.registry.kind(GROUP, "widgets")
+    resource = server.registry.resource(GROUP, "widgets")
     assert resource is not None
     stored = await server.store.get(f"{resource.cache.prefix}default/warm-1")
     assert stored is not None

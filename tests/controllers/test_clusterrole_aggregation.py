@@ -120,7 +120,7 @@ async def test_only_the_leader_writes_aggregated_rules(running: Live) -> None:
 
         async def close(self) -> None: ...
 
-    resource = running.server.registry.kind("rbac.authorization.k8s.io", "clusterroles")
+    resource = running.server.registry.resource("rbac.authorization.k8s.io", "clusterroles")
     assert resource is not None
     module = "polykind.controllers.clusterrole_aggregation"
     resource.cache.observers[:] = [observer for observer in resource.cache.observers if owner(observer) != module]

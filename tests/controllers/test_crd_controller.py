@@ -139,7 +139,7 @@ async def test_watches_end_when_the_crd_changes_or_is_deleted(running: Live) -> 
 
     await running.ask("POST", WIDGETS, widget("w"))
     watching = asyncio.create_task(follow())
-    while not any(k.channels for k in running.server.registry.kinds()):
+    while not any(k.channels for k in running.server.registry.resources()):
         await asyncio.sleep(0.001)
     column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
     patch = [{"op": "add", "path": "/spec/versions/0/additionalPrinterColumns", "value": [column]}]

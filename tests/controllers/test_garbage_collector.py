@@ -282,7 +282,7 @@ async def test_resources_without_owners_are_not_loaded_into_the_cache(tmp_path: 
     async with live(tmp_path) as restarted:
         await restarted.ask("DELETE", f"{BEDS}/flowers")
         await restarted.gone(PLANTS, "rose")
-        tools = restarted.server.registry.kind(GROUP, "tools")
+        tools = restarted.server.registry.resource(GROUP, "tools")
         assert tools is not None
         assert not tools.cache.loaded
         remaining = await restarted.ask("GET", f"/apis/{GROUP}/v1/tools/spade")

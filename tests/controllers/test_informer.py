@@ -16,7 +16,7 @@ async def test_informer_lists_at_start_and_after_a_reset_and_reports_changes(tmp
     listed = asyncio.Event()
     async with live(tmp_path) as running:
         crd = await running.define(definition())
-        resource = running.server.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        resource = running.server.registry.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         assert resource is not None
 
         def on_list() -> None:

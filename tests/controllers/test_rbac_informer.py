@@ -94,7 +94,7 @@ async def test_invalid_stored_roles_grant_nothing(tmp_path: Path, caplog: pytest
 async def test_reset_lists_bindings_again(running: Live) -> None:
     await running.ask("POST", f"{NAMESPACE}/roles", role("reader", "list"))
     await running.ask("POST", f"{NAMESPACE}/rolebindings", binding("reader"))
-    resource = running.server.registry.kind("rbac.authorization.k8s.io", "rolebindings")
+    resource = running.server.registry.resource("rbac.authorization.k8s.io", "rolebindings")
     assert resource is not None
     (informer,) = (
         observer for observer in resource.cache.observers if owner(observer) == "polykind.controllers.rbac_informer"

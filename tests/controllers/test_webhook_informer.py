@@ -98,7 +98,7 @@ async def test_invalid_stored_configuration_does_not_affect_others(
     invalid = configuration(
         "Validating", {**hook.webhook_config(), "objectSelector": {"matchExpressions": [{"operator": "Near"}]}}
     )
-    store, resource = running.server.store, running.server.registry.kind(GROUP, "validatingwebhookconfigurations")
+    store, resource = running.server.store, running.server.registry.resource(GROUP, "validatingwebhookconfigurations")
     assert resource is not None
     await store.put(f"{resource.cache.prefix}odd", json.dumps(invalid).encode(), expect=0)
     assert "admission: cannot decode stored ValidatingWebhookConfiguration odd, ignoring it" in caplog.text

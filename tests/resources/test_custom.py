@@ -34,7 +34,7 @@ class Unreachable:
 async def test_convert_rejects_unknown_versions(tmp_path: Path, api_version: str, reason: str) -> None:
     async with live(tmp_path) as running:
         await running.define(definition())
-        kind = running.server.registry.kind(GROUP, "widgets")
+        kind = running.server.registry.resource(GROUP, "widgets")
         assert kind is not None
         with pytest.raises(UnknownReasonError) as caught:
             await kind.versions["v1"].representer.convert(widget("a"), api_version)
@@ -44,7 +44,7 @@ async def test_convert_rejects_unknown_versions(tmp_path: Path, api_version: str
 async def test_empty_object_is_not_sent_to_the_converter(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         await running.define(definition())
-        kind = running.server.registry.kind(GROUP, "widgets")
+        kind = running.server.registry.resource(GROUP, "widgets")
         assert isinstance(kind, CustomResource)
         kind.converter = Unreachable()
         result = await kind.versions["v1"].representer.convert({}, f"{GROUP}/v2")

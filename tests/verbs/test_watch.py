@@ -109,7 +109,7 @@ async def test_many_watchers_receive_the_same_events_in_order(running: Live) -> 
             return [line async for line in client.lines(path("v1", query))]
 
     watching = [asyncio.create_task(follow()) for _ in range(40)]
-    kind = running.server.registry.kind(GROUP, "widgets")
+    kind = running.server.registry.resource(GROUP, "widgets")
     assert kind is not None
     while sum(len(c.watchers) for c in kind.channels.values()) < 40:
         await asyncio.sleep(0.005)
@@ -153,7 +153,7 @@ async def test_watch_for_metadata_lists_ends_with_the_first_change(running: Live
     client.accept = LIST_OF_METADATA
     async with client:
         waiting = asyncio.create_task(client.call("GET", f"{WIDGETS}?watch=1"))
-        while not any(k.channels for k in running.server.registry.kinds()):
+        while not any(k.channels for k in running.server.registry.resources()):
             await asyncio.sleep(0)
         await running.ask("POST", WIDGETS, widget("w"))
         assert (await asyncio.wait_for(waiting, 5)).body == b""

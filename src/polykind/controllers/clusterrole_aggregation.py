@@ -30,7 +30,7 @@ class ClusterRoleAggregationController:
     """Watches ClusterRoles and, on the leader, reconciles those with an aggregationRule."""
 
     def __init__(self, backend: Backend, leadership: Leadership) -> None:
-        resource = backend.registry.kind(GROUP, "clusterroles")
+        resource = backend.registry.resource(GROUP, "clusterroles")
         if resource is None:
             raise AssertionError("clusterroles are always served")
         self._backend = backend

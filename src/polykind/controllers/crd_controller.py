@@ -165,7 +165,7 @@ class CRDController:
         if not served:
             self._unregister(crd)
             return
-        resource = self._backend.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        resource = self._backend.registry.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if isinstance(resource, CustomResource) and previous is not None and _serves_same_api(previous, crd):
             resource.update_status(crd)
             self.converters.update_status(crd)
@@ -204,7 +204,7 @@ class CRDController:
 
     def _unregister(self, crd: JsonObject) -> None:
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
-        resource = self._backend.registry.kind(group, plural)
+        resource = self._backend.registry.resource(group, plural)
         if isinstance(resource, CustomResource) and resource.crd["metadata"]["name"] == crd["metadata"]["name"]:
             self._backend.registry.remove(group, plural)
             resource.end_watches()

@@ -89,7 +89,7 @@ class CRDFinalizer:
 
         `failing`: the last pass failed. Its condition stays until a pass succeeds.
         """
-        resource = self._backend.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        resource = self._backend.registry.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if not isinstance(resource, CustomResource) or resource.crd["metadata"]["name"] != crd["metadata"]["name"]:
             return True
         cache = resource.cache

@@ -88,14 +88,14 @@ class GarbageCollector:
         """Read all resources and start collecting if this replica is the leader, else stop."""
         self._stop()
         if leading:
-            self._backend.registry.followers.append(self._monitor_resource)
-            for resource in self._backend.registry.kinds():
+            self._backend.registry.observers.append(self._monitor_resource)
+            for resource in self._backend.registry.resources():
                 self._monitor_resource(resource)
             self._queue.open()
 
     def _stop(self) -> None:
-        if self._monitor_resource in self._backend.registry.followers:
-            self._backend.registry.followers.remove(self._monitor_resource)
+        if self._monitor_resource in self._backend.registry.observers:
+            self._backend.registry.observers.remove(self._monitor_resource)
         for monitor in self._monitors.values():
             if monitor in monitor.cache.observers:
                 monitor.cache.observers.remove(monitor)
@@ -214,7 +214,7 @@ class GarbageCollector:
         """Process the owners of a dependent again: they may have been waiting for its deletion."""
         namespace = ref.key.rpartition("/")[0]
         for owner in owners:
-            resource = self._backend.registry.named(owner.group, owner.kind)
+            resource = self._backend.registry.resource_of_kind(owner.group, owner.kind)
             if resource is not None:
                 self._queue.add(ObjectRef(resource.group, resource.plural, resource.key(namespace, owner.name)))
 
@@ -222,7 +222,7 @@ class GarbageCollector:
 
     async def _process(self, ref: ObjectRef) -> None:
         await self._synced.wait()
-        resource = self._backend.registry.kind(ref.group, ref.plural)
+        resource = self._backend.registry.resource(ref.group, ref.plural)
         if resource is None:
             self._graph.record(ref, ())
             return
@@ -298,7 +298,7 @@ class GarbageCollector:
             and (dependent.namespaced or not deleted[2])
         ):
             return OwnerState.DANGLING
-        resource = self._backend.registry.named(owner.group, owner.kind)
+        resource = self._backend.registry.resource_of_kind(owner.group, owner.kind)
         if resource is None:
             self._unserved_dependents.setdefault((owner.group, owner.kind), set()).add(ref)
             return OwnerState.UNKNOWN
@@ -327,7 +327,7 @@ class GarbageCollector:
                 log.debug("garbage collector: %s is already gone", dependent)
 
     def _read_metadata(self, ref: ObjectRef) -> Metadata:
-        resource = self._backend.registry.kind(ref.group, ref.plural)
+        resource = self._backend.registry.resource(ref.group, ref.plural)
         return metadata(resource.cache.get(ref.key) if resource else None)
 
     async def _change(self, ref: ObjectRef, uid: str, edit: Callable[[JsonObject], None]) -> None:
@@ -344,7 +344,7 @@ class GarbageCollector:
         await change_object(ctx, edited, UpdateOptions(field_manager=_MANAGER), PATCH)
 
     def _context(self, ref: ObjectRef) -> RequestContext:
-        resource = self._backend.registry.kind(ref.group, ref.plural)
+        resource = self._backend.registry.resource(ref.group, ref.plural)
         if resource is None:
             raise errors.NotFoundError(ref.plural, ref.group, ref.key)
         namespace, _, name = ref.key.rpartition("/")

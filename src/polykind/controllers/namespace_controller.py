@@ -112,7 +112,7 @@ class NamespaceController:
         delay, logged = _RETRY_DELAY, ""
         while True:
             remaining, failure = 0, ""
-            for resource in self._backend.registry.kinds():
+            for resource in self._backend.registry.resources():
                 if resource.namespaced:
                     try:
                         remaining += await self._delete_objects(resource, name)

@@ -91,7 +91,7 @@ class RBACBootstrap:
         return failures
 
     async def _reconcile(self, expected: JsonObject) -> None:
-        resource = self._backend.registry.named(GROUP, expected["kind"])
+        resource = self._backend.registry.resource_of_kind(GROUP, expected["kind"])
         if resource is None:
             raise AssertionError("roles and bindings are always served")
         await self._backend.cache.wait_until_fresh(resource.cache)

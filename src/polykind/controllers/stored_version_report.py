@@ -36,7 +36,7 @@ class StoredVersionReport:
 
     async def _report(self, crd: JsonObject, versions: list[str]) -> None:
         name = crd["metadata"]["name"]
-        resource = self._backend.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        resource = self._backend.registry.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if resource is None:
             return
         try:

@@ -100,7 +100,7 @@ class RequestMonitor:
         stream.on_end = ended
 
     def _measure_objects(self) -> None:
-        for resource in self._registry.kinds():
+        for resource in self._registry.resources():
             if resource.cache.loaded:
                 count = len(resource.cache)
                 self._metrics.storage_objects.of(resource.qualified).set(count)
@@ -109,7 +109,7 @@ class RequestMonitor:
                     self._metrics.stored_objects.of(resource.group, resource.plural, version).set(stored)
 
     def _measure_conversions(self) -> None:
-        for resource in self._registry.kinds():
+        for resource in self._registry.resources():
             for version in resource.versions.values():
                 if version.converts:
                     self._metrics.conversion_hits.of(resource.qualified).add(version.representer.hits)

@@ -46,7 +46,7 @@ class Migrator:
         self._resource_timeout = resource_timeout
         self._waiting: set[GroupResource] = set()
         self._queue: WorkQueue[GroupResource] = WorkQueue(self._process, _WORKERS)
-        backend.registry.followers.append(self._on_served)
+        backend.registry.observers.append(self._on_served)
 
     def process(self, resource: GroupResource) -> None:
         """Process the migrations of a resource."""
@@ -113,9 +113,9 @@ class Migrator:
     async def _migrate(self, migration: JsonObject, status: MigrationStatus) -> str:
         """Rewrite all objects. Return the message of the failure, "" on success."""
         resource, name = target(migration), migration["metadata"]["name"]
-        if self._backend.registry.kind(*resource) is None:
+        if self._backend.registry.resource(*resource) is None:
             await status.change(state.begun)
-            if version := self._backend.registry.answered(*resource):
+            if version := self._backend.registry.find_review(*resource):
                 gvr = f"{resource.group}/{version.version}, Resource={resource.plural}"
                 return f'resource "{gvr}" does not support discovery operations: [update patch list]'
             remaining = self._resource_timeout() - self._age(migration)

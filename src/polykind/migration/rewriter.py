@@ -91,7 +91,7 @@ class Rewriter:
                 return failures
 
     def _served_resource(self) -> Resource:
-        resource = self._backend.registry.kind(*self._target)
+        resource = self._backend.registry.resource(*self._target)
         if resource is None:
             raise NotServedError
         return resource

@@ -14,20 +14,20 @@ class Registry:
         self._resources: dict[tuple[str, str], Resource] = {}
         self._versions: dict[tuple[str, str, str], ServedVersion] = {}
         self._by_kind: dict[tuple[str, str], Resource] = {}
-        self.followers: list[Callable[[Resource], None]] = []
+        self.observers: list[Callable[[Resource], None]] = []
         """Called with each resource that is added or replaced."""
 
     def find(self, group: str, version: str, plural: str) -> ServedVersion | None:
         return self._versions.get((group, version, plural))
 
-    def kind(self, group: str, plural: str) -> Resource | None:
+    def resource(self, group: str, plural: str) -> Resource | None:
         return self._resources.get((group, plural))
 
-    def named(self, group: str, kind: str) -> Resource | None:
+    def resource_of_kind(self, group: str, kind: str) -> Resource | None:
         """Return the resource whose objects have a kind."""
         return self._by_kind.get((group, kind))
 
-    def kinds(self) -> Iterator[Resource]:
+    def resources(self) -> Iterator[Resource]:
         return iter(list(self._resources.values()))
 
     def put(self, resource: Resource) -> None:
@@ -37,14 +37,14 @@ class Registry:
         self._by_kind[resource.group, resource.kind] = resource
         for version in resource.versions.values():
             self._versions[resource.group, version.version, resource.plural] = version
-        for follower in self.followers:
-            follower(resource)
+        for observer in self.observers:
+            observer(resource)
 
-    def answer(self, version: ServedVersion) -> None:
+    def add_review(self, version: ServedVersion) -> None:
         """Serve a review, which is not stored and so not listed among the resources."""
         self._versions[version.resource.group, version.version, version.resource.plural] = version
 
-    def answered(self, group: str, plural: str) -> ServedVersion | None:
+    def find_review(self, group: str, plural: str) -> ServedVersion | None:
         """Return the review of a group and plural; None if there is none."""
         if (group, plural) in self._resources:
             return None

@@ -164,7 +164,7 @@ class Server:
         for resource in roles:
             self.registry.put(resource)
         for review in reviews(tokens, authorizer):
-            self.registry.answer(review)
+            self.registry.add_review(review)
         self.namespaces = NamespaceController(self.backend, namespaces, self._now, self.leadership)
         self.crds = CRDController(
             self.backend,

@@ -49,7 +49,7 @@ class VersionReporter:
     async def report(self, name: str) -> JsonObject | None:
         """Return the report of a CRD, or None if it is not served. Raise StoreError."""
         plural, _, group = name.partition(".")
-        resource = self._registry.kind(group, plural)
+        resource = self._registry.resource(group, plural)
         if not isinstance(resource, CustomResource):
             return None
         await self._cache.wait_until_fresh(resource.cache)

@@ -214,7 +214,7 @@ def _namespace_object(ctx: RequestContext, obj: JsonObject | None, old: JsonObje
     """Return the namespace of the request; a write of a Namespace is in the namespace that it writes."""
     if (ctx.resource.group, ctx.resource.plural) == ("", "namespaces"):
         return obj if obj is not None else old
-    namespaces = ctx.backend.registry.kind("", "namespaces")
+    namespaces = ctx.backend.registry.resource("", "namespaces")
     if namespaces is None or not ctx.namespace:
         return None
     cached = namespaces.cache.get(ctx.namespace)

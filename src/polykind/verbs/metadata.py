@@ -24,7 +24,7 @@ async def check_namespace(ctx: RequestContext, name: str) -> None:
     """Raise an error unless the namespace of a create exists and is not terminating."""
     if not ctx.resource.namespaced:
         return
-    namespaces = ctx.backend.registry.kind("", "namespaces")
+    namespaces = ctx.backend.registry.resource("", "namespaces")
     if namespaces is None:
         raise AssertionError("namespaces are always served")
     await ctx.backend.cache.load(namespaces.cache)

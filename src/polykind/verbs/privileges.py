@@ -49,7 +49,7 @@ async def _check_binding(ctx: RequestContext, new: JsonObject) -> None:
 
 async def _role_rules(ctx: RequestContext, plural: str, name: str) -> Sequence[Rule]:
     """Return the rules of the role that a binding refers to. Raise an error if there is no such role."""
-    roles = ctx.backend.registry.kind(ctx.resource.group, plural)
+    roles = ctx.backend.registry.resource(ctx.resource.group, plural)
     if roles is None:
         raise AssertionError("roles are always served")
     if roles.namespaced and not ctx.namespace:
@@ -125,7 +125,9 @@ def param_errors(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -
 def _param_ref_error(ctx: RequestContext, user: User, spec: JsonObject) -> str:
     """Return why the user may not read what a binding's paramRef refers to; "" if the user may."""
     reference, name = spec["paramRef"], spec["policyName"]
-    policies = ctx.backend.registry.kind(ctx.resource.group, ctx.resource.plural.replace("policybindings", "policies"))
+    policies = ctx.backend.registry.resource(
+        ctx.resource.group, ctx.resource.plural.replace("policybindings", "policies")
+    )
     cached = policies.cache.get(name) if policies is not None else None
     param = cached.decode()["spec"].get("paramKind") if cached is not None else None
     group, version, resource = _param_resource(ctx, param) if param is not None else ("*", "*", "*")
@@ -150,7 +152,7 @@ def _param_ref_error(ctx: RequestContext, user: User, spec: JsonObject) -> str:
 def _param_resource(ctx: RequestContext, param: JsonObject) -> tuple[str, str, str]:
     """Return the group, version and plural of a paramKind; the plural is "*" if the kind is unknown."""
     group, _, version = param["apiVersion"].rpartition("/")
-    resource = ctx.backend.registry.named(group, param["kind"])
+    resource = ctx.backend.registry.resource_of_kind(group, param["kind"])
     return group, version, resource.plural if resource is not None and version in resource.versions else "*"
 
 
