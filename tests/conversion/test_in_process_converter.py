@@ -117,10 +117,10 @@ async def test_hanging_converter_times_out() -> None:
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("nothing", "--converter nothing: must be package.module:object, or a file of rules"),
+        ("nothing", "--converter nothing: must be package.module:object or a rules file"),
         (f"{HERE}:absent", f"--converter {HERE}:absent: module '{HERE}' has no attribute 'absent'"),
         ("no.such.module:x", "--converter no.such.module:x: No module named 'no'"),
-        (f"{HERE}:__name__", "neither a function, nor has it a method convert, nor is it a mapping"),
+        (f"{HERE}:__name__", "must be a function, a mapping, or an object with a method convert"),
     ],
 )
 def test_invalid_converter_flag_is_rejected(spec: str, expected: str) -> None:
@@ -131,7 +131,7 @@ def test_invalid_converter_flag_is_rejected(spec: str, expected: str) -> None:
 
 @pytest.mark.parametrize("mapping", [{"CronTab": len}, {("a", "b"): len}, {("a", "b", "c"): 5}])
 def test_invalid_mapping_is_rejected(mapping: Any) -> None:
-    with pytest.raises(ValueError, match=r"must be \(kind\.group, from, to\)"):
+    with pytest.raises(ValueError, match=r"must be \(kind\.group, from version, to version\)"):
         Library("here", mapping)
 
 
