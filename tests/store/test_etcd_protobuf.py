@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY, MUTATING_WEBHOOK_CONFIGURATION
 from polykind.codec.protobuf_envelope import encode_object
-from polykind.store.etcd.protobuf_fields import (
-    bytes_field,
-    decode_varint,
-    encode_varint,
-    iter_fields,
-    message_field,
-    varint_field,
-)
+from polykind.golang.varint import encode_varint
+from polykind.store.etcd.protobuf_fields import bytes_field, decode_varint, iter_fields, message_field, varint_field
 from polykind.store.etcd.rpc_messages import parse_revision
 from polykind.store.etcd.stored_protobuf import MAGIC, decode_stored
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polykind.golang.varint import encode_varint
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 _EOF = "unexpected EOF"
 _MASK = 0xFFFFFFFFFFFFFFFF
-_SINGLE_BYTES = [bytes([value]) for value in range(0x80)]
 
 
 class ProtobufError(ValueError):
@@ -28,18 +29,6 @@ def encode_utf8(text: str) -> bytes:
 def bytes_field(number: int, payload: bytes) -> bytes:
     """Encode a length-delimited field: a string, a message or a map entry."""
     return encode_varint(number << 3 | BYTES) + encode_varint(len(payload)) + payload
-
-
-def encode_varint(value: int) -> bytes:
-    """Encode a varint."""
-    if value <= 0x7F:
-        return _SINGLE_BYTES[value]
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:

@@ -30,10 +30,11 @@ from polykind.apis.machinery.value_types import (
     Verbatim,
     Wrapped,
 )
-from polykind.codec.protobuf_wire import BYTES, FIXED64, bytes_field, encode_utf8, encode_varint, varint_field
+from polykind.codec.protobuf_wire import BYTES, FIXED64, bytes_field, encode_utf8, varint_field
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
 from polykind.golang.json import go_json
+from polykind.golang.varint import encode_varint
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)

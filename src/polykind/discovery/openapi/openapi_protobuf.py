@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from polykind.contract import JsonObject
 from polykind.discovery.openapi.schemas import encode
+from polykind.golang.varint import encode_varint
 
 Encoder = Callable[[Any], bytes]
 """Encodes a value as the content of a field."""
@@ -23,13 +24,7 @@ def document(head: JsonObject, paths: Iterable[tuple[str, Any]], definitions: It
 
 @lru_cache(maxsize=4096)
 def _varint(number: int) -> bytes:
-    number &= 0xFFFFFFFFFFFFFFFF
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    return encode_varint(number & 0xFFFFFFFFFFFFFFFF)
 
 
 def _field(number: int, content: bytes) -> bytes:

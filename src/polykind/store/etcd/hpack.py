@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from polykind.store.etcd.protobuf_fields import encode_varint
+from polykind.golang.varint import encode_varint
 
 # The Huffman code lengths of bytes 0 to 255 and of EOS, with A for 5 bits. The codes follow from the lengths.
 _CODE_LENGTHS = (

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-_SINGLE_BYTES = [bytes([n]) for n in range(0x80)]
-
-
-def encode_varint(varint_field: int) -> bytes:
-    """Encode a non-negative integer below 2**64."""
-    if varint_field < 0x80:
-        return _SINGLE_BYTES[varint_field]
-    out = bytearray()
-    while varint_field >= 0x80:
-        out.append(varint_field & 0x7F | 0x80)
-        varint_field >>= 7
-    out.append(varint_field)
-    return bytes(out)
+from polykind.golang.varint import encode_varint
 
 
 def decode_varint(raw: bytes) -> int:
