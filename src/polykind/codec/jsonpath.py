@@ -67,10 +67,10 @@ class JsonPath:
     def first(self, value: Any, missing: Any = None) -> Any:
         """Return the first value at the path, or `missing` if there is none or a step does not fit."""
         try:
-            found = self.find(value)
+            values = self.find(value)
         except MismatchError:
             return missing
-        return found[0] if found else missing
+        return values[0] if values else missing
 
 
 class _Parser:
@@ -188,13 +188,13 @@ class _Parser:
         if key := _key(text):
             steps += self.nested(f".{key[1]}")
             return
-        found = _slice(text)
-        if found is None:
+        match = _slice(text)
+        if match is None:
             raise JsonPathError(f"invalid array index {text}")
-        start = _index_number(found[1])
-        single = not found[2]
-        stop = (start or 0) + 1 if single else _index_number(found[2][1:])
-        step = _index_number(found[3][1:]) if found[3] else None
+        start = _index_number(match[1])
+        single = not match[2]
+        stop = (start or 0) + 1 if single else _index_number(match[2][1:])
+        step = _index_number(match[3][1:]) if match[3] else None
         steps.append(slice_step(start, stop, step, single=single))
 
     def filter(self) -> Step:
@@ -215,10 +215,10 @@ class _Parser:
         if self.text[self.at : self.at + 1] != "]":
             raise JsonPathError("unclosed array expect ]")
         self.at += 1
-        found = _comparison(text)
-        if found is None:
+        match = _comparison(text)
+        if match is None:
             return filter_step(self.nested(text), "exists", [])
-        return filter_step(self.nested(found[1]), found[2], self.nested(found[3]))
+        return filter_step(self.nested(match[1]), match[2], self.nested(match[3]))
 
 
 def _is_identifier_character(char: str) -> bool:
@@ -239,10 +239,10 @@ def _unquote(text: str, quote: str) -> str:
     out = bytearray()
     at = 0
     while at < len(text):
-        found = _escape(text, at)
-        if found is None or found[6] == quote or (found[1] in ("'", '"') and found[1] != quote):
+        match = _escape(text, at)
+        if match is None or match[6] == quote or (match[1] in ("'", '"') and match[1] != quote):
             raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
-        letter, byte, short, long, octal, plain = found.groups()
+        letter, byte, short, long, octal, plain = match.groups()
         if plain is not None:
             out += plain.encode(errors="replace")
         elif letter is not None:
@@ -257,5 +257,5 @@ def _unquote(text: str, quote: str) -> str:
             if value > 255:
                 raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
             out.append(value)
-        at = found.end()
+        at = match.end()
     return decode_utf8(bytes(out))

@@ -126,20 +126,20 @@ def filter_step(left: list[Step], operator: str, right: list[Step]) -> Step:
             for item in value:
                 if operator == "exists":
                     try:
-                        found = walk(left, [item])
+                        results = walk(left, [item])
                     except MismatchError as error:
-                        found = error.partial
-                    if found:
+                        results = error.partial
+                    if results:
                         out.append(item)
                     continue
                 sides = []
                 for steps in (left, right):
-                    found = walk(steps, [item])
-                    if len(found) > 1:
+                    results = walk(steps, [item])
+                    if len(results) > 1:
                         raise MismatchError("can only compare one element at a time", values)
-                    if not found:
+                    if not results:
                         break
-                    sides.append(found[0])
+                    sides.append(results[0])
                 if len(sides) == 2 and _compare(sides[0], operator, sides[1], out):
                     out.append(item)
         return out

@@ -62,23 +62,23 @@ def negotiate(
     `offers` are the media types of the untransformed objects. Transforms support all media types, except that there
     are no Tables in protobuf.
     """
-    found = _negotiate(accept, offers, transforms)
-    if found is None:
+    accepted = _negotiate(accept, offers, transforms)
+    if accepted is None:
         raise NotAcceptableError(f"only the following media types are accepted: {', '.join(MEDIA_TYPES.values())}")
-    return found
+    return accepted
 
 
 def negotiate_watch(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
     """Negotiate like `negotiate` for a watch, which does not support YAML. Raises NotAcceptableError."""
-    found = negotiate(accept, offers=offers, transforms=transforms)
-    if found.media == "yaml":
+    accepted = negotiate(accept, offers=offers, transforms=transforms)
+    if accepted.media == "yaml":
         raise NotAcceptableError(
             "only the following media types are accepted: "
             f"{MEDIA_TYPES['json']};stream=watch, {MEDIA_TYPES['protobuf']};stream=watch"
         )
-    return found
+    return accepted
 
 
 def check_names_media_type(accept: str, *, streams: bool = False, offers: tuple[str, ...] = BUILTIN_MEDIA) -> None:
@@ -115,9 +115,9 @@ def _negotiate(accept: str, offers: tuple[str, ...], transforms: frozenset[Trans
             offered_kind, _, offered_subkind = name.partition("/")
             exact = kind == offered_kind and subkind in (offered_subkind, "*")
             if exact or (kind == "*" and subkind == "*"):
-                found = _accepted(media, parameters, offers, transforms)
-                if found is not None:
-                    return found
+                accepted = _accepted(media, parameters, offers, transforms)
+                if accepted is not None:
+                    return accepted
     return None
 
 
@@ -145,7 +145,7 @@ def _accepted(
 
 def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
     """Parse the clauses of an Accept header, sorted by preference."""
-    found: list[tuple[float, str, str, dict[str, str]]] = []
+    clauses: list[tuple[float, str, str, dict[str, str]]] = []
     for part in accept.split(","):
         name, _, rest = part.strip(" ").partition(";")
         kind, _, subkind = name.partition("/")
@@ -163,23 +163,23 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
                 quality = _quality(value)
             else:
                 parameters[key.strip(" ")] = value.strip(" ")
-        found.append((quality, kind, (subkind or "*").strip(" "), parameters))
-    if len(found) > 12:
-        found.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
+        clauses.append((quality, kind, (subkind or "*").strip(" "), parameters))
+    if len(clauses) > 12:
+        clauses.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
     else:
-        _insert_sorted(found)
-    return [clause[1:] for clause in found]
+        _insert_sorted(clauses)
+    return [clause[1:] for clause in clauses]
 
 
-def _insert_sorted(found: list[tuple[float, str, str, dict[str, str]]]) -> None:
+def _insert_sorted(clauses: list[tuple[float, str, str, dict[str, str]]]) -> None:
     """Sort by insertion, as Go does for short lists.
 
     The comparison is not a total order, so only the same algorithm gives the same result.
     """
-    for i in range(1, len(found)):
+    for i in range(1, len(clauses)):
         j = i
-        while j > 0 and _before(found[j], found[j - 1]):
-            found[j], found[j - 1] = found[j - 1], found[j]
+        while j > 0 and _before(clauses[j], clauses[j - 1]):
+            clauses[j], clauses[j - 1] = clauses[j - 1], clauses[j]
             j -= 1
 
 

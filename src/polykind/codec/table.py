@@ -125,7 +125,7 @@ def _read(columns: Iterable[JsonObject]) -> Iterable[tuple[JsonObject, Cell]]:
         path = column.get("jsonPath") or column.get("JSONPath") or ""
         kind = column.get("type") or ""
         try:
-            found = JsonPath(path)
+            json_path = JsonPath(path)
         except JsonPathError:
             return
         description = column.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
@@ -133,7 +133,7 @@ def _read(columns: Iterable[JsonObject]) -> Iterable[tuple[JsonObject, Cell]]:
             _definition(
                 column.get("name") or "", kind, column.get("format") or "", description, column.get("priority") or 0
             ),
-            _cell(kind, found),
+            _cell(kind, json_path),
         )
 
 

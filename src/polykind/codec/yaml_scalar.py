@@ -48,13 +48,13 @@ def resolve_plain(text: str) -> Any:
     if text[0] not in "+-0123456789":
         return text
     plain = text.replace("_", "")
-    if found := _integer(plain):
-        return _parse_int(found, text)
+    if match := _integer(plain):
+        return _parse_int(match, text)
     return _parse_float(plain) if _float(plain) else text
 
 
-def _parse_int(found: re.Match[str], text: str) -> Any:
-    sign, hexadecimal, binary, octal, decimal = found.groups()
+def _parse_int(match: re.Match[str], text: str) -> Any:
+    sign, hexadecimal, binary, octal, decimal = match.groups()
     if len(decimal or "") > 400:
         return text
     size = (
@@ -63,7 +63,7 @@ def _parse_int(found: re.Match[str], text: str) -> Any:
     value = -size if sign == "-" else size
     if -(1 << 63) <= value < 1 << 63 or (not sign and value < 1 << 64):
         return value
-    return _parse_float(found[0]) if decimal else text
+    return _parse_float(match[0]) if decimal else text
 
 
 def _parse_float(text: str) -> Any:
@@ -86,22 +86,22 @@ def resolve_tagged(tag: str, text: str) -> Any:
         return text
     value = resolve_plain(text)
     is_time = short == "!!timestamp" and isinstance(value, str) and is_timestamp(text)
-    found = "!!timestamp" if is_time else _TAG_BY_TYPE[type(value)]
-    if found == short:
+    actual = "!!timestamp" if is_time else _TAG_BY_TYPE[type(value)]
+    if actual == short:
         return value
-    if short == "!!float" and found == "!!int":
+    if short == "!!float" and actual == "!!int":
         return float(value)
-    raise ScalarError(f"cannot decode {found} `{text}` as a {short}")
+    raise ScalarError(f"cannot decode {actual} `{text}` as a {short}")
 
 
 def is_timestamp(text: str) -> bool:
     """True if a plain scalar is a valid YAML timestamp."""
-    found = _timestamp(text)
-    if found is None:
+    match = _timestamp(text)
+    if match is None:
         return False
-    year, month, day = (int(found[i]) for i in (1, 2, 3))
-    hour, minute, second = (int(part or 0) for part in (found.groups()[3:6] if found[4] else found.groups()[8:11]))
-    if found[7] and (int(found[7]) > 24 or int(found[8]) > 60):
+    year, month, day = (int(match[i]) for i in (1, 2, 3))
+    hour, minute, second = (int(part or 0) for part in (match.groups()[3:6] if match[4] else match.groups()[8:11]))
+    if match[7] and (int(match[7]) > 24 or int(match[8]) > 60):
         return False
     try:
         date(year or 4, month, day)

@@ -86,9 +86,9 @@ def _compare_natural(one: str, other: str) -> int:
 
 
 def _leading_digits(text: str) -> re.Match[str]:
-    found = re.match(r"\d*", text)
-    assert found is not None
-    return found
+    match = re.match(r"\d*", text)
+    assert match is not None
+    return match
 
 
 def _wrapping_int(leading: int, digits: str) -> int:

@@ -22,7 +22,7 @@ async def read_past_events(
     `keys` is the watched range. Without `progress_requests` it must be all keys, so that `until` is the revision of an
     event.
     """
-    found: list[HistoryEvent] = []
+    result: list[HistoryEvent] = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         member = client.member
@@ -33,9 +33,9 @@ async def read_past_events(
             while after < until:
                 async with asyncio.timeout(STALL_SECONDS):
                     events, revision = await anext(responses)
-                found += [HistoryEvent(*e) for e in events if after < e.revision <= until and e.key.startswith(prefix)]
+                result += [HistoryEvent(*e) for e in events if after < e.revision <= until and e.key.startswith(prefix)]
                 after = max(after, revision)
-            return found
+            return result
         except (UnavailableError, TimeoutError) as error:
             client.avoid(member, unresponsive=isinstance(error, TimeoutError))
             if time.monotonic() > deadline:

@@ -152,9 +152,9 @@ def parse_revision(raw: bytes) -> int:
 
 
 def _parse_header_revision(raw: bytes) -> int:
-    found = _REVISION(raw)
-    if found is not None:
-        return decode_varint(found[1])
+    match = _REVISION(raw)
+    if match is not None:
+        return decode_varint(match[1])
     for field, value in iter_fields(raw):
         if field == 3:
             return cast(int, value)

@@ -291,8 +291,8 @@ def _supports_progress_requests(version: str) -> bool:
 
     Older versions may report a revision whose events they have not sent yet.
     """
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    if not found:
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if not match:
         return False
-    parts = tuple(map(int, found.groups()))
+    parts = tuple(map(int, match.groups()))
     return parts >= (3, 5, 13) or (3, 4, 31) <= parts < (3, 5, 0)
