@@ -9,14 +9,14 @@ from typing import cast
 import pytest
 
 from polykind.contract import StoreError, UnavailableError
-from polykind.store.etcd import protobuf_fields
+from polykind.store.etcd import rpc_messages
 from polykind.store.etcd.etcd_client import EtcdClient
 from polykind.store.etcd.grpc_call import UNAVAILABLE, GrpcError, OnResponse
 from polykind.store.etcd.revision_reader import RevisionReader
 
 
 def range_response(revision: int) -> bytes:
-    return protobuf_fields.message_field(1, protobuf_fields.varint_field(3, revision))
+    return rpc_messages.message_field(1, rpc_messages.varint_field(3, revision))
 
 
 class FakeCall:

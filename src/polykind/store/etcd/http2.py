@@ -26,7 +26,7 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _MAX_FRAME_BYTES = 2**20
 # No dynamic header table, no server push, the largest window, frames of up to a megabyte.
 _OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _MAX_WINDOW, 5, _MAX_FRAME_BYTES)
-# A frame header: 3 bytes length and 1 byte type (packed as one stream_id), 1 byte flags, 4 bytes stream id.
+# A frame header: 3 bytes length and 1 byte type (packed as one number), 1 byte flags, 4 bytes stream id.
 _FRAME = struct.Struct(">IBI")
 _pack_frame_header, _unpack_frame_header = _FRAME.pack, _FRAME.unpack_from
 _pack_message_prefix = struct.Struct(">BI").pack
@@ -88,7 +88,7 @@ class Http2Connection(asyncio.Protocol):
     # ------------------------------------------------------------------ calls
 
     def call(self, method: str) -> GrpcCall:
-        """Start a call with any stream_id of messages. Raises GrpcError."""
+        """Start a call with any number of messages. Raises GrpcError."""
         call, frame = self._start_call(method, None)
         self._write(frame)
         return call

@@ -74,7 +74,7 @@ class Member:
         return call
 
     async def unary(self, method: str, request: bytes, timeout_seconds: float) -> bytes:
-        """One question, one response. Raises CallError."""
+        """Make a unary call. Raises GrpcError."""
         connection = self._connection
         if connection is None or not connection.usable:
             connection = await self._connect()

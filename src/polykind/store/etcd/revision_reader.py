@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import StoreError, UnavailableError
 from polykind.store.coalescer import Coalescer, resolve
 from polykind.store.etcd import rpc_messages
 from polykind.store.etcd.etcd_client import ATTEMPT_SECONDS, TIMEOUT_SECONDS, EtcdClient
 from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, GrpcError
 from polykind.store.etcd.member import Member
-from polykind.store.etcd.protobuf_fields import MalformedMessageError
 
 MAX_SHARED_READS = 100
 """Send the read when this many readers wait, although more may follow."""
@@ -115,7 +115,7 @@ class RevisionReader:
         """Set the result, and start the next read if readers are waiting."""
         try:
             pending.set_result(rpc_messages.parse_revision(outcome) if isinstance(outcome, bytes) else outcome)
-        except MalformedMessageError as error:
+        except ProtobufError as error:
             pending.set_result(UnavailableError(f"etcd's response is malformed: {error}"))
         self._reading = bool(self._waiters)
         if self._reading:

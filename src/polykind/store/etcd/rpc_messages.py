@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, cast
 
+from polykind.codec import protobuf_wire
+from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import KeyValue
-from polykind.store.etcd.protobuf_fields import bytes_field, decode_varint, iter_fields, message_field, varint_field
+from polykind.golang.varint import encode_varint
 from polykind.store.etcd.stored_protobuf import MAGIC, decode_stored
 
 RANGE = "/etcdserverpb.KV/Range"
@@ -24,6 +26,28 @@ _REVISION = re.compile(
 ).match
 _EQUAL, _GREATER = 0, 1
 _CREATED, _MODIFIED = 1, 2
+
+
+message_field = protobuf_wire.bytes_field
+"""Encodes an embedded message, even if it is empty, because its presence matters."""
+
+
+def varint_field(number: int, value: int) -> bytes:
+    """Encode an integer field. Zero is the default and encodes to nothing."""
+    return encode_varint(number << 3) + encode_varint(value) if value else b""
+
+
+def bytes_field(number: int, value: bytes) -> bytes:
+    """Encode a bytes field. An empty value encodes to nothing, unlike an empty message."""
+    return message_field(number, value) if value else b""
+
+
+def decode_varint(raw: bytes) -> int:
+    """Decode bytes that consist of exactly one varint."""
+    value = 0
+    for byte in reversed(raw):
+        value = value << 7 | byte & 0x7F
+    return value
 
 
 class KeyRange(NamedTuple):
