@@ -81,7 +81,7 @@ class WatchChannel:
         selection: Selection,
         projection: Projection,
         on_sent: Callable[[int], None],
-        on_empty: Callable[[], None] = lambda: None,
+        on_empty: Callable[[], object] = lambda: None,
     ) -> None:
         """`on_sent` receives the number of events sent; `on_empty` is called when the last watcher has left."""
         self._cache = cache

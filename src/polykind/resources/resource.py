@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from polykind import errors
@@ -100,8 +100,12 @@ class Resource:
             return self.status_resets
         return {version.api_version: MAIN_RESET} if version.has_status and not subresource else {}
 
-    def remove_channel(self, key: Hashable) -> None:
-        self.channels.pop(key, None)
+    def watch_channel(self, key: Hashable, create: Callable[[Callable[[], object]], WatchChannel]) -> WatchChannel:
+        """Return the channel of a key. `create` gets the function to call when the last watcher has left."""
+        channel = self.channels.get(key)
+        if channel is None:
+            channel = self.channels[key] = create(partial(self.channels.pop, key, None))
+        return channel
 
     def end_watches(self) -> None:
         for channel in list(self.channels.values()):

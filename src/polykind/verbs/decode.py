@@ -17,7 +17,7 @@ from polykind.verbs.context import RequestContext
 from polykind.verbs.write import Origin, Write
 
 _QUOTED_BYTES = 30
-"""How much of an unrecognized body an error message quotes."""
+"""The number of bytes that an error message quotes of an unrecognized body."""
 
 
 class _TypeMeta(msgspec.Struct, rename="camel"):

@@ -84,21 +84,13 @@ async def watch(ctx: RequestContext) -> Response | Stream:
 
 def _join_channel(ctx: RequestContext, selection: RequestSelection, encoder: Projection) -> WatchChannel:
     """Return the channel that all watches with the same version, selection and encoding share."""
-    resource = ctx.resource
+    resource, version = ctx.resource, ctx.version
     encoding = encoder.key if encoder.key is not None else id(encoder)
-    key = (ctx.version.version, selection.key, encoding)
-    channel = resource.channels.get(key)
-    if channel is None:
-        sent = ctx.backend.metrics.watch_events.of(resource.group, ctx.version.version, resource.plural).add
-        channel = resource.channels[key] = WatchChannel(
-            resource.cache,
-            ctx.version.representer,
-            selection,
-            encoder,
-            sent,
-            lambda: resource.remove_channel(key),
-        )
-    return channel
+    sent = ctx.backend.metrics.watch_events.of(resource.group, version.version, resource.plural).add
+    return resource.watch_channel(
+        (version.version, selection.key, encoding),
+        lambda on_empty: WatchChannel(resource.cache, version.representer, selection, encoder, sent, on_empty),
+    )
 
 
 async def _start_with_state(
