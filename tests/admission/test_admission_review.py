@@ -25,9 +25,9 @@ PATCH = base64.b64encode(b"[]").decode()
 
 
 def review_response(version: str = "v1", **response: Any) -> bytes:
-    told = {"uid": "u", "allowed": True, **response}
+    fields = {"uid": "u", "allowed": True, **response}
     return json.dumps(
-        {"apiVersion": f"admission.k8s.io/{version}", "kind": "AdmissionReview", "response": told}
+        {"apiVersion": f"admission.k8s.io/{version}", "kind": "AdmissionReview", "response": fields}
     ).encode()
 
 
@@ -142,17 +142,17 @@ def test_v1beta1_ignores_uid_kind_and_patch_type() -> None:
     ],
 )
 def test_denial_uses_the_webhooks_status(status: Any, code: int, message: str) -> None:
-    told = WebhookDeniedError("a.b.c", status).status()
-    assert (told["code"], told["message"]) == (code, f'admission webhook "a.b.c" {message}')
-    assert told["status"] == "Failure"
+    error_status = WebhookDeniedError("a.b.c", status).status()
+    assert (error_status["code"], error_status["message"]) == (code, f'admission webhook "a.b.c" {message}')
+    assert error_status["status"] == "Failure"
 
 
 def test_denial_keeps_details_and_metadata() -> None:
     details = {"name": "x", "causes": [{"message": "m"}]}
-    told = WebhookDeniedError(
+    error_status = WebhookDeniedError(
         "h", {"status": "odd", "reason": "R", "details": details, "metadata": {"continue": "c"}}
     ).status()
-    assert (told["status"], told["reason"], told["details"], told["metadata"]) == (
+    assert (error_status["status"], error_status["reason"], error_status["details"], error_status["metadata"]) == (
         "odd",
         "R",
         details,

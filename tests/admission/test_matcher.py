@@ -113,11 +113,11 @@ def labels_spec(**labels: str) -> dict[str, Any]:
 
 
 def test_object_selector_matches_new_or_existing_object() -> None:
-    wanted = compile_label_selector(TEST)
-    assert object_matches(wanted, attributes_for(labels_spec(env="test")))
-    assert object_matches(wanted, attributes_for(labels_spec(), labels_spec(env="test")))
-    assert object_matches(wanted, attributes_for(None, labels_spec(env="test")))
-    assert not object_matches(wanted, attributes_for(labels_spec(), labels_spec(env="prod")))
+    label_selector = compile_label_selector(TEST)
+    assert object_matches(label_selector, attributes_for(labels_spec(env="test")))
+    assert object_matches(label_selector, attributes_for(labels_spec(), labels_spec(env="test")))
+    assert object_matches(label_selector, attributes_for(None, labels_spec(env="test")))
+    assert not object_matches(label_selector, attributes_for(labels_spec(), labels_spec(env="prod")))
     assert object_matches(compile_label_selector({}), attributes_for(labels_spec()))
 
 

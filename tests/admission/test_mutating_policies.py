@@ -95,11 +95,11 @@ async def admit(
 async def denial_messages(
     attributes: Attributes, *policies: MutatingPolicy, bindings: Sequence[MutatingBinding] = ()
 ) -> list[str]:
-    with pytest.raises(errors.ForbiddenError) as refusal:
+    with pytest.raises(errors.ForbiddenError) as caught:
         await admit(attributes, *policies, bindings=bindings)
-    assert refusal.value.code == 403
-    causes = [cause["message"] for cause in (refusal.value.details or {})["causes"]]
-    assert refusal.value.message == causes[0]
+    assert caught.value.code == 403
+    causes = [cause["message"] for cause in (caught.value.details or {})["causes"]]
+    assert caught.value.message == causes[0]
     return causes
 
 
@@ -179,8 +179,8 @@ async def test_ignored_failure_does_not_stop_other_mutations() -> None:
 )  # fmt: skip
 async def test_failing_mutation_is_reported(mutation: JsonObject, error: str) -> None:
     variables = [{"name": "v", "expression": "1/0"}]
-    (told,) = await denial_messages(attributes_of(vat()), policy(mutation, variables=variables))
-    assert told == f"policy 'p' with binding 'b-p' denied request: {error}"
+    (message,) = await denial_messages(attributes_of(vat()), policy(mutation, variables=variables))
+    assert message == f"policy 'p' with binding 'b-p' denied request: {error}"
 
 
 async def test_scale_cannot_be_mutated() -> None:
@@ -215,14 +215,14 @@ async def test_json_patch_test_on_scale_is_allowed() -> None:
     ],
 )  # fmt: skip
 async def test_failure_policy_does_not_cover_invalid_objects(operation: str, error: str) -> None:
-    with pytest.raises(errors.InternalError) as refusal:
+    with pytest.raises(errors.InternalError) as caught:
         await admit(attributes_for(vat()), policy(patch(f"[{operation}]"), failurePolicy="Ignore"))
-    assert refusal.value.message.startswith(f"Internal error occurred: {error}")
+    assert caught.value.message.startswith(f"Internal error occurred: {error}")
 
 
 async def test_strict_decoding_error_is_an_internal_error() -> None:
     with pytest.raises(errors.InternalError, match="not so"):
-        await admit(attributes_for(vat(), strict_error=lambda made: "not so"), policy(patch(APPEND % "x")))
+        await admit(attributes_for(vat(), strict_error=lambda spec: "not so"), policy(patch(APPEND % "x")))
 
 
 async def test_not_a_number_is_rejected() -> None:
@@ -231,12 +231,12 @@ async def test_not_a_number_is_rejected() -> None:
 
 
 async def test_expressions_see_the_request() -> None:
-    seen = (
+    expression = (
         'request.operation + " " + request.userInfo.username + " " + namespaceObject.metadata.name + " " + '
         'string(oldObject == null) + " " + request.resource.version'
     )
-    made = await admit(attributes_of(vat()), policy(merge(f"Object{{spec: Object.spec{{text: {seen}}}}}")))
-    assert made == {"text": "CREATE ann default true v1"}
+    spec = await admit(attributes_of(vat()), policy(merge(f"Object{{spec: Object.spec{{text: {expression}}}}}")))
+    assert spec == {"text": "CREATE ann default true v1"}
 
 
 async def test_namespace_object_has_no_managed_fields() -> None:
@@ -254,8 +254,8 @@ async def test_policy_is_evaluated_for_each_param() -> None:
     assert await admit(attributes_of(vat()), limited, bindings=[named, selected]) == {"text": "oneonetwo"}
     missing = binding("p", "c", paramRef={"name": "none", "parameterNotFoundAction": "Deny"})
     error = "no params found for policy binding with `Deny` parameterNotFoundAction"
-    (told,) = await denial_messages(attributes_of(vat()), limited, bindings=[missing])
-    assert told == f"policy 'p' with binding 'c' denied request: failed to configure binding: {error}"
+    (message,) = await denial_messages(attributes_of(vat()), limited, bindings=[missing])
+    assert message == f"policy 'p' with binding 'c' denied request: failed to configure binding: {error}"
 
 
 async def test_object_is_converted_to_the_matching_version_and_back() -> None:
@@ -264,8 +264,8 @@ async def test_object_is_converted_to_the_matching_version_and_back() -> None:
 
     attributes = attributes_of(vat(), convert=convert)
     text = "object.apiVersion + ' ' + request.kind.version + ' ' + request.requestKind.version"
-    made = await admit(attributes, policy(merge(f"Object{{spec: Object.spec{{text: {text}}}}}"), versions=["v2"]))
-    assert made == {"text": "x.io/v2 v2 v1"}
+    spec = await admit(attributes, policy(merge(f"Object{{spec: Object.spec{{text: {text}}}}}"), versions=["v2"]))
+    assert spec == {"text": "x.io/v2 v2 v1"}
     assert attributes.obj is not None
     assert attributes.obj["apiVersion"] == "x.io/v1"
 
@@ -282,9 +282,11 @@ async def test_failed_conversion_is_a_configuration_error() -> None:
     async def refuse(obj: JsonObject, api_version: str) -> JsonObject:
         raise errors.BadRequestError("no way")
 
-    (told,) = await denial_messages(attributes_of(vat(), convert=refuse), policy(patch(APPEND % "x"), versions=["v2"]))
+    (message,) = await denial_messages(
+        attributes_of(vat(), convert=refuse), policy(patch(APPEND % "x"), versions=["v2"])
+    )
     error = "failed to configure policy: no way"
-    assert told == f'policy "p" denied request: {error}'
+    assert message == f'policy "p" denied request: {error}'
 
 
 async def test_cost_budget_is_enforced() -> None:
@@ -292,10 +294,10 @@ async def test_cost_budget_is_enforced() -> None:
     nested = "x >= 0"
     for name in "abcdef":
         nested = f"{tens}.all({name}, {nested if name != 'a' else 'a >= 0'})"
-    (told,) = await denial_messages(
+    (message,) = await denial_messages(
         attributes_of(vat()), policy(merge(f"Object{{spec: Object.spec{{text: string({nested})}}}}"))
     )
-    assert told.endswith("resulted in error: operation cancelled: actual cost limit exceeded")
+    assert message.endswith("resulted in error: operation cancelled: actual cost limit exceeded")
 
 
 async def test_mutations_are_counted_in_metrics() -> None:

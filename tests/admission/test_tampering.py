@@ -48,8 +48,8 @@ async def error_of(
 async def test_apply_creates_under_the_name_of_the_path(running: Live, hook: AdmissionHook) -> None:
     hook.behaviour = patching(add("/metadata/name", "other"))
     for name in ("b", "c"):
-        made = await running.ask("PATCH", f"{WIDGETS}/{name}?fieldManager=me", widget(name), kind=APPLY, expect=201)
-        assert made["metadata"]["name"] == "other"
+        obj = await running.ask("PATCH", f"{WIDGETS}/{name}?fieldManager=me", widget(name), kind=APPLY, expect=201)
+        assert obj["metadata"]["name"] == "other"
         assert (await running.ask("GET", f"{WIDGETS}/{name}"))["metadata"]["name"] == "other"
 
 
@@ -108,8 +108,8 @@ async def test_invalid_scale_is_rejected(
 
 async def test_invalid_metadata_is_dropped_unless_converted(running: Live, hook: AdmissionHook) -> None:
     hook.behaviour = patching(add("/metadata/labels", []))
-    made = await running.ask("POST", WIDGETS, widget("b"))
-    assert "labels" not in made["metadata"]
+    obj = await running.ask("POST", WIDGETS, widget("b"))
+    assert "labels" not in obj["metadata"]
     message_text = "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type map[string]string"
     other = widget("c") | {"apiVersion": f"{GROUP}/v2"}
     assert await error_of(running, "POST", V2, other, 500) == (message_text, None)
@@ -130,8 +130,8 @@ async def test_builtin_object_without_kind_gets_the_kind_of_the_resource(running
     change = [{"op": "replace", "path": "/webhooks/0/rules", "value": [rule]}]
     await running.ask("PATCH", path, change, kind="application/json-patch+json")
     hook.behaviour = patching({"op": "remove", "path": "/kind"}, {"op": "remove", "path": "/apiVersion"})
-    made = await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
-    assert (made["apiVersion"], made["kind"]) == ("v1", "Namespace")
+    obj = await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    assert (obj["apiVersion"], obj["kind"]) == ("v1", "Namespace")
     hook.behaviour = patching(add("/kind", "Other"))
     message_text = 'no kind "Other" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'
     error = await error_of(running, "POST", "/api/v1/namespaces", {"metadata": {"name": "o"}}, 500)

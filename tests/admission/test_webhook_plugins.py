@@ -50,8 +50,8 @@ class FakeWebhook:
         apply: Callable[[AdmissionResponse], None],
     ) -> None:
         self.received.append(versioned)
-        made = self._patch(versioned.obj)
-        patch = made if isinstance(made, bytes) else json.dumps(list(made)).encode()
+        patch_value = self._patch(versioned.obj)
+        patch = patch_value if isinstance(patch_value, bytes) else json.dumps(list(patch_value)).encode()
         apply(AdmissionResponse(True, None, patch, "JSONPatch", ()))
 
 

@@ -71,8 +71,8 @@ async def test_webhook_is_called_for_every_kind_of_write(running: Live, hook: Ad
         first, second = hook.requests()
         fields = ("operation", "subResource", "name", "namespace")
         assert [first.get(f) for f in fields[:2]] == [second.get(f) for f in fields[:2]]
-        shown = [obj is not None for obj in (first["object"], first["oldObject"])]
-        return [first[f] for f in fields if f in first] + shown
+        presence = [obj is not None for obj in (first["object"], first["oldObject"])]
+        return [first[f] for f in fields if f in first] + presence
 
     assert await requests_for("POST", WIDGETS, widget("a")) == ["CREATE", "a", "default", True, False]
     change = {"spec": {"note": "x"}}
@@ -134,8 +134,8 @@ async def test_denial_leaves_objects_unchanged(running: Live, hook: AdmissionHoo
 async def test_mutated_object_is_defaulted_pruned_and_validated(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Mutating", hook.webhook_config(rules=[_rule("CREATE")]))
     hook.behaviour = patching(add("/spec", {"note": "made", "stray": 1}), add("/metadata/labels", {"by": "hook"}))
-    made = await running.ask("POST", WIDGETS, widget("a", size=5))
-    assert (made["spec"], made["metadata"]["labels"]) == ({"note": "made", "size": 1}, {"by": "hook"})
+    obj = await running.ask("POST", WIDGETS, widget("a", size=5))
+    assert (obj["spec"], obj["metadata"]["labels"]) == ({"note": "made", "size": 1}, {"by": "hook"})
     hook.behaviour = patching(add("/spec/size", "big"))
     assert 'must be of type integer: "string"' in await expect_denied(running, "POST", WIDGETS, widget("b"), 422)
     hook.behaviour = patching(add("/metadata/namespace", "elsewhere"))
@@ -156,16 +156,16 @@ async def test_status_write_keeps_only_mutated_status(running: Live, hook: Admis
     await running.ask("POST", WIDGETS, widget("a"))
     await configure(running, "Mutating", hook.webhook_config())
     hook.behaviour = patching(add("/status/ready", False), add("/spec/size", 9))
-    made = await running.ask("PATCH", f"{WIDGETS}/a/status", {"status": {"ready": True}}, kind=MERGE)
-    assert (made["spec"], made["status"]) == ({"size": 1}, {"ready": False})
+    obj = await running.ask("PATCH", f"{WIDGETS}/a/status", {"status": {"ready": True}}, kind=MERGE)
+    assert (obj["spec"], obj["status"]) == ({"size": 1}, {"ready": False})
 
 
 async def test_scale_is_mutated_as_scale(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     await configure(running, "Mutating", hook.webhook_config())
     hook.behaviour = patching(add("/spec/replicas", 7))
-    made = await running.ask("PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 2}}, kind=MERGE)
-    assert made["spec"] == {"replicas": 7}
+    obj = await running.ask("PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 2}}, kind=MERGE)
+    assert obj["spec"] == {"replicas": 7}
     (requests_for,) = hook.requests()
     assert requests_for["kind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
     assert (requests_for["object"]["spec"], requests_for["oldObject"]["spec"]) == ({"replicas": 2}, {"replicas": 1})
@@ -202,8 +202,8 @@ async def test_webhooks_are_called_in_order_of_configuration_and_position(runnin
         return review_response(call, patch=encoded(add("/spec/note", note + call.path[1])), patchType="JSONPatch")
 
     hook.behaviour = append_path
-    made = await running.ask("POST", WIDGETS, widget("a"))
-    assert made["spec"]["note"] == "bca"
+    obj = await running.ask("POST", WIDGETS, widget("a"))
+    assert obj["spec"]["note"] == "bca"
 
 
 async def test_webhook_is_reinvoked_after_a_change(running: Live, hook: AdmissionHook) -> None:
@@ -229,8 +229,8 @@ async def test_webhook_is_reinvoked_after_a_change(running: Live, hook: Admissio
 async def test_object_is_converted_to_the_version_of_the_rule(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Mutating", hook.webhook_config(rules=[_rule("*", version="v2")]))
     hook.behaviour = patching(add("/spec/note", "from v2"))
-    made = await running.ask("POST", WIDGETS, widget("a"))
-    assert (made["apiVersion"], made["spec"]["note"]) == (f"{GROUP}/v1", "from v2")
+    obj = await running.ask("POST", WIDGETS, widget("a"))
+    assert (obj["apiVersion"], obj["spec"]["note"]) == (f"{GROUP}/v1", "from v2")
     (requests_for,) = hook.requests()
     assert (requests_for["kind"]["version"], requests_for["requestKind"]["version"]) == ("v2", "v1")
     assert requests_for["object"]["apiVersion"] == f"{GROUP}/v2"
@@ -356,9 +356,9 @@ async def test_v1beta1_crds_are_converted_for_v1_rules(tmp_path: Path, hook: Adm
     async with live(tmp_path, serve_v1beta1=True) as running:
         await configure(running, "Mutating", hook.webhook_config(rules=[rule]))
         hook.behaviour = patching(add("/metadata/labels", {"by": "hook"}))
-        made = await running.ask("POST", "/apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions", old)
-        assert (made["apiVersion"], made["metadata"]["labels"]) == (old["apiVersion"], {"by": "hook"})
-        assert made["spec"]["version"] == "v1"
+        obj = await running.ask("POST", "/apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions", old)
+        assert (obj["apiVersion"], obj["metadata"]["labels"]) == (old["apiVersion"], {"by": "hook"})
+        assert obj["spec"]["version"] == "v1"
         (requests_for,) = hook.requests()
         assert (requests_for["kind"]["version"], requests_for["requestKind"]["version"]) == ("v1", "v1beta1")
         assert [v["name"] for v in requests_for["object"]["spec"]["versions"]] == ["v1"]
@@ -406,10 +406,10 @@ async def test_objects_are_converted_for_webhooks_by_their_converter(tmp_path: P
         )
         await configure(running, "Mutating", hook.webhook_config(rules=[_rule("CREATE", version="v2")]))
         hook.behaviour = patching(add("/spec/size", 4))
-        made = await running.ask("POST", WIDGETS, widget("a"))
+        obj = await running.ask("POST", WIDGETS, widget("a"))
         (requests_for,) = hook.requests()
         assert requests_for["object"]["spec"]["note"] == f"{GROUP}/v2"
-        assert made["spec"] == {"note": f"{GROUP}/v1", "size": 4}
+        assert obj["spec"] == {"note": f"{GROUP}/v1", "size": 4}
         converter.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
         message = await expect_denied(running, "POST", WIDGETS, widget("b"), 500)
         failed = 'failed: an error on the server ("no") has prevented the request from succeeding'

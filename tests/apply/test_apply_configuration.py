@@ -57,8 +57,8 @@ def merge_error(**applied: Any) -> str:
 
 def test_configuration_is_merged_by_type() -> None:
     live = {"size": 1, "set": ["a"], "keyed": [{"name": "x", "marks": ["m"]}], "labels": {"a": "1"}}
-    made = merge_spec(live, size=2, set=["b"], keyed=[{"name": "y"}, {"name": "x"}], labels={"b": "2"})
-    assert made == {
+    merged = merge_spec(live, size=2, set=["b"], keyed=[{"name": "y"}, {"name": "x"}], labels={"b": "2"})
+    assert merged == {
         "size": 2,
         "set": ["a", "b"],
         "keyed": [{"name": "y"}, {"name": "x", "marks": ["m"]}],

@@ -268,14 +268,14 @@ async def test_builtin_kinds_start_from_their_zero_value() -> None:
         "status": {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]},
     }
     version = crd["apiVersion"]
-    made = await update_object(
+    obj = await update_object(
         None,
         crd,
         "me",
         models={version: apply_model(CUSTOM_RESOURCE_DEFINITION_V1)},
         reset={version: field_manager.MAIN_RESET},
     )
-    spec = entries(made)[0]["fieldsV1"]["f:spec"]
+    spec = entries(obj)[0]["fieldsV1"]["f:spec"]
     assert spec == {
         "f:conversion": {".": {}, "f:strategy": {}},
         "f:group": {},
@@ -292,8 +292,8 @@ async def test_type_mismatch_of_reset_fields_leaves_no_entries() -> None:
     models = {V1: TypeModel({"type": "object", "properties": properties})}
     for value, owners in (["x"], 1), ([1], 0):
         new = {**garden(), "status": {"a": value}}
-        made = await update_object(None, new, "me", models=models, reset={V1: field_manager.MAIN_RESET})
-        assert len(entries(made)) == owners
+        obj = await update_object(None, new, "me", models=models, reset={V1: field_manager.MAIN_RESET})
+        assert len(entries(obj)) == owners
 
 
 def test_equal_ignoring_times() -> None:

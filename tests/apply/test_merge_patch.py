@@ -90,7 +90,7 @@ def test_deeply_nested_lists_are_allowed() -> None:
     deep: Any = [{"a": None}]
     for _ in range(800):
         deep = [deep]
-    made = merge_patch.apply({}, {"a": deep})["a"]
+    nested = merge_patch.apply({}, {"a": deep})["a"]
     for _ in range(800):
-        (made,) = made
-    assert made == [{}]
+        (nested,) = nested
+    assert nested == [{}]

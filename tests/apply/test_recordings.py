@@ -52,9 +52,9 @@ async def test_responses_match_kube_apiserver(name: str) -> None:
         answer = recorded.get(index)
         if index == 0 or "until" in step or "sleep" in step or answer is None:
             continue
-        wanted = answer["body"]
+        expected = answer["body"]
         code = answer["status"]
-        causes = wanted.get("details", {}).get("causes", [])
+        causes = expected.get("details", {}).get("causes", [])
         if code >= 400 and code not in (400, 500) and not any("Conflict" in cause["reason"] for cause in causes):
             continue  # the verb's own checks
         method = next(verb for verb in ("GET", "PUT", "POST", "PATCH", "DELETE") if verb in step)
@@ -66,17 +66,17 @@ async def test_responses_match_kube_apiserver(name: str) -> None:
             with pytest.raises(errors.APIError) as caught:
                 await request
             assert caught.value.code == code
-            assert caught.value.message == wanted.get("message", caught.value.message)
+            assert caught.value.message == expected.get("message", caught.value.message)
             assert caught.value.details.get("causes", []) == causes
             continue
         got = await request
         if method == "DELETE":
             continue
         for field in ("spec", "status"):
-            assert got.get(field) == wanted.get(field), (index, field)
+            assert got.get(field) == expected.get(field), (index, field)
         for field in ("labels", "annotations"):
-            assert got["metadata"].get(field) == wanted["metadata"].get(field), (index, field)
+            assert got["metadata"].get(field) == expected["metadata"].get(field), (index, field)
         if step.get("managedFields"):
             assert without_times(got["metadata"].get("managedFields")) == without_times(
-                wanted["metadata"].get("managedFields")
+                expected["metadata"].get("managedFields")
             ), index

@@ -61,7 +61,7 @@ def test_no_impersonation_headers_give_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "shown"),
+    ("headers", "formatted_user"),
     [
         (
             {b"impersonate-group": b"g\0h"},
@@ -75,10 +75,10 @@ def test_no_impersonation_headers_give_none() -> None:
         ),
     ],
 )
-def test_impersonation_without_user_name_is_rejected(headers: dict[bytes, bytes], shown: str) -> None:
+def test_impersonation_without_user_name_is_rejected(headers: dict[bytes, bytes], formatted_user: str) -> None:
     with pytest.raises(errors.BadRequestError) as caught:
         requested_user(headers)
-    assert caught.value.message == f"requested &user.DefaultInfo{shown} without impersonating a user name"
+    assert caught.value.message == f"requested &user.DefaultInfo{formatted_user} without impersonating a user name"
 
 
 # ---------------------------------------------------------------------- resulting user
@@ -155,17 +155,17 @@ def test_constrained_mode_also_checks_the_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
+    ("name", "expected"),
     [
         ("system:serviceaccount:team:robot", ("serviceaccount", "authentication.k8s.io:serviceaccounts team/robot")),
         ("system:node:n1", ("arbitrary-node", "authentication.k8s.io:nodes /n1")),
         ("system:node:N1", ("user-info", "authentication.k8s.io:users /system:node:N1")),
     ],
 )
-def test_constrained_mode_follows_the_kind_of_user(name: str, asked: tuple[str, str]) -> None:
+def test_constrained_mode_follows_the_kind_of_user(name: str, expected: tuple[str, str]) -> None:
     authorizer = PrefixAuthorizer("impersonate:", "impersonate-on:")
     Impersonation(authorizer).impersonate(User(name), READING)
-    constraint, part = asked
+    constraint, part = expected
     assert authorizer.recorded == [
         f"impersonate-on:{constraint}:get example.com:widgets default/w",
         f"impersonate:{constraint} {part}",

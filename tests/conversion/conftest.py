@@ -21,12 +21,12 @@ async def hook() -> AsyncIterator[Hook]:
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
     """Return a function that builds converters. They are closed after the test."""
-    made: list[WebhookConverter] = []
+    converters: list[WebhookConverter] = []
 
     def new(config: dict[str, Any], resolver: Resolver | None = None, **more: Any) -> WebhookConverter:
-        made.append(WebhookConverter("crontabs.example.com", config, resolver or Resolver(), **more))
-        return made[-1]
+        converters.append(WebhookConverter("crontabs.example.com", config, resolver or Resolver(), **more))
+        return converters[-1]
 
     yield new
-    for converter in made:
+    for converter in converters:
         await converter.close()

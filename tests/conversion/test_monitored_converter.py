@@ -51,11 +51,17 @@ class FakeConverter:
 
 
 def monitored(
-    remote: RemoteConverter | None, metrics: Metrics | None = None, seen: list[Health] | None = None
+    remote: RemoteConverter | None, metrics: Metrics | None = None, health_changes: list[Health] | None = None
 ) -> MonitoredConverter:
-    told = seen.append if seen is not None else None
+    on_health_change = health_changes.append if health_changes is not None else None
     return MonitoredConverter(
-        "crontabs.example.com", [V1, V1BETA1], "id", remote, clock=FixedClock(), observer=metrics, on_health=told
+        "crontabs.example.com",
+        [V1, V1BETA1],
+        "id",
+        remote,
+        clock=FixedClock(),
+        observer=metrics,
+        on_health=on_health_change,
     )
 
 
@@ -92,13 +98,13 @@ async def test_shared_objects_are_counted() -> None:
 
 
 async def test_failures_are_counted_and_change_the_health() -> None:
-    remote, metrics, seen = FakeConverter(), Metrics(), list[Health]()
-    converter = monitored(remote, metrics, seen)
+    remote, metrics, health_changes = FakeConverter(), Metrics(), list[Health]()
+    converter = monitored(remote, metrics, health_changes)
     remote.error = ConversionFailedError(AttemptError("late", CALL, "Timeout"), crontab(), V1, remote.address)
     for _ in range(3):
         with pytest.raises(ConversionFailedError):
             await converter.convert([crontab()], V1)
-    assert [h.failures for h in seen] == [1, 2, 3]
+    assert [h.failures for h in health_changes] == [1, 2, 3]
     assert converter.health.cause == "Timeout"
     labels = ("crontabs.example.com", "https://converter/")
     assert metrics.conversion_timeouts.of(*labels).value == 3

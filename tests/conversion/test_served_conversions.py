@@ -154,10 +154,10 @@ async def test_watch_event_is_converted_once_for_all_watchers(running: Live, hoo
         await running.ask("POST", crontabs("v1"), crontab("one"))
         await running.ask("PATCH", crontabs("v1", "one"), {"spec": {"a": 2}}, kind=MERGE)
         await running.ask("DELETE", crontabs("v1", "one"))
-        seen = await asyncio.gather(*watchers)
-    assert [event["type"] for event in seen[0]] == ["ADDED", "MODIFIED", "DELETED"]
-    assert [event["object"]["apiVersion"] for event in seen[0]] == [f"{GROUP}/v2"] * 3
-    assert all(events == seen[0] for events in seen)
+        watched = await asyncio.gather(*watchers)
+    assert [event["type"] for event in watched[0]] == ["ADDED", "MODIFIED", "DELETED"]
+    assert [event["object"]["apiVersion"] for event in watched[0]] == [f"{GROUP}/v2"] * 3
+    assert all(events == watched[0] for events in watched)
     assert hook.sizes() == [1, 1]
 
 
@@ -196,10 +196,10 @@ async def test_in_process_function_converts(tmp_path: Path) -> None:
     async with live(tmp_path, converter=("tests.conversion.converters:moves",)) as server:
         await server.define(crd_with(None))
         await server.ask("POST", crontabs("v1"), crontab("one", a=1))
-        shown = await server.ask("GET", crontabs("v2", "one"))
-        assert shown["spec"] == {"moved": {"a": 1}}
-        assert shown["metadata"]["labels"] == {"to": "v2"}
-        assert "finalizers" not in shown["metadata"]
+        obj = await server.ask("GET", crontabs("v2", "one"))
+        assert obj["spec"] == {"moved": {"a": 1}}
+        assert obj["metadata"]["labels"] == {"to": "v2"}
+        assert "finalizers" not in obj["metadata"]
         await server.ask("POST", crontabs("v2"), {**crontab("two"), "apiVersion": f"{GROUP}/v2"})
         assert (await server.ask("GET", crontabs("v1", "two")))["spec"] == {"moved": {"a": 1}}
     assert converters.threads

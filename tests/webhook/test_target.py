@@ -24,9 +24,9 @@ from polykind.webhook.target import TargetError, build_target
     ],
 )
 def test_url_is_parsed_like_kube_apiserver(url: str, expected_url: str, name: str, port: int) -> None:
-    found = build_target({"url": url}, "crd")
-    assert (found.url, found.server_name, found.port) == (expected_url, name, port)
-    assert found.endpoint(Resolver()) == Endpoint(name, port)
+    target_found = build_target({"url": url}, "crd")
+    assert (target_found.url, target_found.server_name, target_found.port) == (expected_url, name, port)
+    assert target_found.endpoint(Resolver()) == Endpoint(name, port)
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_config_without_address_is_rejected(config: dict[str, Any]) -> None:
 
 
 def test_service_keeps_its_cluster_name_when_resolved() -> None:
-    found = build_target({"service": {"namespace": "ns", "name": "conv"}}, "crd")
-    assert (found.url, found.server_name) == ("https://conv.ns.svc:443/", "conv.ns.svc")
+    target_found = build_target({"service": {"namespace": "ns", "name": "conv"}}, "crd")
+    assert (target_found.url, target_found.server_name) == ("https://conv.ns.svc:443/", "conv.ns.svc")
     external = {("ns", "conv"): "host.io."}
-    assert found.endpoint(Resolver()) == Endpoint("conv.ns.svc", 443)
-    assert found.endpoint(Resolver(None, lambda ns, name: external.get((ns, name)))) == Endpoint("host.io", 443)
-    told = parse_resolve(["ns/conv=127.0.0.1:9443"])
-    assert found.endpoint(Resolver(told, lambda ns, name: "host.io")) == Endpoint("127.0.0.1", 9443)
+    assert target_found.endpoint(Resolver()) == Endpoint("conv.ns.svc", 443)
+    assert target_found.endpoint(Resolver(None, lambda ns, name: external.get((ns, name)))) == Endpoint("host.io", 443)
+    overrides = parse_resolve(["ns/conv=127.0.0.1:9443"])
+    assert target_found.endpoint(Resolver(overrides, lambda ns, name: "host.io")) == Endpoint("127.0.0.1", 9443)
 
 
 def test_resolve_flags_are_parsed() -> None:
