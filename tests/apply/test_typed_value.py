@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polykind.apply.model import MisfitError
+from polykind.apply.model import TypeMismatchError
 from polykind.apply.typed_value import all_fields, applied_fields, type_errors
 from polykind.apply.typemodel import TypeModel
 
@@ -151,6 +151,6 @@ def test_untyped_objects_are_granular_and_lists_atomic() -> None:
     ],
 )  # fmt: skip
 def test_type_errors_match_kube_apiserver(value: dict[str, Any], text: str) -> None:
-    with pytest.raises(MisfitError):
+    with pytest.raises(TypeMismatchError):
         applied_fields(spec(**value), ROOT, unique=True)
     assert type_errors(spec(**value), ROOT) == text

@@ -6,7 +6,7 @@ from typing import Any
 
 from polykind.apply.fieldset import format_path
 from polykind.apply.merge import merge
-from polykind.apply.model import MisfitError, Type
+from polykind.apply.model import Type, TypeMismatchError
 from polykind.apply.typed_value import applied_fields, check_type, type_errors
 from polykind.contract import JsonObject
 
@@ -19,7 +19,7 @@ def merge_configuration(live: JsonObject, applied: JsonObject, type_: Type) -> J
     """Return the object with the configuration merged in. Raise ApplyConfigurationError."""
     try:
         applied_fields(applied, type_, unique=True)
-    except MisfitError:
+    except TypeMismatchError:
         raise ApplyConfigurationError(
             f"failed to convert patch object to typed object: {type_errors(applied, type_)}"
         ) from None
@@ -28,13 +28,13 @@ def merge_configuration(live: JsonObject, applied: JsonObject, type_: Type) -> J
         raise ApplyConfigurationError(f"invalid ApplyConfiguration: {message}: {', '.join(map(format_path, atomics))}")
     try:
         check_type(live, type_)
-    except MisfitError:
+    except TypeMismatchError:
         raise ApplyConfigurationError(
             f"failed to convert original object to typed object: {type_errors(live, type_)}"
         ) from None
     try:
         merged: JsonObject = merge(live, applied, type_)
-    except MisfitError as error:
+    except TypeMismatchError as error:
         raise ApplyConfigurationError(f"failed to merge patch: {error}") from None
     return merged
 

@@ -18,7 +18,7 @@ from polykind.apply.fieldset import (
 )
 from polykind.apply.managed_fields import Entries, Entry, Owner, strip_system_fields
 from polykind.apply.merge import merge
-from polykind.apply.model import MisfitError
+from polykind.apply.model import TypeMismatchError
 from polykind.apply.ownership import UNOWNED_FIELDS, Convert, Models, Reset, VersionConverter, reconcile_schema
 from polykind.apply.patch_errors import nesting_error
 from polykind.apply.typed_value import applied_fields, check_type, type_mismatch_error
@@ -99,7 +99,7 @@ class _Apply:
         """Raise an error if the live object does not match its type. This happens if the schema has changed."""
         try:
             check_type(self.live, self.type_)
-        except MisfitError:
+        except TypeMismatchError:
             raise type_mismatch_error(
                 error_prefix.format(apply_body.format_object(self.live)), self.live, self.type_, unique=False
             ) from None
@@ -115,7 +115,7 @@ class _Apply:
             self.entries[self.owner] = Entry(fields, self.version, last.time if last is not None else None)
             merged = await Pruner(self.entries, self.owner, self.versions).prune(merged, last)
             comparison = compare(self.live, merged, self.type_)
-        except MisfitError as error:
+        except TypeMismatchError as error:
             raise errors.UnknownReasonError(f"failed to merge config: {error}") from None
         await self._take_ownership(comparison, live_versions, merged, force)
         for owner in [owner for owner, entry in self.entries.items() if not entry.fields and owner != self.owner]:
@@ -127,7 +127,7 @@ class _Apply:
     def _applied_field_set(self) -> Fields:
         try:
             fields = applied_fields(self.applied, self.type_, unique=True) or EMPTY
-        except MisfitError:
+        except TypeMismatchError:
             error_prefix = f"failed to create typed patch object ({apply_body.format_object(self.applied)})"
             raise type_mismatch_error(error_prefix, self.applied, self.type_) from None
         if ignored := self.reset.get(self.version):

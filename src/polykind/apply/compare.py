@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from polykind.apply.fieldset import EMPTY, LEAF, Fields, recursive_difference, union
-from polykind.apply.model import MISSING, ListType, MapType, MisfitError, Type
+from polykind.apply.model import MISSING, ListType, MapType, Type, TypeMismatchError
 from polykind.apply.typed_value import all_fields
 
 
@@ -35,7 +35,7 @@ _CHANGED: _Parts = (None, LEAF, None)
 
 
 def compare(old: Any, new: Any, type_: Type) -> Comparison:
-    """Compare two objects. Raise MisfitError if a differing value does not match its type."""
+    """Compare two objects. Raise TypeMismatchError if a differing value does not match its type."""
     parts = _compare(old, new, type_)
     return SAME if parts is None else Comparison(*(part or EMPTY for part in parts))
 
@@ -46,14 +46,14 @@ def _compare(old: Any, new: Any, type_: Type) -> _Parts:
     if type(old) is dict and type(new) is dict:
         fields = type_.map
         if fields is None:
-            raise MisfitError
+            raise TypeMismatchError
         if fields.atomic or not (old or new):
             return None if json_equal(old, new) else _CHANGED
         return _compare_maps(old, new, fields)
     if type(old) is list and type(new) is list:
         items = type_.list
         if items is None:
-            raise MisfitError
+            raise TypeMismatchError
         if items.atomic or not (old or new):
             return None if json_equal(old, new) else _CHANGED
         return _compare_lists(old, new, items)
@@ -81,7 +81,7 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], fields: MapType) -> 
         elif element is not None:
             key, type_ = f"f:{name}", element
         else:
-            raise MisfitError
+            raise TypeMismatchError
         if before is MISSING:
             if added is None:
                 added = {}
@@ -110,7 +110,7 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], fields: MapType) -> 
                 field = named.get(name)
                 old_type = element if field is None else field.type
                 if old_type is None:
-                    raise MisfitError
+                    raise TypeMismatchError
                 removed[f"f:{name}"] = all_fields(item, old_type)
     return None if removed is None and modified is None and added is None else (removed, modified, added)
 
@@ -164,7 +164,7 @@ def _compare_mixed(old: Any, new: Any, type_: Type) -> _Parts:
                 old if type(old) is list else [], new if type(new) is list else [], _compare_lists, type_.list
             )
         elif shape == "scalar" and not {type(old), type(new)} & type_.scalars:
-            raise MisfitError
+            raise TypeMismatchError
         else:
             parts = _CHANGED
         if parts is not None:

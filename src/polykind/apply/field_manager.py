@@ -10,7 +10,7 @@ from polykind.apply.apply_operation import apply
 from polykind.apply.compare import Comparison, compare, json_equal
 from polykind.apply.fieldset import EMPTY, LEAF, Fields, difference, recursive_difference, union
 from polykind.apply.managed_fields import Entries, Entry, strip_system_fields
-from polykind.apply.model import MisfitError, Type
+from polykind.apply.model import Type, TypeMismatchError
 from polykind.apply.ownership import (
     MAIN_RESET,
     STATUS_RESET,
@@ -75,7 +75,7 @@ async def update(
         if comparison:
             _add_ownership(entries, comparison, managed_fields.updater(manager, api_version, subresource), now)
         managed_fields.cap_updates(entries)
-    except (MisfitError, RecursionError, errors.APIError):
+    except (TypeMismatchError, RecursionError, errors.APIError):
         # Validation rejects an object that does not match its schema, so its entries do not matter. If the object
         # cannot be converted to the version of an entry, kube-apiserver drops the entries as well.
         return []
@@ -89,7 +89,7 @@ def _created_fields(new: JsonObject, root: Type, reset: Fields | None) -> Fields
         if reset:
             # Validation checks atomic lists, but it does not see the reset fields, so check them here.
             check_type({name: new[name] for key in reset if (name := key[2:]) in new}, root)
-    except (MisfitError, RecursionError):
+    except (TypeMismatchError, RecursionError):
         return EMPTY
     return recursive_difference(fields, reset) if reset else fields
 

@@ -8,7 +8,7 @@ import msgspec
 
 from polykind.apply.compare import compare
 from polykind.apply.fieldset import Fields, difference
-from polykind.apply.model import MisfitError, Type
+from polykind.apply.model import Type, TypeMismatchError
 from polykind.apply.typed_value import applied_fields
 from polykind.contract import JsonObject
 from polykind.golang.json import go_json
@@ -36,7 +36,7 @@ def unchanged_fields(live: JsonObject, api_version: str, type_: Type) -> Fields 
         out = applied_fields(last, type_, unique=True) or {}
         for part in compare(last, live, type_):
             out = difference(out, part)
-    except (msgspec.DecodeError, MisfitError, RecursionError):
+    except (msgspec.DecodeError, TypeMismatchError, RecursionError):
         return None
     return out
 

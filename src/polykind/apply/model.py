@@ -1,4 +1,4 @@
-"""What the fields of a kind are for apply: which maps and lists are owned as a whole, and which item by item."""
+"""The types of server-side apply, which say whether maps and lists are owned as a whole or item by item."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SCALARS: Final[dict[str, frozenset[type]]] = {
 }
 
 
-class MisfitError(ValueError):
-    """A value is not what its type says."""
+class TypeMismatchError(ValueError):
+    """A value does not match its type."""
 
 
 class Field(NamedTuple):
-    """A named field: its path element, its type and its default (None: there is none)."""
+    """A declared field: its path element, its type and its default (None if it has none)."""
 
     key: str
     type: Type
@@ -30,16 +30,16 @@ class Field(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What objects with the same keys and sorts of values have in common."""
+    """The field set that all objects with the same keys and the same Python types of values share."""
 
     fields: Fields
-    """All their fields, but of those in `deeper` only themselves."""
-    deeper: tuple[tuple[str, str, Type], ...]
-    """The keys of values that have fields of their own, with their path elements and types."""
+    """All fields; of the values in `nested` only their own path elements."""
+    nested: tuple[tuple[str, str, Type], ...]
+    """The keys, path elements and types of values that have fields of their own."""
 
 
 class MapType:
-    """Objects: named fields, and the type of any others (None: there are no others)."""
+    """The type of objects: declared fields, and the type of other fields (None if there are no others)."""
 
     __slots__ = ("atomic", "element", "fields", "shapes")
 
@@ -48,16 +48,16 @@ class MapType:
         self.element = element
         self.atomic = atomic
         self.shapes: dict[object, Shape] = {}
-        """Of objects that have come by, some by their keys and sorts of values: most objects look like others."""
+        """A cache of shapes, by the keys and the Python types of values, because most objects look alike."""
 
     @property
     def deduced(self) -> bool:
-        """Whether nothing is known of the fields."""
+        """True if no field is declared and others may have any type."""
         return self.element is DEDUCED and not self.fields
 
 
 class ListType:
-    """Lists: atomic, sets (associative without keys), or keyed (associative with keys)."""
+    """The type of lists: atomic, a set (associative without keys) or a map (associative with keys)."""
 
     __slots__ = ("atomic", "element", "keys")
 
@@ -67,48 +67,50 @@ class ListType:
         self.keys = keys
 
     def item_key(self, item: Any) -> str:
-        """The path element of an item; MisfitError tells why it has none."""
+        """Return the path element of an item. Raise TypeMismatchError if it has none."""
         if self.keys:
             return self._keyed(item)
         if isinstance(item, dict):
-            raise MisfitError("associative list without keys has an element that's a map type")
+            raise TypeMismatchError("associative list without keys has an element that's a map type")
         if isinstance(item, list):
-            raise MisfitError("not supported: associative list with lists as elements")
+            raise TypeMismatchError("not supported: associative list with lists as elements")
         if item is None:
-            raise MisfitError("associative list without keys has an element that's an explicit null")
+            raise TypeMismatchError("associative list without keys has an element that's an explicit null")
         return f"v:{value_json(item)}"
 
     def _keyed(self, item: Any) -> str:
         if item is None:
-            raise MisfitError("associative list with keys may not have a null element")
+            raise TypeMismatchError("associative list with keys may not have a null element")
         if not isinstance(item, dict):
-            raise MisfitError("associative list with keys may not have non-map elements")
-        found = []
+            raise TypeMismatchError("associative list with keys may not have non-map elements")
+        pairs = []
         for name in self.keys:
             value = item.get(name, MISSING)
             if value is MISSING:
                 value = self._default(name)
                 if value is None:
                     continue
-            found.append((name, value))
-        if not found:
-            raise MisfitError(
+            pairs.append((name, value))
+        if not pairs:
+            raise TypeMismatchError(
                 f"associative list with keys has an element that omits all key fields {_quoted(self.keys)}"
                 " (and doesn't have default values for any key fields)"
             )
-        if len(found) > 1:
-            found.sort()
-        return key_element(found)
+        if len(pairs) > 1:
+            pairs.sort()
+        return key_element(pairs)
 
     def _default(self, name: str) -> Any:
         if self.element.map is None:
-            raise MisfitError(f"couldn't find default value for {name}: associative list may not have non-map types")
+            raise TypeMismatchError(
+                f"couldn't find default value for {name}: associative list may not have non-map types"
+            )
         field = self.element.map.fields.get(name)
         return None if field is None else field.default
 
 
 class Type:
-    """What a value may be: any of a scalar, an object and a list."""
+    """The type of a value: any combination of a scalar, an object and a list."""
 
     __slots__ = ("list", "map", "scalar", "scalars")
 
@@ -126,10 +128,10 @@ def _quoted(names: tuple[str, ...]) -> str:
 MISSING: Final = object()
 STRING, NUMERIC, BOOLEAN, SCALAR = (Type(kind) for kind in ("string", "numeric", "boolean", "untyped"))
 UNTYPED: Final = Type("untyped")
-"""Anything, owned as a whole."""
+"""Any value, owned as a whole."""
 DEDUCED: Final = Type("untyped")
-"""Anything: objects field by field, lists as a whole."""
+"""Any value. Objects are owned field by field, lists as a whole."""
 UNTYPED.map, UNTYPED.list = MapType({}, UNTYPED, atomic=True), ListType(UNTYPED, atomic=True)
 DEDUCED.map, DEDUCED.list = MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, atomic=True)
 ANY: Final = Type("untyped", MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, atomic=True))
-"""A value without a type of its own."""
+"""The type of a schema that declares nothing."""

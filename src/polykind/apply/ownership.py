@@ -9,7 +9,7 @@ from polykind import errors
 from polykind.apply.compare import Comparison, compare
 from polykind.apply.fieldset import LEAF, Fields, difference
 from polykind.apply.managed_fields import SYSTEM_METADATA, Entries, strip_system_fields
-from polykind.apply.model import MisfitError
+from polykind.apply.model import TypeMismatchError
 from polykind.apply.remove import reconcile_atomics
 from polykind.apply.typed_value import applied_fields, type_errors
 from polykind.apply.typemodel import TypeModel
@@ -85,8 +85,8 @@ async def remove_changed_fields(
 ) -> None:
     """Remove changed fields from their owners, each at the version of the owner's entry. Drop empty entries.
 
-    Raise MisfitError if the converted object does not match its type, because it is not pruned here, and APIError if it
-    cannot be converted.
+    Raise TypeMismatchError if the converted object does not match its type, because it is not pruned here, and
+    APIError if it cannot be converted.
     """
     versions: dict[str, Comparison | None] = {api_version: comparison}
     for owner, entry in list(entries.items()):
@@ -145,6 +145,6 @@ class VersionConverter:
                 applied_fields(converted, type_, unique=True)
         except errors.APIError as error:
             raise errors.UnknownReasonError(error_prefix + error.message) from None
-        except MisfitError:
+        except TypeMismatchError:
             raise errors.UnknownReasonError(error_prefix + type_errors(converted, type_)) from None
         return converted

@@ -6,7 +6,7 @@ from typing import Any
 
 from polykind import errors
 from polykind.apply.fieldset import LEAF, Fields, format_path, with_self
-from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
+from polykind.apply.model import ListType, MapType, Shape, Type, TypeMismatchError
 from polykind.golang.fmt import GoValue, go_literal, go_print, go_type
 
 _MAX_SHAPES = 64
@@ -18,7 +18,7 @@ def all_fields(value: Any, type_: Type) -> Fields:
     if type(value) is dict:
         fields = type_.map
         if fields is None:
-            raise MisfitError
+            raise TypeMismatchError
         if fields.atomic or not value:
             return LEAF
         shape_key = (tuple(value), tuple(map(type, value.values())))
@@ -29,28 +29,28 @@ def all_fields(value: Any, type_: Type) -> Fields:
                 fields.shapes.clear()
             if len(value) <= _MAX_SHAPES:
                 fields.shapes[shape_key] = shape
-        if not shape.deeper:
+        if not shape.nested:
             return shape.fields
         out = shape.fields.copy()
-        for name, key, below in shape.deeper:
+        for name, key, below in shape.nested:
             out[key] = all_fields(value[name], below)
         return out
     if type(value) is list:
         items = type_.list
         if items is None:
-            raise MisfitError
+            raise TypeMismatchError
         if items.atomic or not value:
             return LEAF
         return _all_of_list(value, items, {".": LEAF})
     if type(value) not in type_.scalars:
-        raise MisfitError
+        raise TypeMismatchError
     return LEAF
 
 
 def _shape(value: dict[str, Any], fields: MapType) -> Shape:
     named, element = fields.fields, fields.element
     out: Fields = {".": LEAF}
-    deeper = []
+    nested = []
     for name, item in value.items():
         field = named.get(name)
         if field is not None:
@@ -58,17 +58,17 @@ def _shape(value: dict[str, Any], fields: MapType) -> Shape:
         elif element is not None:
             key, type_ = f"f:{name}", element
         else:
-            raise MisfitError
+            raise TypeMismatchError
         out[key] = LEAF
         if type(item) is dict or type(item) is list:
             parts = type_.map if type(item) is dict else type_.list
             if parts is None:
-                raise MisfitError
+                raise TypeMismatchError
             if not parts.atomic:
-                deeper.append((name, key, type_))
+                nested.append((name, key, type_))
         elif type(item) not in type_.scalars:
-            raise MisfitError
-    return Shape(out, tuple(deeper))
+            raise TypeMismatchError
+    return Shape(out, tuple(nested))
 
 
 def _all_of_list(value: list[Any], items: ListType, out: Fields) -> Fields:
@@ -84,12 +84,12 @@ def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | No
     """Return the fields that a manager owns by applying this value: those stated, without the containers on the path.
 
     Return None if nothing is stated, as in an empty keyed list. With `unique`, check the value as strictly as an
-    applied configuration: duplicate list items and mismatches inside atomic values raise MisfitError.
+    applied configuration: duplicate list items and mismatches inside atomic values raise TypeMismatchError.
     """
     if type(value) is dict:
         fields = type_.map
         if fields is None:
-            raise MisfitError
+            raise TypeMismatchError
         if fields.atomic:
             if unique:
                 _check_map(value, fields)
@@ -106,7 +106,7 @@ def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | No
                 elif (below := applied_fields(item, field.type, unique)) is not None:
                     out[field.key] = below
             elif element is None:
-                raise MisfitError
+                raise TypeMismatchError
             elif type(item) in element.scalars:
                 out[f"f:{name}"] = LEAF
             else:
@@ -115,14 +115,14 @@ def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | No
     if type(value) is list:
         items = type_.list
         if items is None:
-            raise MisfitError
+            raise TypeMismatchError
         if items.atomic:
             if unique:
                 _check_list(value, items)
             return LEAF
         return _owned_items(value, items, unique)
     if type(value) not in type_.scalars:
-        raise MisfitError
+        raise TypeMismatchError
     return LEAF
 
 
@@ -133,7 +133,7 @@ def _owned_items(value: list[Any], items: ListType, unique: bool) -> Fields | No
         if key not in out:
             out[key] = with_self(applied_fields(item, items.element, unique))
         elif unique:
-            raise MisfitError
+            raise TypeMismatchError
         else:
             out[key] = LEAF
     return out or None
@@ -144,7 +144,7 @@ def _check_map(value: dict[str, Any], fields: MapType) -> None:
         field = fields.fields.get(name)
         type_ = field.type if field is not None else fields.element
         if type_ is None:
-            raise MisfitError
+            raise TypeMismatchError
         if type(item) not in type_.scalars:
             _check(item, type_)
 
@@ -160,36 +160,36 @@ def _check(value: Any, type_: Type) -> None:
     """Check an atomic value."""
     if type(value) is dict:
         if type_.map is None:
-            raise MisfitError
+            raise TypeMismatchError
         _check_map(value, type_.map)
     elif type(value) is list:
         if type_.list is None:
-            raise MisfitError
+            raise TypeMismatchError
         if not type_.list.atomic:
             _owned_items(value, type_.list, True)
         else:
             _check_list(value, type_.list)
     elif type(value) not in type_.scalars:
-        raise MisfitError
+        raise TypeMismatchError
 
 
 def check_type(value: Any, type_: Type) -> None:
-    """Raise MisfitError for a value that does not match its type. Duplicate list items are allowed."""
+    """Raise TypeMismatchError for a value that does not match its type. Duplicate list items are allowed."""
     if type(value) is dict:
         if type_.map is None:
-            raise MisfitError
+            raise TypeMismatchError
         fields, element = type_.map.fields, type_.map.element
         for name, item in value.items():
             field = fields.get(name)
             below = field.type if field is not None else element
             if below is None:
-                raise MisfitError
+                raise TypeMismatchError
             if type(item) not in below.scalars:
                 check_type(item, below)
     elif type(value) is list:
         items = type_.list
         if items is None:
-            raise MisfitError
+            raise TypeMismatchError
         for item in value:
             # An item with its first key has a path element, whatever its other keys are.
             if not items.atomic and not (type(item) is dict and items.keys and items.keys[0] in item):
@@ -197,7 +197,7 @@ def check_type(value: Any, type_: Type) -> None:
             if type(item) not in items.element.scalars:
                 check_type(item, items.element)
     elif type(value) not in type_.scalars:
-        raise MisfitError
+        raise TypeMismatchError
 
 
 def type_errors(value: Any, type_: Type, *, unique: bool = True) -> str:
@@ -241,7 +241,7 @@ def _explain(value: Any, type_: Type, path: tuple[str, ...], errors_found: list[
             if not type_.list.atomic:
                 try:
                     key = type_.list.item_key(item)
-                except MisfitError as error:
+                except TypeMismatchError as error:
                     add_error(f"element {index}: {error}")
                     return
                 if unique and key in keys:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import CRDResource, outline
+from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership, StoreError
@@ -149,7 +149,7 @@ class CRDController:
             self._remove(cached.name)
 
     def _serve_or_skip(self, cached: CachedObject) -> None:
-        crd = outline(cached)
+        crd = summarize_stored_crd(cached)
         previous = self._crds.get(cached.name)
         self._crds[cached.name] = crd
         if previous is not None:
@@ -289,7 +289,7 @@ class CRDController:
         checked = self._structural_conditions.get(name)
         if checked is None or checked[0] != crd.spec_digest:
             meta = crd["metadata"]
-            structural = meta.get("generation") == 1 and self._resource.was_structural(meta["uid"])
+            structural = meta.get("generation") == 1 and self._resource.pop_structural(meta["uid"])
             condition = None if structural else nonstructural_condition(load_full(crd))
             checked = self._structural_conditions[name] = (crd.spec_digest, condition)
         return checked[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polykind.apis.apiextensions.strategy import CRDResource, restated
+from polykind.apis.apiextensions.strategy import CRDResource, replace_stored_status
 from polykind.apply import field_manager
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject, RevisionConflictError
@@ -42,7 +42,7 @@ class CRDStatusWriter:
     async def write_untracked(self, name: str, cached: CachedObject, metadata: JsonObject, status: JsonObject) -> bool:
         """Write metadata and status without tracking field managers. Return False if the CRD has changed meanwhile."""
         cache = self._resource.cache
-        value = restated(cached, metadata, status)
+        value = replace_stored_status(cached, metadata, status)
         cache.expect_write(name, value, cache.schema_generation)
         try:
             await self._backend.store.put(cache.prefix + name, value, expect=cached.revision)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import CRDResource, outline
+from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
 from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
@@ -81,7 +81,7 @@ class MigrationController:
     def _process_crd(self, cached: CachedObject) -> None:
         """Process a CRD whose StorageMigrating condition is true: its migration may be gone."""
         try:
-            running = is_true(outline(cached)["status"], STORAGE_MIGRATING)
+            running = is_true(summarize_stored_crd(cached)["status"], STORAGE_MIGRATING)
         except errors.APIError:
             return
         if running:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import CRDResource, outline
+from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
 from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.contract import JsonObject
 from polykind.crd import versions
@@ -79,7 +79,7 @@ class CRDMigrationStatus:
 
     def _crd(self) -> CRDSummary | None:
         cached = self._crds.cache.get(self._name)
-        return outline(cached) if cached is not None else None
+        return summarize_stored_crd(cached) if cached is not None else None
 
     def is_marked(self) -> bool:
         """True if the CRD's condition says that a migration runs, or if there is no CRD."""
@@ -116,7 +116,7 @@ class CRDMigrationStatus:
             cached = self._crds.cache.get(self._name)
             if cached is None:
                 return
-            crd = outline(cached)
+            crd = summarize_stored_crd(cached)
             ctx = RequestContext(self._backend, Request("PATCH", "", "", {}, b""), version, None, self._name, "status")
             condition, stored = compute(crd, ctx.now())
             status: JsonObject = {"conditions": [condition]}

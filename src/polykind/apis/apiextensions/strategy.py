@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions as a resource: v1, and v1beta1 beside it, over the same objects."""
+"""The resource `customresourcedefinitions`, served at v1 and v1beta1 and stored at v1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from polykind import crd as rules
+from polykind import crd as crd_rules
 from polykind import errors
 from polykind.apis.apiextensions.types import (
     CUSTOM_RESOURCE_DEFINITION_V1,
@@ -36,9 +36,9 @@ ReconcileCRD = Callable[[str], Awaitable[None]]
 ReportBlocked = Callable[[JsonObject, list[str]], None]
 """Reports the versions that cannot be removed from a CRD because objects may be stored at them."""
 
-_RULES = Compiler()
+_CEL_RULES = Compiler()
 
-_REMEMBERED: Final = 256
+_MAX_REMEMBERED: Final = 256
 
 
 class CRDResource(BuiltinResource):
@@ -59,9 +59,9 @@ class CRDResource(BuiltinResource):
     ) -> None:
         super().__init__(cache, CUSTOM_RESOURCE_DEFINITION_V1, storage_group=GROUP)
         self.webhooks = webhooks
-        """Whether definitions may begin to convert by webhooks and to differ from version to version."""
+        """True if CRDs may start to use conversion webhooks and per-version fields."""
         self.defaulting = defaulting
-        """Whether definitions may begin to have defaults."""
+        """True if CRDs may start to have defaults."""
         self._now = now
         self._reconcile = reconcile
         self.report_blocked = report_blocked
@@ -85,18 +85,18 @@ class CRDResource(BuiltinResource):
     deletion_bumps_generation = False
     deletion_applies_policy = False
 
-    def found_structural(self, uid: str) -> None:
-        """Remember that a definition on its way into the store has been found to have structural schemas only."""
+    def remember_structural(self, uid: str) -> None:
+        """Remember that validation found only structural schemas in a CRD that is being created."""
         self._structural[uid] = None
-        if len(self._structural) > _REMEMBERED:
+        if len(self._structural) > _MAX_REMEMBERED:
             del self._structural[next(iter(self._structural))]
 
-    def was_structural(self, uid: str) -> bool:
-        """Whether a definition was found so when it was created; asked once."""
+    def pop_structural(self, uid: str) -> bool:
+        """True if a created CRD has only structural schemas, so that the controller need not check it again."""
         return self._structural.pop(uid, False) is None
 
     def prepare_delete(self, obj: JsonObject) -> bool:
-        """A definition stays until its instances are gone."""
+        """Mark the CRD as terminating. It stays until its custom resources are deleted."""
         meta = obj["metadata"]
         if not meta.get("deletionTimestamp"):
             pending = terminating_condition("InstanceDeletionPending")
@@ -110,11 +110,11 @@ Api = Literal["v1", "v1beta1"]
 
 
 def _from_v1(crd: JsonObject, api: Api) -> JsonObject:
-    return rules.encode(crd, api) if api != "v1" else crd
+    return crd_rules.encode(crd, api) if api != "v1" else crd
 
 
 def _to_v1(crd: JsonObject, api: Api) -> JsonObject:
-    return rules.decode(crd, api, False)[0] if api != "v1" else crd
+    return crd_rules.decode(crd, api, False)[0] if api != "v1" else crd
 
 
 class CRDCodec(BuiltinCodec):
@@ -125,12 +125,12 @@ class CRDCodec(BuiltinCodec):
         self._api: Api = api
 
     def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
-        crd, unknown = rules.decode(value, self._api, report_unknown)
+        crd, unknown = crd_rules.decode(value, self._api, report_unknown)
         return _from_v1(crd, self._api), unknown
 
 
 class CRDStrategy(BuiltinStrategy):
-    """Prepares and validates CustomResourceDefinitions; the rules are written for v1."""
+    """Prepares and validates CustomResourceDefinitions. Both versions are converted to v1 for that."""
 
     def __init__(self, resource: CRDResource, api: Api) -> None:
         super().__init__()
@@ -142,53 +142,55 @@ class CRDStrategy(BuiltinStrategy):
 
     def prepare_create(self, obj: JsonObject) -> None:
         self._clear_per_version(obj, None)
-        self._in_v1(obj, rules.prepare_create)
+        self._in_v1(obj, crd_rules.prepare_create)
 
     def _clear_per_version(self, new: JsonObject, old: JsonObject | None) -> None:
-        """With the gate closed versions cannot begin to differ; at v1, where each has its fields, they always can."""
+        """Drop the per-version fields of a v1beta1 CRD that did not have them, unless the feature gate allows them."""
         if self._resource.webhooks or self._api == "v1":
             return
-        before = old["spec"].get("versions") or () if old is not None else ()
+        old_entries = old["spec"].get("versions") or () if old is not None else ()
         for field in ("schema", "subresources", "additionalPrinterColumns"):
-            if not any(version.get(field) for version in before):
-                for version in new["spec"].get("versions") or ():
-                    version.pop(field, None)
+            if not any(version_entry.get(field) for version_entry in old_entries):
+                for version_entry in new["spec"].get("versions") or ():
+                    version_entry.pop(field, None)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         self._clear_per_version(new, old)
-        before = self._canonical(old)
-        self._in_v1(new, lambda obj: rules.prepare_update(obj, before))
+        old_crd = self._canonical(old)
+        self._in_v1(new, lambda crd: crd_rules.prepare_update(crd, old_crd))
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        before = self._canonical(old)
-        self._in_v1(new, lambda obj: rules.prepare_status_update(obj, before))
+        old_crd = self._canonical(old)
+        self._in_v1(new, lambda crd: crd_rules.prepare_status_update(crd, old_crd))
         return new
 
     def _in_v1(self, obj: JsonObject, change: Callable[[JsonObject], object]) -> None:
-        """Change an object of this version by a rule that is written for v1."""
-        inner = self._canonical(obj)
-        change(inner)
-        if inner is not obj:
-            shown = _from_v1(inner, self._api)
+        """Change an object of this version, in place, by a function that expects v1."""
+        crd = self._canonical(obj)
+        change(crd)
+        if crd is not obj:
+            converted = _from_v1(crd, self._api)
             obj.clear()
-            obj.update(shown)
+            obj.update(converted)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
         crd = self._canonical(obj)
-        found = rules.validate_create(crd, self._api, rules=_RULES, defaulting=self._resource.defaulting)
-        found += self._gate_problems(crd, None)
+        found = crd_rules.validate_create(crd, self._api, rules=_CEL_RULES, defaulting=self._resource.defaulting)
+        found += self._gate_errors(crd, None)
         if not found and self._api == "v1":
-            self._resource.found_structural(obj["metadata"]["uid"])
+            self._resource.remember_structural(obj["metadata"]["uid"])
         return found
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        crd, before = self._canonical(new), self._canonical(old)
-        found = rules.validate_update(crd, before, self._api, rules=_RULES, defaulting=self._resource.defaulting)
-        left = {version["name"] for version in crd["spec"]["versions"] or ()}
-        kept = [name for name in before["status"].get("storedVersions") or () if name not in left]
-        if kept:
-            self._resource.report_blocked(before, kept)
-        return found + self._gate_problems(crd, before)
+        crd, old_crd = self._canonical(new), self._canonical(old)
+        found = crd_rules.validate_update(
+            crd, old_crd, self._api, rules=_CEL_RULES, defaulting=self._resource.defaulting
+        )
+        remaining = {version_entry["name"] for version_entry in crd["spec"]["versions"] or ()}
+        blocked = [name for name in old_crd["status"].get("storedVersions") or () if name not in remaining]
+        if blocked:
+            self._resource.report_blocked(old_crd, blocked)
+        return found + self._gate_errors(crd, old_crd)
 
     def for_admission(self, obj: JsonObject) -> JsonObject:
         return {**obj, "spec": drop_empty_from_spec(obj["spec"])}
@@ -196,20 +198,20 @@ class CRDStrategy(BuiltinStrategy):
     def canonicalize(self, obj: JsonObject) -> None:
         obj["spec"] = drop_empty_from_spec(obj["spec"])
 
-    def _gate_problems(self, crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    def _gate_errors(self, crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
         if self._resource.webhooks or _strategy(crd) != "Webhook" or (old is not None and _strategy(old) == "Webhook"):
             return []
-        why = (
+        reason = (
             "required when strategy is set to Webhook, "
             "but not allowed because the CustomResourceWebhookConversion feature is disabled"
         )
-        return [errors.required("spec.conversion.webhookClientConfig", why)]
+        return [errors.required("spec.conversion.webhookClientConfig", reason)]
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return rules.validate_status_update(self._canonical(new), self._canonical(old))
+        return crd_rules.validate_status_update(self._canonical(new), self._canonical(old))
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
-        return rules.warnings(self._canonical(new), self._canonical(old) if old is not None else None)
+        return crd_rules.warnings(self._canonical(new), self._canonical(old) if old is not None else None)
 
 
 class CRDRepresenter(BuiltinRepresenter):
@@ -227,9 +229,9 @@ class CRDRepresenter(BuiltinRepresenter):
         version = self._resource.versions.get(api_version.rpartition("/")[2])
         if version is None:
             return None
-        stated: Api = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
+        current: Api = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
         wanted: Api = "v1beta1" if version.version == "v1beta1" else "v1"
-        return _from_v1(drop_empty_values(rules.decode(obj, stated, False)[0]), wanted)
+        return _from_v1(drop_empty_values(crd_rules.decode(obj, current, False)[0]), wanted)
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         return _to_v1(obj, self._api)
@@ -239,7 +241,7 @@ class CRDRepresenter(BuiltinRepresenter):
         return self._api == "v1"
 
     def show(self, cached: CachedObject) -> Representation | None:
-        shown = _from_v1(stored_definition(cached), self._api)
+        shown = _from_v1(decode_stored_crd(cached), self._api)
         return Representation(json_codec.encode(shown), labels_of(shown))
 
 
@@ -248,45 +250,47 @@ def _strategy(crd: JsonObject) -> str:
     return strategy
 
 
-def stored_definition(entry: CachedObject) -> JsonObject:
-    """A definition from the store, as v1, whichever of the two versions it was written in."""
-    obj = entry.decode()
-    if entry.normalized:
+def decode_stored_crd(cached: CachedObject) -> JsonObject:
+    """Return a stored CRD at v1, whether it was stored at v1 or v1beta1. Raise InternalError if it is malformed."""
+    obj = cached.decode()
+    if cached.normalized:
         return obj
     try:
-        return drop_empty_values(rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0])
+        return drop_empty_values(crd_rules.decode(obj, "v1beta1" if cached.version == "v1beta1" else "v1", False)[0])
     except errors.BadRequestError as error:
         raise errors.InternalError(
-            f"the definition {entry.name} in the store cannot be read: {error.message}"
+            f"the stored CustomResourceDefinition {cached.name} cannot be read: {error.message}"
         ) from None
 
 
-def outline(entry: CachedObject) -> CRDSummary:
-    """A definition from the store, as v1, without its schemas."""
-    read = partial(stored_definition, entry)
-    if entry.version == "v1":
+def summarize_stored_crd(cached: CachedObject) -> CRDSummary:
+    """Return a stored CRD at v1, without its schemas, which are decoded only when they are needed."""
+    load = partial(decode_stored_crd, cached)
+    if cached.version == "v1":
         try:
-            cut = split_crd(entry.raw)
-            crd = decode_without_schemas(cut)
+            parts = split_crd(cached.raw)
+            crd = decode_without_schemas(parts)
             return CRDSummary(
-                crd if entry.normalized else rules.decode(crd, "v1", False)[0], spec_digest(bytes(cut.spec)), read
+                crd if cached.normalized else crd_rules.decode(crd, "v1", False)[0],
+                spec_digest(bytes(parts.spec)),
+                load,
             )
         except (msgspec.MsgspecError, errors.APIError):
             pass
-    crd = read()
-    return summarize(crd, json_codec.encode(crd["spec"]), read)
+    crd = load()
+    return summarize(crd, json_codec.encode(crd["spec"]), load)
 
 
-def restated(entry: CachedObject, metadata: JsonObject, status: JsonObject) -> bytes:
-    """A stored definition with other metadata and status, to be stored; its spec, most of it, is not decoded."""
+def replace_stored_status(cached: CachedObject, metadata: JsonObject, status: JsonObject) -> bytes:
+    """Return the bytes of a stored CRD with other metadata and status. The large spec is copied without decoding."""
     metadata = {key: value for key, value in metadata.items() if key != "resourceVersion"}
-    if entry.normalized and entry.version == "v1":
-        cut = split_crd(entry.raw)
+    if cached.normalized and cached.version == "v1":
+        parts = split_crd(cached.raw)
         return b'{"apiVersion":"%b","kind":"%b","metadata":%b,"spec":%b,"status":%b}' % (
-            cut.apiVersion.encode(),
-            cut.kind.encode(),
+            parts.apiVersion.encode(),
+            parts.kind.encode(),
             json_codec.encode(metadata),
-            bytes(cut.spec),
+            bytes(parts.spec),
             json_codec.encode(status),
         )
-    return Encoded({**stored_definition(entry), "metadata": metadata, "status": status}).stored()
+    return Encoded({**decode_stored_crd(cached), "metadata": metadata, "status": status}).stored()
