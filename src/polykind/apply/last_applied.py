@@ -12,6 +12,7 @@ from polykind.apply.model import Type, TypeMismatchError
 from polykind.apply.typed_value import applied_fields
 from polykind.contract import JsonObject
 from polykind.golang.json import go_json
+from polykind.golang.utf8 import byte_length
 
 MANAGER = "kubectl"
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
@@ -82,4 +83,4 @@ def _annotations(document: JsonObject) -> dict[str, Any]:
 
 
 def _bytes(value: Any) -> int:
-    return len(value.encode(errors="replace")) if isinstance(value, str) else 0
+    return byte_length(value) if isinstance(value, str) else 0

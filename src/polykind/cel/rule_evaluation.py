@@ -12,6 +12,7 @@ from polykind.cel.program import EvaluationResult
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, duplicate, forbidden, invalid, required
 from polykind.golang.fmt import go_quote
+from polykind.golang.utf8 import byte_length
 from polykind.schema.correlation import Correlation
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class RuleEvaluation:
         if not isinstance(result.value, str):
             return None
         text = trim(result.value)
-        if not text or "\n" in text or len(text.encode("utf-8", "replace")) > _MAX_MESSAGE_BYTES:
+        if not text or "\n" in text or byte_length(text) > _MAX_MESSAGE_BYTES:
             return None
         return text
 

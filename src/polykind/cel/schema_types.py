@@ -14,6 +14,7 @@ from polykind.cel.cel_types import Type, list_of, map_of, struct_type
 from polykind.cel.from_json import FromJson
 from polykind.cel.runtime_values import ObjectFields
 from polykind.contract import JsonObject
+from polykind.golang.utf8 import byte_length
 
 MAX_REQUEST_SIZE = 3 * 1024 * 1024
 _MAX_STRING_SIZE = MAX_REQUEST_SIZE - 2
@@ -202,7 +203,7 @@ class DeclTypeProvider:
                     continue
                 inner = declare(key)
                 if inner is not None:
-                    total += len(key.encode("utf-8", "replace")) + inner.min_serialized_size + 4
+                    total += byte_length(key) + inner.min_serialized_size + 4
             return total
 
         decl_type = DeclType(schema, struct_type(name), min_size)
@@ -264,5 +265,5 @@ def _max_string_size(limit: int | None, enum: Iterable[Any] | None = None) -> in
     if limit is not None:
         return max(limit, 0) * 4
     if enum:
-        return max((len(v.encode("utf-8", "replace")) for v in enum if isinstance(v, str)), default=0)
+        return max((byte_length(v) for v in enum if isinstance(v, str)), default=0)
     return _MAX_STRING_SIZE

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
+from polykind.golang.utf8 import byte_length
+
 _MAX_ERRORS = 100
 _MAX_SNIPPET_BYTES = 16384
 UNPARSED = -2
@@ -53,7 +55,7 @@ class Source:
         start = self._line_starts[line - 1]
         end = self._line_starts[line] - 1 if line < len(self._line_starts) else len(self.text)
         snippet = self.text[start:end].replace("\t", " ")
-        if len(snippet.encode("utf-8", "replace")) > _MAX_SNIPPET_BYTES:
+        if byte_length(snippet) > _MAX_SNIPPET_BYTES:
             return head
         dots = "".join("." if char.isascii() else "．" for char in snippet[: max(column, 0)])
         marked = snippet[column : column + 1] if column >= 0 else ""

@@ -8,6 +8,7 @@ from polykind.contract import JsonObject
 from polykind.crd.field_path import FieldPathError, find_field
 from polykind.crd.internal_json import as_json
 from polykind.errors import FieldError, duplicate, invalid, required, too_many
+from polykind.golang.utf8 import byte_length
 
 MAX_SELECTABLE_FIELDS = 8
 
@@ -26,7 +27,7 @@ def validate_deprecation(version: JsonObject, path: str) -> list[FieldError]:
     if not version.get("deprecated"):
         return [invalid(at, value, "can only be set for deprecated versions")]
     details = []
-    if len(warning.encode("utf-8", "replace")) > _MAX_WARNING_BYTES:
+    if byte_length(warning) > _MAX_WARNING_BYTES:
         details.append("must be <= 256 characters long")
     if not warning:
         details.append("must not be an empty string")
@@ -36,7 +37,7 @@ def validate_deprecation(version: JsonObject, path: str) -> list[FieldError]:
             reason = f"non-printable character found at index {offset}"
             details.append(f"must only contain printable UTF-8 characters; {reason}")
             break
-        offset += len(char.encode("utf-8", "replace"))
+        offset += byte_length(char)
     return [invalid(at, value, detail) for detail in details]
 
 

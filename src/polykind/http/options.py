@@ -24,7 +24,7 @@ from polykind.errors import (
 from polykind.golang import duration
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import json_float, json_type_name
-from polykind.golang.utf8 import decode_utf8
+from polykind.golang.utf8 import byte_length, decode_utf8
 from polykind.http.messages import Query, bool_value, first_value, int_value
 from polykind.selectors import field_selectors, label_selectors
 from polykind.selectors.field_selectors import FieldSelector
@@ -300,12 +300,12 @@ def _write_options(query: Query) -> tuple[bool, str, str]:
 def _write_errors(query: Query) -> list[FieldError]:
     field_errors = []
     manager = first_value(query, "fieldManager")
-    if len(manager) * 4 > _MAX_MANAGER_BYTES and len(manager.encode(errors="replace")) > _MAX_MANAGER_BYTES:
+    if len(manager) * 4 > _MAX_MANAGER_BYTES and byte_length(manager) > _MAX_MANAGER_BYTES:
         field_errors.append(too_long("fieldManager", _MAX_MANAGER_BYTES))
     if not manager.isprintable():
         for position, char in enumerate(manager):
             if not char.isprintable():
-                at = len(manager[:position].encode(errors="replace"))
+                at = byte_length(manager[:position])
                 field_errors.append(
                     invalid("fieldManager", manager, f"invalid character U+{ord(char):04X} (at position {at})")
                 )
