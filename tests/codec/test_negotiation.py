@@ -12,7 +12,7 @@ from polykind.errors import NotAcceptableError, UnsupportedMediaTypeError
 
 PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-REFUSED = (
+NOT_ACCEPTABLE = (
     "only the following media types are accepted: "
     "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 )
@@ -70,7 +70,7 @@ def test_accepted_formats(accept: str, accepted: ResponseFormat) -> None:
 def test_not_acceptable_formats(accept: str) -> None:
     with pytest.raises(NotAcceptableError) as raised:
         negotiation.negotiate(accept)
-    assert raised.value.message == REFUSED
+    assert raised.value.message == NOT_ACCEPTABLE
 
 
 def test_watches_do_not_support_yaml() -> None:

@@ -101,16 +101,16 @@ MATCH = "resourceVersionMatch: Forbidden: resourceVersionMatch"
     ],
 )
 def test_invalid_list_options(query: str, message: str) -> None:
-    with pytest.raises(APIError) as refused:
+    with pytest.raises(APIError) as raised:
         ListOptions.from_query(parse_query(query))
-    assert refused.value.message == message
-    assert refused.value.code == (422 if "is invalid" in message else 400)
+    assert raised.value.message == message
+    assert raised.value.code == (422 if "is invalid" in message else 400)
 
 
 def test_invalid_options_name_their_kind() -> None:
-    with pytest.raises(InvalidError) as refused:
+    with pytest.raises(InvalidError) as raised:
         PatchOptions.from_query(parse_query("force=true"), apply=False)
-    assert refused.value.status()["details"] == {
+    assert raised.value.status()["details"] == {
         "group": "meta.k8s.io",
         "kind": "PatchOptions",
         "causes": [
@@ -157,9 +157,9 @@ def test_valid_write_options() -> None:
 
 
 def test_apply_requires_field_manager() -> None:
-    with pytest.raises(InvalidError) as refused:
+    with pytest.raises(InvalidError) as raised:
         PatchOptions.from_query({}, apply=True)
-    assert refused.value.message == (
+    assert raised.value.message == (
         'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'
     )
 
@@ -185,9 +185,9 @@ DELETE = 'DeleteOptions.meta.k8s.io "" is invalid: '
     ],
 )
 def test_invalid_delete_options(query: str, message: str) -> None:
-    with pytest.raises(APIError) as refused:
+    with pytest.raises(APIError) as raised:
         DeleteOptions.from_query(parse_query(query))
-    assert refused.value.message == message
+    assert raised.value.message == message
 
 
 def test_delete_options_from_query_and_from_body() -> None:
@@ -225,16 +225,16 @@ def test_delete_options_from_query_and_from_body() -> None:
     ],
 )
 def test_delete_body_with_wrong_types(body: Any, message: str) -> None:
-    with pytest.raises(BadRequestError) as refused:
+    with pytest.raises(BadRequestError) as raised:
         DeleteOptions.from_body(body)
-    assert refused.value.message == f"json: cannot unmarshal {message}"
+    assert raised.value.message == f"json: cannot unmarshal {message}"
 
 
 def test_delete_body_of_unregistered_kind() -> None:
     assert DeleteOptions.from_body({"kind": "DeleteOptions", "apiVersion": "other.example.com/v7"}) == DeleteOptions()
-    with pytest.raises(BadRequestError) as refused:
+    with pytest.raises(BadRequestError) as raised:
         DeleteOptions.from_body({"kind": "Banana", "apiVersion": "v1"})
-    assert refused.value.message == (
+    assert raised.value.message == (
         'no kind "Banana" is registered for version "v1" in scheme '
         '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
     )
@@ -245,9 +245,9 @@ def test_delete_body_of_unregistered_kind() -> None:
     [("Status", "v1"), ("UpdateOptions", "other.example.com/v7"), ("Table", ""), ("ListOptions", "")],
 )
 def test_delete_body_of_registered_kind_without_conversion(kind: str, version: str) -> None:
-    with pytest.raises(BadRequestError) as refused:
+    with pytest.raises(BadRequestError) as raised:
         DeleteOptions.from_body({"kind": kind, "apiVersion": version})
-    assert refused.value.message == f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion"
+    assert raised.value.message == f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion"
 
 
 def test_manager_name() -> None:
@@ -261,9 +261,9 @@ def test_manager_name() -> None:
 def test_include_object() -> None:
     assert options.include_object({}) == "Metadata"
     assert options.include_object(parse_query("includeObject=None")) == "None"
-    with pytest.raises(BadRequestError) as refused:
+    with pytest.raises(BadRequestError) as raised:
         options.include_object(parse_query("includeObject=Everything"))
-    assert refused.value.message == (
+    assert raised.value.message == (
         'Unable to convert to Table as requested: includeObject: Invalid value: "Everything": '
         "must be 'Metadata', 'Object', 'None', or empty"
     )
@@ -273,6 +273,6 @@ def test_request_timeout() -> None:
     assert options.request_timeout({}) is None
     assert options.request_timeout(parse_query("timeout=1m")) == 60
     assert options.request_timeout(parse_query("timeout=0")) is None
-    with pytest.raises(BadRequestError) as refused:
+    with pytest.raises(BadRequestError) as raised:
         options.request_timeout(parse_query("timeout=later"))
-    assert refused.value.message == 'invalid timeout specified in the request URL - time: invalid duration "later"'
+    assert raised.value.message == 'invalid timeout specified in the request URL - time: invalid duration "later"'

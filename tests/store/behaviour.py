@@ -33,15 +33,15 @@ class Recorder:
 
     def __init__(self) -> None:
         self.events: list[StoreEvent] = []
-        self.told: list[int] = []
+        self.progress: list[int] = []
         self.lost: list[StoreError] = []
         self._change = asyncio.Event()
 
     def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
-        assert not self.told or revision >= self.told[-1]
+        assert not self.progress or revision >= self.progress[-1]
         assert all(event.revision <= revision for event in events)
         self.events.extend(events)
-        self.told.append(revision)
+        self.progress.append(revision)
         self._change.set()
 
     def on_lost(self, error: StoreError) -> None:
@@ -50,7 +50,7 @@ class Recorder:
 
     async def until(self, revision: int) -> None:
         async with asyncio.timeout(20):
-            while not self.told or self.told[-1] < revision:
+            while not self.progress or self.progress[-1] < revision:
                 self._change.clear()
                 await self._change.wait()
 
@@ -180,12 +180,12 @@ class TestReads:
         start = await store.put("/r/other", b"", expect=0)
         first = await store.put("/r/a", b"1", expect=0)
         second = await store.put("/r/a", b"2", expect=first)
-        gone = await store.delete("/r/a", expect=second)
+        deleted = await store.delete("/r/a", expect=second)
         again = await store.put("/r/a", b"3", expect=0)
         assert await store.get("/r/a", at=start) is None
         assert await store.get("/r/a", at=first) == KeyValue("/r/a", b"1", first)
         assert await store.get("/r/a", at=second) == KeyValue("/r/a", b"2", second)
-        assert await store.get("/r/a", at=gone) is None
+        assert await store.get("/r/a", at=deleted) is None
         assert await store.get("/r/a", at=again) == KeyValue("/r/a", b"3", again)
 
     async def test_read_at_future_revision_fails(self, store: Store) -> None:
@@ -276,13 +276,13 @@ class TestReads:
         a1 = await store.put("/r/a", b"a1", expect=0)
         b1 = await store.put("/r/b", b"b1", expect=0)
         a2 = await store.put("/r/a", b"a2", expect=a1)
-        gone = await store.delete("/r/b", expect=b1)
+        deleted = await store.delete("/r/b", expect=b1)
         c1 = await store.put("/r/c", b"c1", expect=0)
         expected = {
             a1: [("/r/a", a1)],
             b1: [("/r/a", a1), ("/r/b", b1)],
             a2: [("/r/a", a2), ("/r/b", b1)],
-            gone: [("/r/a", a2)],
+            deleted: [("/r/a", a2)],
             c1: [("/r/a", a2), ("/r/c", c1)],
         }
         for at, items in expected.items():
@@ -323,7 +323,7 @@ class TestWatches:
         assert listener.events == [StoreEvent("/r/a", b"1", first)]
         second = await store.delete("/r/a", expect=first)
         assert listener.events[1:] == [StoreEvent("/r/a", None, second)]
-        assert listener.told[-1] == second
+        assert listener.progress[-1] == second
         watch.close()
 
     async def test_writes_under_other_prefixes_give_progress_only(self, store: Store) -> None:
@@ -341,13 +341,13 @@ class TestWatches:
         await store.put("/s/0", b"", expect=0)
         listener = Recorder()
         watch = store.watch("/r/", past[1], listener)
-        gone = await store.delete("/r/0", expect=None)
-        await listener.until(gone)
-        assert listener.revisions == [*past[2:], gone]
+        deleted = await store.delete("/r/0", expect=None)
+        await listener.until(deleted)
+        assert listener.revisions == [*past[2:], deleted]
         everything = Recorder()
         other = store.watch("/", start, everything)
-        await everything.until(gone)
-        assert everything.revisions == list(range(start + 1, gone + 1))
+        await everything.until(deleted)
+        assert everything.revisions == list(range(start + 1, deleted + 1))
         watch.close()
         other.close()
 
@@ -413,7 +413,7 @@ class TestWatches:
         class Opener(Recorder):
             def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
                 super().on_events(events, revision)
-                if len(self.told) == 1:
+                if len(self.progress) == 1:
                     store.watch("/r/", after, inner)
 
         after = await store.revision()
@@ -444,15 +444,15 @@ class TestHistory:
         a1 = await store.put("/r/a", b"1", expect=0)
         b1 = await store.put("/s/b", b"1", expect=0)
         a2 = await store.put("/r/a", b"2", expect=a1)
-        gone = await store.delete("/r/a", expect=a2)
+        deleted = await store.delete("/r/a", expect=a2)
         a3 = await store.put("/r/a", b"3", expect=0)
         assert [tuple(change) for change in await store.history("/r/", start, a3)] == [
             ("/r/a", b"1", a1, None),
             ("/r/a", b"2", a2, KeyValue("/r/a", b"1", a1)),
-            ("/r/a", None, gone, KeyValue("/r/a", b"2", a2)),
+            ("/r/a", None, deleted, KeyValue("/r/a", b"2", a2)),
             ("/r/a", b"3", a3, None),
         ]
-        assert [change.revision for change in await store.history("/", a1, gone)] == [b1, a2, gone]
+        assert [change.revision for change in await store.history("/", a1, deleted)] == [b1, a2, deleted]
         assert await store.history("/r/", a3, a3) == []
 
 
@@ -462,19 +462,22 @@ class TestCompaction:
         b1 = await store.put("/r/b", b"b1", expect=0)
         c1 = await store.put("/r/c", b"c1", expect=0)
         a2 = await store.put("/r/a", b"a2", expect=a1)
-        gone = await store.delete("/r/b", expect=b1)
+        deleted = await store.delete("/r/b", expect=b1)
         a3 = await store.put("/r/a", b"a3", expect=a2)
-        await store.compact(gone)
+        await store.compact(deleted)
         for at in (a1, b1, c1, a2):
             with pytest.raises(CompactedError) as caught:
                 await store.range("/r/", at=at)
-            assert (caught.value.requested, caught.value.oldest) == (at, gone)
+            assert (caught.value.requested, caught.value.oldest) == (at, deleted)
             with pytest.raises(CompactedError):
                 await store.get("/r/c", at=at)
-        assert (await store.range("/r/", at=gone)).items == [KeyValue("/r/a", b"a2", a2), KeyValue("/r/c", b"c1", c1)]
+        assert (await store.range("/r/", at=deleted)).items == [
+            KeyValue("/r/a", b"a2", a2),
+            KeyValue("/r/c", b"c1", c1),
+        ]
         assert (await store.range("/r/", at=a3)).items == [KeyValue("/r/a", b"a3", a3), KeyValue("/r/c", b"c1", c1)]
         assert await store.get("/r/c") == KeyValue("/r/c", b"c1", c1)
-        changes = await store.history("/r/", gone, a3)
+        changes = await store.history("/r/", deleted, a3)
         assert [tuple(change) for change in changes] == [("/r/a", b"a3", a3, KeyValue("/r/a", b"a2", a2))]
         with pytest.raises(CompactedError):
             await store.history("/r/", a1, a3)
@@ -493,12 +496,12 @@ class TestCompaction:
     async def test_revisions_continue_after_deleting_and_compacting_everything(self, stores: Stores) -> None:
         store = await stores.open()
         await store.put("/r/a", b"", expect=0)
-        gone = await store.delete("/r/a", expect=None)
-        await store.compact(gone)
+        deleted = await store.delete("/r/a", expect=None)
+        await store.compact(deleted)
         store = await stores.reopen()
-        assert await store.revision() == gone
-        assert await store.put("/r/a", b"", expect=0) == gone + 1
-        assert await store.get("/r/a", at=gone) is None
+        assert await store.revision() == deleted
+        assert await store.put("/r/a", b"", expect=0) == deleted + 1
+        assert await store.get("/r/a", at=deleted) is None
         await store.close()
 
     async def test_compacting_future_revision_fails(self, store: Store) -> None:

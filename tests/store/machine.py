@@ -132,12 +132,12 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(prefix=prefixes, past=back, after=st.sampled_from(["", *KEYS, "/r/a0"]), limit=st.integers(0, 4))
     def read_range(self, prefix: str, past: int, after: str, limit: int) -> None:
         at = max(self.model.newest - past, self.model.base)
-        asked = 0 if past == 0 else at
-        if asked and at < self.model.floor:
+        requested = 0 if past == 0 else at
+        if requested and at < self.model.floor:
             with pytest.raises(CompactedError):
-                self.runner.run(self.store.range(prefix, after=after, limit=limit, at=asked))
+                self.runner.run(self.store.range(prefix, after=after, limit=limit, at=requested))
             return
-        page = self.runner.run(self.store.range(prefix, after=after, limit=limit, at=asked))
+        page = self.runner.run(self.store.range(prefix, after=after, limit=limit, at=requested))
         found = [
             item
             for key, item in self.model.state(at).items()

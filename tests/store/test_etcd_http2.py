@@ -218,9 +218,9 @@ class TestEtcd:
 
     async def test_hundreds_of_concurrent_calls(self, cluster: Etcd) -> None:
         connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
-        asked = [ask(connection, rpc_messages.RANGE, rpc_messages.get_request(b"/x")) for _ in range(500)]
-        for call, _ in asked[::2]:
+        calls = [ask(connection, rpc_messages.RANGE, rpc_messages.get_request(b"/x")) for _ in range(500)]
+        for call, _ in calls[::2]:
             call.cancel()
-        answers = await asyncio.gather(*(answer for _, answer in asked), return_exceptions=True)
-        assert [isinstance(answer, bytes) for answer in answers] == [False, True] * 250
+        responses = await asyncio.gather(*(response for _, response in calls), return_exceptions=True)
+        assert [isinstance(response, bytes) for response in responses] == [False, True] * 250
         await connection.close()

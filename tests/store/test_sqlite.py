@@ -144,7 +144,7 @@ class TestFile:
         connection = apsw.Connection(str(tmp_path / "polykind.db"))
         connection.execute("CREATE TABLE other (x); PRAGMA user_version = 7")
         connection.close()
-        for _ in range(2):  # the refusal lets go of the lock
+        for _ in range(2):  # a rejected start releases the lock
             with pytest.raises(StoreError, match=f"{tmp_path}/polykind.db has format 0x0/7"):
                 await SqliteStore(tmp_path).start()
 
@@ -336,7 +336,7 @@ class TestBounds:
             listener = Recorder()
             store.watch("/r/", 1, listener)
             await listener.until(1201)
-            assert listener.told == [421, 841, 1201]  # 4 MB each
+            assert listener.progress == [421, 841, 1201]  # 4 MB each
             assert listener.revisions == list(range(2, 1202))
 
     async def test_wal_size_is_bounded(self, tmp_path: Path) -> None:
