@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +9,10 @@ from polykind.cel import timestamps
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import Duration, MapList, ObjectFields, SchemaObject, SetList, Timestamp
 from polykind.golang import time as gotime
+from polykind.golang.base64 import Base64Error, decode_base64
 from polykind.golang.fmt import go_type
 
 FromJson = Callable[[Any], Any]
-_non_base64url = re.compile(r"[^A-Za-z0-9_\-=\r\n]").search
 
 
 def int_or_string(value: Any) -> Any:
@@ -140,14 +137,10 @@ def _parse_error(text: str, layout: str) -> str:
 
 def _bytes(text: str) -> bytes:
     # The schema's format accepts standard base64, but kube-apiserver's conversion decodes URL-safe base64.
-    invalid = _non_base64url(text)
     try:
-        if invalid is None:
-            return base64.b64decode(text.encode(), altchars=b"-_")
-    except (binascii.Error, ValueError):
-        pass
-    position = invalid.start() if invalid is not None else 0
-    raise EvalError(f"Invalid byte formatted string {text}: illegal base64 data at input byte {position}")
+        return decode_base64(text, url_safe=True)
+    except Base64Error as error:
+        raise EvalError(f"Invalid byte formatted string {text}: {error}") from None
 
 
 STRING_FORMATS: dict[str, FromJson] = {"duration": _duration, "date": _date, "date-time": _date_time, "byte": _bytes}

@@ -8,6 +8,8 @@ from base64 import urlsafe_b64decode
 
 _PAD = ord("=")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_FROM_URL = bytes.maketrans(b"-_", b"+/")
+_URL_ALPHABET = _ALPHABET[:62] + b"-_"
 _LINE_BREAKS = b"\r\n"
 _not_url_safe = re.compile(r"[^A-Za-z0-9_-]").search
 
@@ -24,13 +26,13 @@ def encode_base64(data: bytes) -> str:
     return binascii.b2a_base64(data, newline=False).decode()
 
 
-def decode_base64(text: str) -> bytes:
-    """Decode standard base64 with padding (StdEncoding). Raises Base64Error."""
+def decode_base64(text: str, *, url_safe: bool = False) -> bytes:
+    """Decode base64 with padding: StdEncoding, or with `url_safe` URLEncoding. Raises Base64Error."""
     source = text.encode(errors="surrogatepass")
-    at = _error_offset(source)
+    at = _error_offset(source, _URL_ALPHABET if url_safe else _ALPHABET)
     if at is not None:
         raise Base64Error(at)
-    return binascii.a2b_base64(source)
+    return binascii.a2b_base64(source.translate(_FROM_URL) if url_safe else source)
 
 
 def decode_base64_url(text: str) -> bytes:
@@ -43,7 +45,7 @@ def decode_base64_url(text: str) -> bytes:
     return urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
 
 
-def _error_offset(source: bytes) -> int | None:
+def _error_offset(source: bytes, alphabet: bytes) -> int | None:
     """Return the offset that Go reports for invalid base64. Return None if the text is valid."""
     length = len(source)
     digits = 0
@@ -51,7 +53,7 @@ def _error_offset(source: bytes) -> int | None:
     while position < length:
         char = source[position]
         position += 1
-        if char in _ALPHABET:
+        if char in alphabet:
             digits = (digits + 1) % 4
         elif char == _PAD:
             return _padding_error_offset(source, position, digits)
