@@ -20,7 +20,7 @@ import pytest
 from polykind.cli import main
 from tests.support.kubectl import Kubectl
 from tests.support.server import ServerProcess, free_port, serving, trusting
-from tests.toolkit.crds import HOST, HOSTS, crd
+from tests.toolkit.crds import HOST, HOSTS, crd_manifest
 
 CONVERSIONS = """
 from polykind.convert import Conversions
@@ -164,7 +164,7 @@ def running_host(directory: Path, *flags: str) -> Iterator[HostProcess]:
 def running_server(directory: Path, *flags: str) -> Iterator[tuple[ServerProcess, Kubectl]]:
     with serving(directory, *flags) as server:
         kubectl = Kubectl(server.kubeconfig, directory)
-        kubectl("create", "-f", "-", stdin=json.dumps(crd(HOST, HOSTS)))
+        kubectl("create", "-f", "-", stdin=json.dumps(crd_manifest(HOST, HOSTS)))
         kubectl("wait", "--for=condition=Established", "crd/crontabs.stable.example.com")
         yield server, kubectl
 

@@ -21,7 +21,7 @@ ROUNDS = 15
 CLUSTER = "/apis/stable.example.com/v1"
 
 
-def definitions(count: int) -> list[JsonObject]:
+def crds(count: int) -> list[JsonObject]:
     """Return CronTab CRDs that differ only in their names."""
     text = json.dumps(DEFINITION)
     others = (text.replace("crontabs", f"crontab{n}s").replace("CronTab", f"CronTab{n}") for n in range(1, count))
@@ -75,7 +75,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     factory = Factory(folder / "servers", folder)
     try:
-        few, many = measured(factory, folder, definitions(1)), measured(factory, folder, definitions(20))
+        few, many = measured(factory, folder, crds(1)), measured(factory, folder, crds(20))
     finally:
         factory.close()
         shutil.rmtree(folder)

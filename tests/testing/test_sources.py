@@ -41,12 +41,12 @@ def test_lists_are_flattened(root: Path) -> None:
 
 
 def test_crds_and_namespaces_come_first(root: Path) -> None:
-    definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-    assert kinds(root, ONE, definition) == ["CustomResourceDefinition", "One"]
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    assert kinds(root, ONE, crd) == ["CustomResourceDefinition", "One"]
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "declared"),
     [
         ("nowhere", "nowhere is not a file or folder (relative to {root})"),
         ("crds/*.nothing", "crds/*.nothing is not a file or folder (relative to {root})"),

@@ -7,7 +7,7 @@ from typing import Any
 GROUP = "stable.example.com"
 
 
-def crd(*schemas: dict[str, Any], **spec: Any) -> dict[str, Any]:
+def crd_manifest(*schemas: dict[str, Any], **spec: Any) -> dict[str, Any]:
     """Return a CronTab CRD whose versions v1, v2, ... have these schemas of `spec`. The last version is stored."""
     versions = [
         {

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from polykind.toolkit.crd_versions import CRD, RejectedError, accept_converted
-from tests.toolkit.crds import HOST, HOSTS, crd
+from tests.toolkit.crds import HOST, HOSTS, crd_manifest
 from tests.toolkit.declare.test_conversions import KIND, crontab
 
 
 def test_crd_is_read() -> None:
-    definition = CRD(crd(HOST, HOSTS))
-    assert (definition.kind, definition.name, definition.storage) == (KIND, "crontabs.stable.example.com", "v2")
-    assert [(v.name, v.served, v.storage) for v in definition.versions.values()] == [
+    crd = CRD(crd_manifest(HOST, HOSTS))
+    assert (crd.kind, crd.name, crd.storage) == (KIND, "crontabs.stable.example.com", "v2")
+    assert [(v.name, v.served, v.storage) for v in crd.versions.values()] == [
         ("v1", True, False),
         ("v2", True, True),
     ]
@@ -20,7 +20,7 @@ def test_crd_is_read() -> None:
 
 def test_v1beta1_crd_is_read() -> None:
     one, other = ({"properties": {name: {"type": "string"}}} for name in ("host", "hosts"))
-    old = crd(one, other, preserveUnknownFields=False)
+    old = crd_manifest(one, other, preserveUnknownFields=False)
     old["apiVersion"] = "apiextensions.k8s.io/v1beta1"
     assert list(CRD(old).versions) == ["v1", "v2"]
 
@@ -30,10 +30,10 @@ def test_v1beta1_crd_is_read() -> None:
     [
         (None, "not a CustomResourceDefinition"),
         ({"apiVersion": "v1", "kind": "Pod"}, "not a CustomResourceDefinition"),
-        (crd({"properties": {"host": {}}}), r"properties\[host\]\.type: Required value: must not be empty"),
-        ({**crd(HOST), "spec": []}, "cannot unmarshal array"),
-        ({**crd(HOST), "metadata": {"name": "x"}}, "must be spec.names.plural"),
-        (crd({"x-kubernetes-validations": [{"rule": "self.gone"}]}), "undefined field 'gone'"),
+        (crd_manifest({"properties": {"host": {}}}), r"properties\[host\]\.type: Required value: must not be empty"),
+        ({**crd_manifest(HOST), "spec": []}, "cannot unmarshal array"),
+        ({**crd_manifest(HOST), "metadata": {"name": "x"}}, "must be spec.names.plural"),
+        (crd_manifest({"x-kubernetes-validations": [{"rule": "self.gone"}]}), "undefined field 'gone'"),
     ],
 )
 def test_invalid_crd_is_rejected_with_the_api_servers_message(manifest: Any, says: str) -> None:
@@ -42,28 +42,28 @@ def test_invalid_crd_is_rejected_with_the_api_servers_message(manifest: Any, say
 
 
 def test_version_of_object() -> None:
-    definition = CRD(crd(HOST, HOSTS))
-    assert definition.version_of(crontab("v2")).name == "v2"
+    crd = CRD(crd_manifest(HOST, HOSTS))
+    assert crd.version_of(crontab("v2")).name == "v2"
     for stranger in (crontab("v3"), {**crontab(), "kind": "Other"}, {}):
         with pytest.raises(RejectedError, match=r"is not a CronTab.stable.example.com of v1, v2"):
-            definition.version_of(stranger)
+            crd.version_of(stranger)
 
 
 def test_admit_prunes_defaults_and_reports_unknown_fields() -> None:
-    version = CRD(crd(HOST, HOSTS)).versions["v1"]
+    version = CRD(crd_manifest(HOST, HOSTS)).versions["v1"]
     obj = crontab(spec={"host": "a", "hosts": []})
     assert version.admit(obj) == (crontab(spec={"host": "a", "port": 80}), ["spec.hosts"])
     assert obj["spec"] == {"host": "a", "hosts": []}
 
 
 def test_converted_object_is_pruned_but_not_defaulted() -> None:
-    version = CRD(crd(HOST, HOSTS)).versions["v2"]
+    version = CRD(crd_manifest(HOST, HOSTS)).versions["v2"]
     assert version.pruned(crontab("v2", spec={"host": "a"})) == crontab("v2", spec={})
     assert version.defaulted(crontab("v2", spec={})) == crontab("v2", spec={"port": 80})
 
 
 def test_validation_checks_values_and_rules_without_namespace() -> None:
-    version = CRD(crd(HOST, HOSTS)).versions["v2"]
+    version = CRD(crd_manifest(HOST, HOSTS)).versions["v2"]
     obj = crontab("v2", metadata={"name": "one"}, spec={"hosts": ["a"], "port": 1})
     assert version.validation_errors(obj) == []
     assert version.validation_errors({**obj, "spec": {"port": 0}}) == [
@@ -76,7 +76,7 @@ def test_validation_checks_values_and_rules_without_namespace() -> None:
 
 
 def test_converted_metadata_keeps_only_label_and_annotation_changes() -> None:
-    target = CRD(crd(HOST, HOSTS)).versions["v2"]
+    target = CRD(crd_manifest(HOST, HOSTS)).versions["v2"]
     original = crontab(metadata={"name": "one", "namespace": "team", "generation": 3, "labels": {"a": "b"}})
     answer = crontab("v2", spec={"hosts": ["a"], "host": "a"})
     answer["metadata"] |= {"generation": 9, "annotations": {"x": "y"}}
@@ -85,6 +85,6 @@ def test_converted_metadata_keeps_only_label_and_annotation_changes() -> None:
 
 
 def test_converted_object_with_other_identity_is_rejected() -> None:
-    target = CRD(crd(HOST, HOSTS)).versions["v2"]
+    target = CRD(crd_manifest(HOST, HOSTS)).versions["v2"]
     with pytest.raises(RejectedError, match="must have the same name: one != two"):
         accept_converted(crontab(), crontab("v2", metadata={"name": "two", "namespace": "team"}), target)

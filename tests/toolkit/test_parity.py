@@ -34,7 +34,7 @@ SPECS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def crd(**spec: Any) -> dict[str, Any]:
+def crd_manifest(**spec: Any) -> dict[str, Any]:
     out: dict[str, Any] = yaml_codec.decode((EXAMPLE / "crd.yaml").read_bytes())
     out["spec"].update(spec)
     return out
@@ -64,10 +64,10 @@ def path(version: str, name: str = "") -> str:
 
 
 @asynccontextmanager
-async def served(folder: Path, definition: Any, **settings: Any) -> AsyncIterator[Live]:
+async def start_server(folder: Path, crd: Any, **settings: Any) -> AsyncIterator[Live]:
     """Start a server with all manifests, each written at its own version."""
     async with live(folder, **settings) as server:
-        await server.define(definition)
+        await server.define(crd)
         for obj in manifests():
             await server.ask("POST", path(obj["apiVersion"].rpartition("/")[2]), obj)
         yield server
@@ -82,7 +82,7 @@ async def readings(server: Live) -> dict[tuple[str, str], Any]:
     }
 
 
-def told(objects: dict[tuple[str, str], Any]) -> dict[tuple[str, str], bytes]:
+def encode_objects(objects: dict[tuple[str, str], Any]) -> dict[tuple[str, str], bytes]:
     """Encode the objects without fields that differ between servers."""
     out = {}
     for key, obj in objects.items():
@@ -93,22 +93,25 @@ def told(objects: dict[tuple[str, str], Any]) -> dict[tuple[str, str], bytes]:
 
 
 async def test_server_and_webhook_convert_alike(tmp_path: Path, library: Library) -> None:
-    async with served(tmp_path / "a", crd(), converter=("conversions:backups",)) as server:
-        inside = told(await readings(server))
-    async with Host([library]) as host, served(tmp_path / "b", crd(conversion=host.conversion)) as server:
-        outside = told(await readings(server))
+    async with start_server(tmp_path / "a", crd_manifest(), converter=("conversions:backups",)) as server:
+        inside = encode_objects(await readings(server))
+    async with (
+        Host([library]) as host,
+        start_server(tmp_path / "b", crd_manifest(conversion=host.conversion)) as server,
+    ):
+        outside = encode_objects(await readings(server))
         assert host.metrics.objects > 0
     assert len(inside) == 18
     assert inside == outside
 
 
 async def test_offline_and_review_convert_like_the_server(tmp_path: Path, library: Library) -> None:
-    definition = CRD(crd())
-    async with served(tmp_path, crd(), converter=("conversions:backups",)) as server:
+    crd = CRD(crd_manifest())
+    async with start_server(tmp_path, crd_manifest(), converter=("conversions:backups",)) as server:
         read = await readings(server)
     for (name, version), wanted in read.items():
-        stored, target = read[name, "v1"], definition.versions[version]
-        offline = OfflineConverter(library, version, [definition]).document(stored)
+        stored, target = read[name, "v1"], crd.versions[version]
+        offline = OfflineConverter(library, version, [crd]).document(stored)
         assert json_codec.encode(offline.value) == json_codec.encode(wanted)
         assert library.declared is not None
         by_hand = library.declared["Backup.example.com"].convert(stored, version)
@@ -121,12 +124,12 @@ async def test_offline_and_review_convert_like_the_server(tmp_path: Path, librar
 
 @pytest.mark.parametrize("defaults", [True, False])
 async def test_converting_before_or_after_apply_is_equivalent(tmp_path: Path, library: Library, defaults: bool) -> None:
-    definition = CRD(crd())
-    async with served(tmp_path / "a", crd(), converter=("conversions:backups",)) as server:
-        wanted = told(await readings(server))
+    crd = CRD(crd_manifest())
+    async with start_server(tmp_path / "a", crd_manifest(), converter=("conversions:backups",)) as server:
+        wanted = encode_objects(await readings(server))
     async with live(tmp_path / "b", converter=("conversions:backups",)) as server:
-        await server.define(crd())
+        await server.define(crd_manifest())
         for obj in manifests():
-            converted = OfflineConverter(library, "v1", [definition], defaults=defaults).document(obj)
+            converted = OfflineConverter(library, "v1", [crd], defaults=defaults).document(obj)
             await server.ask("POST", path("v1"), converted.value)
-        assert told(await readings(server)) == wanted
+        assert encode_objects(await readings(server)) == wanted

@@ -77,13 +77,13 @@ class Connection:
 
 def _decode_response(status: int, body: bytes) -> JsonObject:
     try:
-        answer = json.loads(body)
+        response = json.loads(body)
     except ValueError:
-        answer = {"message": body.decode(errors="replace").strip()}
+        response = {"message": body.decode(errors="replace").strip()}
     if not 200 <= status < 300:
-        raise Refused(str(answer.get("message")), status)
-    found: JsonObject = answer
-    return found
+        raise Refused(str(response.get("message")), status)
+    result: JsonObject = response
+    return result
 
 
 class ResourcePaths:

@@ -33,6 +33,6 @@ def _service_account_groups(name: str) -> list[str]:
 def _make_certificate(pki: Path, name: str, groups: list[str]) -> KeyPair:
     if not 0 < len(name) <= _MAX_LENGTH or any(not 0 < len(group) <= _MAX_LENGTH for group in groups):
         raise Refused(f"names of users and groups must have 1 to {_MAX_LENGTH} characters, as in certificates")
-    authority = read_pair((pki / "ca.crt").read_bytes(), (pki / "ca.key").read_bytes())
-    assert authority is not None
-    return make_client(authority, name, groups, datetime.now(UTC), _LIFETIME)
+    ca = read_pair((pki / "ca.crt").read_bytes(), (pki / "ca.key").read_bytes())
+    assert ca is not None
+    return make_client(ca, name, groups, datetime.now(UTC), _LIFETIME)

@@ -104,8 +104,8 @@ def test_exception_names_the_object_and_the_versions() -> None:
     def up(obj: dict[str, Any]) -> None:
         raise ValueError("five fields, not six")
 
-    said = "CronTab team/one cannot be converted from v1 to v2: ValueError: five fields, not six"
-    with pytest.raises(ConversionError, match=f"^{said}$") as caught:
+    message = "CronTab team/one cannot be converted from v1 to v2: ValueError: five fields, not six"
+    with pytest.raises(ConversionError, match=f"^{message}$") as caught:
         crontabs.convert(crontab(), "v2")
     assert isinstance(caught.value.__cause__, ValueError)
 

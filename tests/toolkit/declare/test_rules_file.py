@@ -28,7 +28,7 @@ def document(*rules: Any, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("said", "complaint"),
+    ("document_value", "message"),
     [
         (None, "the document must have between, kind, and nothing else"),
         (document(more=1), "the document must have between, kind, and nothing else"),
@@ -54,6 +54,6 @@ def document(*rules: Any, **more: Any) -> dict[str, Any]:
         (document({"renameValues": {"path": "spec.a", "values": {"x": True}}}), "must map strings to strings"),
     ],
 )
-def test_errors_name_their_place(said: Any, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        rules_file.parse_rules_file(said)
+def test_errors_name_their_place(document_value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        rules_file.parse_rules_file(document_value)

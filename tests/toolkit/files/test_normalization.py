@@ -24,11 +24,11 @@ from polykind.toolkit.files.normalization import (
 from polykind.toolkit.files.offline_converter import OfflineConverter
 from polykind.toolkit.files.yaml_rewriter import same_json
 from polykind.toolkit.proving.proofs import objects
-from tests.toolkit.crds import crd
+from tests.toolkit.crds import crd_manifest
 from tests.toolkit.example import EXAMPLE
 
-DEFINITION = CRD(yaml_codec.decode((EXAMPLE / "crd.yaml").read_bytes()))
-VERSIONS = list(DEFINITION.versions)
+CRONTAB_CRD = CRD(yaml_codec.decode((EXAMPLE / "crd.yaml").read_bytes()))
+VERSIONS = list(CRONTAB_CRD.versions)
 
 
 def example() -> Conversions:
@@ -47,8 +47,8 @@ BACKUPS = example()
 @settings(deadline=None, max_examples=200)
 @given(st.permutations(VERSIONS), st.data())
 def test_converted_manifests_have_the_same_effect(versions: list[str], data: st.DataObject) -> None:
-    origin, target = (DEFINITION.versions[name] for name in versions[:2])
-    manifest = data.draw(objects(DEFINITION, origin.name))
+    origin, target = (CRONTAB_CRD.versions[name] for name in versions[:2])
+    manifest = data.draw(objects(CRONTAB_CRD, origin.name))
     for field in ("keep", "retention"):
         if data.draw(st.booleans()):
             manifest["spec"].pop(field, None)
@@ -56,7 +56,7 @@ def test_converted_manifests_have_the_same_effect(versions: list[str], data: st.
     wanted = target.defaulted(accept_converted(admitted, BACKUPS.convert(admitted, target.name), target))
 
     document = parse(yaml_codec.encode_ordered(manifest)).documents[0]
-    out = OfflineConverter(Library("m:o", BACKUPS), target.name, [DEFINITION]).document(document.value)
+    out = OfflineConverter(Library("m:o", BACKUPS), target.name, [CRONTAB_CRD]).document(document.value)
     written = parse(document.replace(out.value).encode()).documents[0].value
 
     assert same_json(written, out.value)
@@ -65,7 +65,7 @@ def test_converted_manifests_have_the_same_effect(versions: list[str], data: st.
 
 INNER = {"type": "object", "properties": {"n": {"type": "integer", "default": 1}, "m": {"type": "string"}}}
 SCHEMA = {"properties": {"jobs": {"type": "array", "items": INNER}, "inner": INNER}}
-TARGET = CRD(crd(SCHEMA)).versions["v1"]
+TARGET = CRD(crd_manifest(SCHEMA)).versions["v1"]
 
 
 def obj(spec: Any, **metadata: Any) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def obj(spec: Any, **metadata: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant", "spec", "notes"),
+    ("written", "converted", "spec", "added_paths"),
     [
         ({"inner": {"m": "x"}}, {"inner": {"m": "x", "n": 1}}, {"inner": {"m": "x"}}, []),
         ({"inner": {"m": "x"}}, {"inner": {"m": "x", "n": 2}}, {"inner": {"m": "x", "n": 2}}, ["spec.inner.n"]),
@@ -87,18 +87,18 @@ def obj(spec: Any, **metadata: Any) -> dict[str, Any]:
         ({"jobs": [{}]}, {"jobs": [{"n": 1}, {"n": 1}]}, {"jobs": [{"n": 1}, {"n": 1}]}, ["spec.jobs"]),
     ],
 )
-def test_only_differing_defaults_are_written(said: Any, meant: Any, spec: Any, notes: list[str]) -> None:
-    before = copy_json(said)
-    out, found = write_differing_defaults(obj(said), obj(meant), TARGET.defaulted(obj(meant)), TARGET)
-    assert (out["spec"], found) == (spec, notes)
-    assert said == before
+def test_only_differing_defaults_are_written(written: Any, converted: Any, spec: Any, added_paths: list[str]) -> None:
+    before = copy_json(written)
+    out, found = write_differing_defaults(obj(written), obj(converted), TARGET.defaulted(obj(converted)), TARGET)
+    assert (out["spec"], found) == (spec, added_paths)
+    assert written == before
 
 
 def test_annotations_of_the_converted_object_win() -> None:
-    said, meant = obj({}, uid="u", annotations={"stash": "1"}), obj({}, annotations={"stash": "2"})
-    out, notes = write_differing_defaults(said, meant, meant, TARGET)
+    written, converted = obj({}, uid="u", annotations={"stash": "1"}), obj({}, annotations={"stash": "2"})
+    out, added_paths = write_differing_defaults(written, converted, converted, TARGET)
     assert out["metadata"] == {"name": "c", "uid": "u", "annotations": {"stash": "2"}}
-    assert notes == []
+    assert added_paths == []
 
 
 def test_last_applied_annotation_is_ignored() -> None:

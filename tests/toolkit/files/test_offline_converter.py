@@ -13,7 +13,7 @@ from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.files.normalization import LAST_APPLIED
 from polykind.toolkit.files.offline_converter import ConvertedDocument, OfflineConverter
-from tests.toolkit.crds import GROUP, HOST, HOSTS, crd
+from tests.toolkit.crds import GROUP, HOST, HOSTS, crd_manifest
 
 crontabs = Conversions(f"CronTab.{GROUP}")
 
@@ -51,8 +51,8 @@ def crontab(spec: Any = None, version: str = "v1", **metadata: Any) -> dict[str,
     }
 
 
-def converted(obj: Any, *definitions: Any, to: str = "v2", by: Any = crontabs, **options: Any) -> ConvertedDocument:
-    found = [CRD(definition) for definition in definitions]
+def converted(obj: Any, *crds: Any, to: str = "v2", by: Any = crontabs, **options: Any) -> ConvertedDocument:
+    found = [CRD(crd) for crd in crds]
     return OfflineConverter(library(by), to, found, **options).document(obj)
 
 
@@ -81,7 +81,7 @@ def test_object_without_metadata_stays_without() -> None:
     bare = {"apiVersion": f"{GROUP}/v1", "kind": "CronTab", "spec": {"host": "a"}}
     wanted = {"apiVersion": f"{GROUP}/v2", "kind": "CronTab", "spec": {"hosts": ["a"]}}
     assert converted(bare).value == wanted
-    assert converted(bare, crd(HOST, HOSTS)).value == wanted
+    assert converted(bare, crd_manifest(HOST, HOSTS)).value == wanted
 
 
 def test_only_labels_and_annotations_of_metadata_change() -> None:
@@ -148,29 +148,29 @@ def test_deeply_nested_object_is_rejected() -> None:
 
 
 def test_equal_defaults_are_not_written() -> None:
-    out = converted(crontab(), crd(HOST, HOSTS))
+    out = converted(crontab(), crd_manifest(HOST, HOSTS))
     assert out.value["spec"] == {"hosts": ["a"]}
     assert out.warnings == []
 
 
 def test_all_defaults_are_written_on_request() -> None:
-    assert converted(crontab(), crd(HOST, HOSTS), defaults=True).value["spec"] == {"hosts": ["a"], "port": 80}
+    assert converted(crontab(), crd_manifest(HOST, HOSTS), defaults=True).value["spec"] == {"hosts": ["a"], "port": 80}
 
 
 def test_differing_default_is_written_out() -> None:
     properties: Any = HOSTS["properties"]
     other = {**HOSTS, "properties": {**properties, "port": {"type": "integer", "default": 443}}}
-    out = converted(crontab(), crd(HOST, other))
+    out = converted(crontab(), crd_manifest(HOST, other))
     assert out.value["spec"] == {"hosts": ["a"], "port": 80}
     assert out.warnings == ["spec.port: written out, because the defaults of v2 differ from those of v1"]
-    said = converted(crontab({"host": "a", "port": 443}), crd(HOST, other))
-    assert (said.value["spec"], said.warnings) == ({"port": 443, "hosts": ["a"]}, [])
+    message = converted(crontab({"host": "a", "port": 443}), crd_manifest(HOST, other))
+    assert (message.value["spec"], message.warnings) == ({"port": 443, "hosts": ["a"]}, [])
 
 
 def test_functions_that_rely_on_defaults_get_them() -> None:
     counting = Conversions(f"CronTab.{GROUP}")
     counting.add("v1", "v2", lambda obj: obj["spec"].update(port=obj["spec"]["port"] + 1))
-    out = converted(crontab({}), crd(HOST, HOSTS), by=counting)
+    out = converted(crontab({}), crd_manifest(HOST, HOSTS), by=counting)
     assert out.value["spec"] == {"port": 81}
 
 
@@ -179,7 +179,7 @@ def test_unknown_fields_are_dropped_with_a_warning() -> None:
         obj["spec"]["invented"] = 1
         return obj
 
-    out = converted(crontab({"port": 1, "unknown": 1}, odd=1), crd(HOST, HOSTS), by=convert)
+    out = converted(crontab({"port": 1, "unknown": 1}, odd=1), crd_manifest(HOST, HOSTS), by=convert)
     assert out.value == crontab({"port": 1}, "v2")
     assert out.warnings == [
         "metadata.odd: not in the schema of v1, dropped",
@@ -189,28 +189,28 @@ def test_unknown_fields_are_dropped_with_a_warning() -> None:
 
 
 def test_unserved_version_is_a_warning() -> None:
-    definition = crd(HOST, HOSTS)
-    definition["spec"]["versions"][1]["served"] = False
-    assert converted(crontab(), definition).warnings == ["v2 is not served: the API server does not accept it yet"]
+    crd = crd_manifest(HOST, HOSTS)
+    crd["spec"]["versions"][1]["served"] = False
+    assert converted(crontab(), crd).warnings == ["v2 is not served: the API server does not accept it yet"]
 
 
 def test_object_rejected_only_by_the_target_version_fails() -> None:
     with pytest.raises(ConversionError, match=r"v2 rejects the result: spec\.port: Invalid value: 0: "):
-        converted(crontab({"port": 0}), crd(HOST, HOSTS))
+        converted(crontab({"port": 0}), crd_manifest(HOST, HOSTS))
 
 
 def test_cel_rules_of_the_target_version_apply() -> None:
     emptying = Conversions(f"CronTab.{GROUP}")
     emptying.add("v1", "v2", lambda obj: obj["spec"].update(hosts=[]))
     with pytest.raises(ConversionError, match="hosts is empty"):
-        converted(crontab({}), crd(HOST, HOSTS), by=emptying)
+        converted(crontab({}), crd_manifest(HOST, HOSTS), by=emptying)
 
 
 def test_object_rejected_by_both_versions_is_a_warning() -> None:
     needs: list[Any] = [{**schema, "required": ["port", "name"]} for schema in (HOST, HOSTS)]
     for schema in needs:
         schema["properties"] = {**schema["properties"], "name": {"type": "string"}}
-    out = converted(crontab(), crd(*needs))
+    out = converted(crontab(), crd_manifest(*needs))
     assert out.value["spec"] == {"hosts": ["a"]}
     assert out.warnings == ["rejected by v1 and by v2: spec.name: Required value"]
 
@@ -220,15 +220,15 @@ def test_unknown_versions_are_named() -> None:
     more.add("v1", "v3", up)
     more.add("v0", "v1", up)
     with pytest.raises(ConversionError, match=f"crontabs.{GROUP} has no version v3, only v1, v2"):
-        converted(crontab(), crd(HOST, HOSTS), by=more, to="v3")
+        converted(crontab(), crd_manifest(HOST, HOSTS), by=more, to="v3")
     with pytest.raises(ConversionError, match=f"CronTab of {GROUP}/v0 is not a CronTab.{GROUP} of v1, v2"):
-        converted(crontab(version="v0"), crd(HOST, HOSTS), by=more, to="v1")
+        converted(crontab(version="v0"), crd_manifest(HOST, HOSTS), by=more, to="v1")
 
 
-@pytest.mark.parametrize("definitions", [[], [crd(HOST, HOSTS)]])
-def test_last_applied_annotation_is_converted(definitions: list[Any]) -> None:
+@pytest.mark.parametrize("crds", [[], [crd_manifest(HOST, HOSTS)]])
+def test_last_applied_annotation_is_converted(crds: list[Any]) -> None:
     noted = {**crontab(), "metadata": {"name": "c", "annotations": {}}}
-    out = converted(crontab(annotations={LAST_APPLIED: json.dumps(noted) + "\n"}), *definitions)
+    out = converted(crontab(annotations={LAST_APPLIED: json.dumps(noted) + "\n"}), *crds)
     text = out.value["metadata"]["annotations"][LAST_APPLIED]
     assert text.endswith("}\n")
     assert json.loads(text)["apiVersion"] == f"{GROUP}/v2"
@@ -243,10 +243,10 @@ def test_unconvertible_last_applied_annotation_is_dropped(text: str) -> None:
 
 
 def test_stash_survives_defaulting() -> None:
-    definition = crd(HOST, HOSTS)
-    old = converted(crontab({"hosts": ["a", "b"]}, "v2"), definition, to="v1").value
+    crd = crd_manifest(HOST, HOSTS)
+    old = converted(crontab({"hosts": ["a", "b"]}, "v2"), crd, to="v1").value
     assert old["spec"] == {"host": "a"}
-    assert converted(old, definition).value == crontab({"hosts": ["a", "b"]}, "v2")
+    assert converted(old, crd).value == crontab({"hosts": ["a", "b"]}, "v2")
 
 
 async def asynchronous(obj: Any, to: str) -> Any:
@@ -254,7 +254,7 @@ async def asynchronous(obj: Any, to: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("converter", "to", "said"),
+    ("converter", "to", "message"),
     [
         (lambda obj, to: obj, "v2", r"m:o converts every kind: select kinds with a group"),
         (asynchronous, f"{GROUP}/v2", "an async function cannot convert files"),
@@ -262,8 +262,8 @@ async def asynchronous(obj: Any, to: str) -> Any:
         (crontabs, f"{GROUP}/", "must be a version such as v2"),
     ],
 )
-def test_ambiguous_arguments_are_rejected(converter: Any, to: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_ambiguous_arguments_are_rejected(converter: Any, to: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         OfflineConverter(library(converter), to)
 
 
@@ -273,7 +273,7 @@ def test_function_that_calls_sys_exit_fails_its_object() -> None:
 
 
 def test_catch_all_function_converts_only_kinds_of_crds() -> None:
-    offline = OfflineConverter(library(lambda obj, to: obj), "v2", [CRD(crd(HOST, HOSTS))])
+    offline = OfflineConverter(library(lambda obj, to: obj), "v2", [CRD(crd_manifest(HOST, HOSTS))])
     assert offline.applies_to(GROUP, "CronTab")
     assert not offline.applies_to("apps", "Deployment")
     assert offline.groups == {GROUP}
@@ -287,13 +287,13 @@ def test_crds_do_not_limit_a_converter_with_handles() -> None:
         def convert(self, obj: Any, to: str) -> Any:
             return obj
 
-    offline = OfflineConverter(library(Choosy()), "v2", [CRD(crd(HOST, HOSTS))])
+    offline = OfflineConverter(library(Choosy()), "v2", [CRD(crd_manifest(HOST, HOSTS))])
     assert offline.applies_to(GROUP, "Other")
     assert offline.groups == set()
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [
         (None, "the converter returned NoneType, not an object"),
         (
@@ -307,6 +307,6 @@ def test_crds_do_not_limit_a_converter_with_handles() -> None:
         ),
     ],
 )
-def test_result_that_the_api_server_rejects_fails(returned: Any, said: str) -> None:
-    with pytest.raises(ConversionError, match=said):
+def test_result_that_the_api_server_rejects_fails(returned: Any, message: str) -> None:
+    with pytest.raises(ConversionError, match=message):
         converted(crontab(), to=f"{GROUP}/v2", by=lambda obj, to: returned)

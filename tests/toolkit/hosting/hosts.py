@@ -76,9 +76,9 @@ class Caller:
     async def convert(self, body: Any = None) -> tuple[int, Any]:
         """Return the status, and the review's response or the text."""
         async with self.session.post(self.host.url, json=review() if body is None else body) as answer:
-            said = await answer.read()
-            is_json = answer.status == 200 and said.startswith(b"{")
-            return answer.status, (await answer.json())["response"] if is_json else said.decode()
+            message = await answer.read()
+            is_json = answer.status == 200 and message.startswith(b"{")
+            return answer.status, (await answer.json())["response"] if is_json else message.decode()
 
     async def get(self, page: str) -> tuple[int, str]:
         async with self.session.get(f"https://127.0.0.1:{self.host.port}{page}") as answer:

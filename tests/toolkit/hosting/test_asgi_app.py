@@ -106,13 +106,13 @@ def test_async_converters_are_rejected_by_name() -> None:
     async def slow(obj: Any, to: str) -> Any:
         return obj
 
-    said = (
+    message = (
         "tests.toolkit.hosting.test_asgi_app:test_async_converters_are_rejected_by_name.<locals>.slow: "
         "an async converter cannot be hosted, because conversions run in threads: make it a plain function"
     )
     with pytest.raises(ValueError, match="an async converter") as caught:
         asgi(crontabs(), slow)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_at_least_one_converter_is_required() -> None:

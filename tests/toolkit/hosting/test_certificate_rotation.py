@@ -26,50 +26,50 @@ def authorities(pem: bytes) -> list[x509.Certificate]:
     return trust_bundle.parse_certificates(pem)
 
 
-def trusted(made: CertificateSet) -> bool:
+def is_trusted_by_bundle(first: CertificateSet) -> bool:
     """True if the serving certificate was issued by a CA in the bundle."""
-    return any(serves(made.serving.certificate, one, NAMES) for one in authorities(made.ca_bundle))
+    return any(serves(first.serving.certificate, one, NAMES) for one in authorities(first.ca_bundle))
 
 
 def test_first_call_creates_ca_and_certificate() -> None:
-    made = at(0)
-    assert sorted(made.files) == ["authority.pem", "ca.crt", "serving.pem"]
-    assert trusted(made)
-    assert made.serving.certificate.not_valid_after_utc == NOW + timedelta(days=90)
+    first = at(0)
+    assert sorted(first.files) == ["authority.pem", "ca.crt", "serving.pem"]
+    assert is_trusted_by_bundle(first)
+    assert first.serving.certificate.not_valid_after_utc == NOW + timedelta(days=90)
 
 
 def test_second_call_changes_nothing() -> None:
-    made = at(0)
-    assert at(59, made).files == made.files
+    first = at(0)
+    assert at(59, first).files == first.files
 
 
 def test_serving_certificate_is_renewed_by_the_same_ca() -> None:
-    made = at(0)
-    later = at(61, made)
-    assert later.serving.certificate != made.serving.certificate
-    assert later.ca_bundle == made.ca_bundle
-    assert trusted(later)
+    first = at(0)
+    later = at(61, first)
+    assert later.serving.certificate != first.serving.certificate
+    assert later.ca_bundle == first.ca_bundle
+    assert is_trusted_by_bundle(later)
 
 
 def test_new_name_needs_a_new_certificate() -> None:
-    made = at(0)
-    later = renew_certificates(made.files, [*NAMES, "other"], NOW, is_trusted=lambda _: False)
-    assert (later.ca_bundle, later.serving.certificate == made.serving.certificate) == (made.ca_bundle, False)
+    first = at(0)
+    later = renew_certificates(first.files, [*NAMES, "other"], NOW, is_trusted=lambda _: False)
+    assert (later.ca_bundle, later.serving.certificate == first.serving.certificate) == (first.ca_bundle, False)
 
 
 def test_new_ca_is_bundled_before_it_is_served() -> None:
-    made = at(0)
-    rotating = at(10, made, rotate=True)
+    first = at(0)
+    rotating = at(10, first, rotate=True)
     assert len(authorities(rotating.ca_bundle)) == 2
-    assert authorities(made.ca_bundle)[0] in authorities(rotating.ca_bundle)
-    assert rotating.serving.certificate == made.serving.certificate
+    assert authorities(first.ca_bundle)[0] in authorities(rotating.ca_bundle)
+    assert rotating.serving.certificate == first.serving.certificate
     assert at(11, rotating, rotate=True).ca_bundle == rotating.ca_bundle
 
 
 def test_trusted_ca_is_served_and_the_old_one_stays_bundled() -> None:
-    made = at(0)
-    swapped = at(10, at(10, made, rotate=True), settled=True)
-    old, new = authorities(made.ca_bundle)[0], authorities(swapped.ca_bundle)[0]
+    first = at(0)
+    swapped = at(10, at(10, first, rotate=True), settled=True)
+    old, new = authorities(first.ca_bundle)[0], authorities(swapped.ca_bundle)[0]
     assert serves(swapped.serving.certificate, new, NAMES)
     assert authorities(swapped.ca_bundle) == [new, old]
     assert swapped.retired == b""
@@ -80,41 +80,41 @@ def test_trusted_ca_is_served_and_the_old_one_stays_bundled() -> None:
 
 
 def test_ca_is_rotated_a_year_before_expiry() -> None:
-    made = at(0)
-    assert len(authorities(at(4 * 365 - 1, made).ca_bundle)) == 1
-    assert len(authorities(at(4 * 365 + 1, made).ca_bundle)) == 2
+    first = at(0)
+    assert len(authorities(at(4 * 365 - 1, first).ca_bundle)) == 1
+    assert len(authorities(at(4 * 365 + 1, first).ca_bundle)) == 2
 
 
 def test_serving_certificate_never_outlives_its_ca() -> None:
-    made = at(0)
-    late = at(5 * 365 - 40, at(4 * 365 + 1, made))
+    first = at(0)
+    late = at(5 * 365 - 40, at(4 * 365 + 1, first))
     assert late.serving.certificate.not_valid_after_utc == NOW + timedelta(days=5 * 365)
 
 
 def test_expired_ca_is_replaced_at_once() -> None:
-    made = at(0)
-    later = at(6 * 365, made)
-    assert authorities(later.ca_bundle) != authorities(made.ca_bundle)
-    assert trusted(later)
+    first = at(0)
+    later = at(6 * 365, first)
+    assert authorities(later.ca_bundle) != authorities(first.ca_bundle)
+    assert is_trusted_by_bundle(later)
 
 
 @pytest.mark.parametrize("name", ["authority.pem", "serving.pem", "ca.crt"])
 @pytest.mark.parametrize("data", [b"", b"nonsense"])
 def test_missing_or_broken_files_are_recreated(name: str, data: bytes) -> None:
-    made = at(0)
-    again = renew_certificates({**made.files, name: data}, NAMES, NOW, is_trusted=lambda _: False)
-    assert trusted(again)
-    assert (again.ca_bundle == made.ca_bundle) == (name != "authority.pem")
+    first = at(0)
+    recreated = renew_certificates({**first.files, name: data}, NAMES, NOW, is_trusted=lambda _: False)
+    assert is_trusted_by_bundle(recreated)
+    assert (recreated.ca_bundle == first.ca_bundle) == (name != "authority.pem")
 
 
 def test_interrupted_rotation_continues() -> None:
-    made = at(0)
-    rotating = at(10, made, rotate=True)
+    first = at(0)
+    rotating = at(10, first, rotate=True)
     swapped = at(10, rotating, settled=True)
     written = dict(rotating.files)
     for name in FILES[:2]:
         written[name] = swapped.files[name]
-        again = renew_certificates(written, NAMES, NOW + timedelta(days=10), is_trusted=lambda _: True)
-        assert trusted(again)
-        assert set(authorities(again.ca_bundle)) == set(authorities(swapped.ca_bundle))
-        assert sorted(again.files) == sorted(swapped.files)
+        recreated = renew_certificates(written, NAMES, NOW + timedelta(days=10), is_trusted=lambda _: True)
+        assert is_trusted_by_bundle(recreated)
+        assert set(authorities(recreated.ca_bundle)) == set(authorities(swapped.ca_bundle))
+        assert sorted(recreated.files) == sorted(swapped.files)

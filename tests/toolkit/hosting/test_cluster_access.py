@@ -71,7 +71,7 @@ def test_tls_is_verified_by_default(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.parametrize(
-    ("section", "fields", "said"),
+    ("section", "fields", "message"),
     [
         (
             "user",
@@ -88,16 +88,16 @@ def test_tls_is_verified_by_default(tmp_path: Path, caplog: pytest.LogCaptureFix
         ("user", {"token": 7}, "token of a user must be a string"),
     ],
 )
-def test_unsupported_fields_are_named(tmp_path: Path, section: str, fields: Any, said: str) -> None:
+def test_unsupported_fields_are_named(tmp_path: Path, section: str, fields: Any, message: str) -> None:
     file = write(tmp_path / "k", **{section: fields})
     with pytest.raises(KubeconfigError) as caught:
         read_kubeconfigs([file])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(tmp_path) in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"current-context": ""}, "no current-context; set one: kubectl config use-context NAME"),
         ({"current-context": "other"}, "there is no context 'other'"),
@@ -106,19 +106,19 @@ def test_unsupported_fields_are_named(tmp_path: Path, section: str, fields: Any,
         ({"contexts": ["x"]}, "contexts must be a list of entries with a name and a context"),
     ],
 )
-def test_missing_parts_are_named(tmp_path: Path, more: Any, said: str) -> None:
+def test_missing_parts_are_named(tmp_path: Path, more: Any, message: str) -> None:
     file = write(tmp_path / "k", **more)
     with pytest.raises(KubeconfigError) as caught:
         read_kubeconfigs([file])
-    assert str(caught.value) == f"{file}: {said}"
+    assert str(caught.value) == f"{file}: {message}"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("[", "is not YAML"), ("- 1", "is not a kubeconfig"), ("", "is not a kubeconfig")]
+    ("text", "message"), [("[", "is not YAML"), ("- 1", "is not a kubeconfig"), ("", "is not a kubeconfig")]
 )
-def test_invalid_kubeconfig_is_rejected(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_kubeconfig_is_rejected(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "k").write_text(text)
-    with pytest.raises(KubeconfigError, match=said):
+    with pytest.raises(KubeconfigError, match=message):
         read_kubeconfigs([tmp_path / "k"])
 
 
@@ -136,10 +136,10 @@ def test_kubeconfig_search_order(tmp_path: Path) -> None:
     assert find_access(named, environment, tmp_path).token == "named"
     assert find_access(None, environment, tmp_path).token == "environment"
     assert find_access(None, {}, tmp_path).token == "home"
-    said = "no API server is configured: set --kubeconfig or $KUBECONFIG, or run inside a cluster"
+    message = "no API server is configured: set --kubeconfig or $KUBECONFIG, or run inside a cluster"
     with pytest.raises(KubeconfigError) as caught:
         find_access(None, {}, tmp_path / "elsewhere")
-    assert str(caught.value) == said
+    assert str(caught.value) == message
     with pytest.raises(KubeconfigError, match="absent cannot be read: No such file or directory"):
         find_access(None, {"KUBECONFIG": str(tmp_path / "absent")}, tmp_path)
 

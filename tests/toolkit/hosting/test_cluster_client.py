@@ -15,7 +15,7 @@ from polykind.toolkit.hosting.cluster_access import ClusterAccess, KubeconfigErr
 from polykind.toolkit.hosting.cluster_client import ClusterClient, StatusError, UnreachableError
 from tests.support.live import DEFINITIONS, Live, live
 from tests.support.server import free_port
-from tests.toolkit.crds import HOST, HOSTS, crd
+from tests.toolkit.crds import HOST, HOSTS, crd_manifest
 
 NAMESPACES = "/api/v1/namespaces"
 
@@ -32,10 +32,12 @@ def access(server: Live) -> ClusterAccess:
 
 async def test_get_create_and_patch(server: Live) -> None:
     async with ClusterClient(access(server)) as cluster:
-        made = await cluster.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "one"}})
+        created = await cluster.create(
+            NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "one"}}
+        )
         patched = await cluster.patch(f"{NAMESPACES}/one", {"metadata": {"labels": {"a": "b"}}})
         assert await cluster.get(f"{NAMESPACES}/one") == patched
-        assert made["metadata"]["uid"] == patched["metadata"]["uid"]
+        assert created["metadata"]["uid"] == patched["metadata"]["uid"]
 
 
 async def test_status_error_has_the_servers_message(server: Live) -> None:
@@ -92,8 +94,8 @@ async def test_unreachable_server_raises() -> None:
 
 
 async def test_watch_yields_each_change(server: Live) -> None:
-    definition = await server.define(crd(HOST, HOSTS))
-    name = definition["metadata"]["name"]
+    crd = await server.define(crd_manifest(HOST, HOSTS))
+    name = crd["metadata"]["name"]
     async with ClusterClient(access(server)) as cluster, aclosing(cluster.watch(DEFINITIONS, name)) as events:
         async with asyncio.timeout(20):
             await anext(events)

@@ -169,11 +169,11 @@ async def test_mismatched_files_are_logged_and_old_ones_served(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("tls.crt", "the certificate file has no certificate"), ("tls.key", "cannot be")]
+    ("name", "message"), [("tls.crt", "the certificate file has no certificate"), ("tls.key", "cannot be")]
 )
-async def test_unusable_files_fail_the_start(keeper: Keeper, name: str, said: str) -> None:
+async def test_unusable_files_fail_the_start(keeper: Keeper, name: str, message: str) -> None:
     (keeper.folder / name).write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         await in_folder(NAMES, keeper.folder).refresh()
 
 

@@ -55,10 +55,10 @@ def test_objects_keep_their_order_and_the_review_its_version(version: str) -> No
 
 
 def test_first_failing_object_is_named() -> None:
-    said = response(review(crontab(), crontab(spec={"bad": 7})))
-    assert said["convertedObjects"] == []
+    failed = response(review(crontab(), crontab(spec={"bad": 7})))
+    assert failed["convertedObjects"] == []
     message = "CronTab team/one cannot be converted from v1 to v2: ValueError: bad is 7"
-    assert said["result"] == {"status": "Failed", "message": message}
+    assert failed["result"] == {"status": "Failed", "message": message}
 
 
 def test_unknown_kind_is_named() -> None:

@@ -87,10 +87,10 @@ async def test_health_readiness_and_metrics_pages() -> None:
 async def test_failed_review_is_returned_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with Host([crontabs()]) as host, calling(host) as caller:
         status, response = await caller.convert(review("one", host="bad"))
-    said = "CronTab one cannot be converted from v1 to v2: ValueError: this host is bad"
-    assert (status, response["result"]) == (200, {"status": "Failed", "message": said})
+    message = "CronTab one cannot be converted from v1 to v2: ValueError: this host is bad"
+    assert (status, response["result"]) == (200, {"status": "Failed", "message": message})
     logged = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert logged == [f"webhook host: {said}; requests for this object fail until the converter or object is fixed"]
+    assert logged == [f"webhook host: {message}; requests for this object fail until the converter or object is fixed"]
 
 
 async def test_large_body_is_rejected() -> None:
@@ -156,7 +156,7 @@ async def test_slow_request_body_times_out() -> None:
 
 async def test_disconnect_during_a_request_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    said = "webhook host: a caller disconnected before its review was complete"
+    message = "webhook host: a caller disconnected before its review was complete"
     async with Host([crontabs()]) as host:
         context = ssl.create_default_context(cadata=host.ca_bundle.decode())
         _, writer = await asyncio.open_connection("127.0.0.1", host.port, ssl=context)
@@ -164,7 +164,7 @@ async def test_disconnect_during_a_request_is_harmless(caplog: pytest.LogCapture
         await writer.drain()
         writer.close()
         async with asyncio.timeout(20):
-            while said not in caplog.messages:
+            while message not in caplog.messages:
                 await asyncio.sleep(0.01)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
@@ -175,8 +175,8 @@ async def test_sys_exit_does_not_end_the_host() -> None:
 
     async with Host([leave]) as host, calling(host) as caller:
         _, response = await caller.convert()
-        said = f"CronTab one cannot be converted from {GROUP}/v1 to {GROUP}/v2: it called sys.exit"
-        assert response["result"] == {"status": "Failed", "message": said}
+        message = f"CronTab one cannot be converted from {GROUP}/v1 to {GROUP}/v2: it called sys.exit"
+        assert response["result"] == {"status": "Failed", "message": message}
         assert await caller.get("/healthz") == (200, "ok")
 
 
@@ -236,8 +236,8 @@ async def test_failed_renewal_is_logged_and_old_certificate_served(
         host_runs = True
         await host.refresh()
         end = host.certificates.expires
-        said = f"webhook host: cannot renew certificates: the disk is full; the current ones expire on {end}"
-        assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == [said]
+        message = f"webhook host: cannot renew certificates: the disk is full; the current ones expire on {end}"
+        assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == [message]
         assert (await caller.convert())[0] == 200
 
 

@@ -33,7 +33,7 @@ from tests.support.client import Client
 from tests.support.kubectl import Kubectl
 from tests.support.live import DEFINITIONS, Live, live
 from tests.support.server import free_port
-from tests.toolkit.crds import GROUP, HOST, HOSTS, crd
+from tests.toolkit.crds import GROUP, HOST, HOSTS, crd_manifest
 from tests.toolkit.hosting.hosts import Clock, calling, crontabs
 
 NAME = f"crontabs.{GROUP}"
@@ -54,13 +54,13 @@ def cluster(server: Live) -> ClusterClient:
     return ClusterClient(read_kubeconfigs([server.server.kubeconfig]))
 
 
-def wiring(server: Live, endpoint: WebhookEndpoint | None = None, **options: Any) -> WebhookRegistration:
+def registration(server: Live, endpoint: WebhookEndpoint | None = None, **options: Any) -> WebhookRegistration:
     return WebhookRegistration(cluster(server), endpoint, **{"backoff": BACKOFF, "propagation_seconds": 0.2, **options})
 
 
 async def define(server: Live, *, objects: int = 1, **spec: Any) -> None:
     """Create the CRD and objects that are stored at v2."""
-    await server.define(crd(HOST, HOSTS, **spec))
+    await server.define(crd_manifest(HOST, HOSTS, **spec))
     for number in range(objects):
         obj = {"apiVersion": f"{GROUP}/v2", "kind": "CronTab", "metadata": {"name": f"c{number}"}}
         await server.ask("POST", OBJECTS.format(2), {**obj, "spec": {"hosts": [f"{number}.example"]}})
@@ -95,7 +95,7 @@ async def ready(host: Host) -> None:
 
 async def test_crd_is_patched_and_both_versions_are_readable(server: Live, tmp_path: Path) -> None:
     await define(server)
-    async with hosted(wiring(server)) as host:
+    async with hosted(registration(server)) as host:
         await ready(host)
         assert await conversion(server) == host.conversion
         read_back = await server.ask("GET", f"{OBJECTS.format(1)}/c0")
@@ -110,7 +110,7 @@ async def test_crd_is_patched_and_both_versions_are_readable(server: Live, tmp_p
 
 async def test_readyz_reports_registration(server: Live) -> None:
     await define(server)
-    async with hosted(wiring(server)) as host, calling(host) as caller:
+    async with hosted(registration(server)) as host, calling(host) as caller:
         status, text = await caller.get("/readyz")
         assert (status, text) in [
             (503, "the host is not registered in its CRDs yet"),
@@ -123,14 +123,14 @@ async def test_readyz_reports_registration(server: Live) -> None:
 
 async def test_self_test_without_objects_succeeds(server: Live) -> None:
     await define(server, objects=0)
-    async with hosted(wiring(server)) as host:
+    async with hosted(registration(server)) as host:
         await ready(host)
         assert host.readiness().text == f"ok\n{NAME}: registered; there is no object to test with yet\n"
 
 
 async def test_service_is_written_to_the_crd(server: Live) -> None:
     await define(server, objects=0)
-    async with hosted(wiring(server, WebhookEndpoint.of_service("crontabs/converter:8443/x"))) as host:
+    async with hosted(registration(server, WebhookEndpoint.of_service("crontabs/converter:8443/x"))) as host:
         await ready(host)
         config = (await conversion(server))["webhook"]["clientConfig"]
         assert config["service"] == {"namespace": "crontabs", "name": "converter", "port": 8443, "path": "/x"}
@@ -139,7 +139,7 @@ async def test_service_is_written_to_the_crd(server: Live) -> None:
 
 async def test_registered_crd_is_not_patched_again(server: Live) -> None:
     await define(server)
-    host = Host([crontabs()], port=free_port(), registration=wiring(server))
+    host = Host([crontabs()], port=free_port(), registration=registration(server))
     for _ in range(2):
         async with host:
             await ready(host)
@@ -154,7 +154,7 @@ async def test_ca_is_appended_to_an_existing_bundle(server: Live) -> None:
     config = {"url": "https://elsewhere/convert", "caBundle": base64.b64encode(theirs).decode()}
     webhook = {"conversionReviewVersions": ["v1beta1", "v1"], "clientConfig": config}
     await define(server, objects=0, conversion={"strategy": "Webhook", "webhook": webhook})
-    async with hosted(wiring(server)) as host:
+    async with hosted(registration(server)) as host:
         await ready(host)
         assert await authorities(server) == trust_bundle.parse_certificates(theirs + host.ca_bundle)
         assert (await conversion(server))["webhook"]["conversionReviewVersions"] == ["v1beta1", "v1"]
@@ -170,7 +170,7 @@ async def test_ca_is_appended_to_an_existing_bundle(server: Live) -> None:
 )
 async def test_foreign_change_is_patched_again(server: Live, damage: JsonObject) -> None:
     await define(server)
-    async with hosted(wiring(server)) as host:
+    async with hosted(registration(server)) as host:
         await ready(host)
         before = await conversion(server)
         await server.ask("PATCH", PATH, {"spec": {"conversion": damage}}, kind=MERGE)
@@ -183,55 +183,57 @@ async def test_foreign_change_is_patched_again(server: Live, damage: JsonObject)
 
 
 async def test_crd_created_later_is_patched(server: Live) -> None:
-    async with hosted(wiring(server)) as host:
-        said = (
+    async with hosted(registration(server)) as host:
+        message = (
             f"not ready\nCronTab.{GROUP}: not registered: the API server does not serve this kind: "
             "apply its CustomResourceDefinition\n"
         )
 
-        async def told() -> bool:
-            return host.readiness().text == said
+        async def condition_holds() -> bool:
+            return host.readiness().text == message
 
-        await until(told)
+        await until(condition_holds)
         await define(server)
         await ready(host)
 
 
 async def test_missing_named_crd_is_not_ready(server: Live) -> None:
-    async with hosted(wiring(server, crds=["things.example.com"])) as host:
-        said = "not ready\nthings.example.com: not registered: the CustomResourceDefinition does not exist: apply it\n"
+    async with hosted(registration(server, crds=["things.example.com"])) as host:
+        message = (
+            "not ready\nthings.example.com: not registered: the CustomResourceDefinition does not exist: apply it\n"
+        )
 
-        async def told() -> bool:
-            return host.readiness().text == said
+        async def condition_holds() -> bool:
+            return host.readiness().text == message
 
-        await until(told)
+        await until(condition_holds)
 
 
 async def test_crd_of_an_unknown_kind_is_not_ready(server: Live) -> None:
     await define(server)
     other = Conversions("Other.example.com")
-    async with hosted(wiring(server, crds=[NAME]), other) as host:
-        said = (
+    async with hosted(registration(server, crds=[NAME]), other) as host:
+        message = (
             f"not ready\n{NAME}: not registered: this host does not convert CronTab.{GROUP}: add a --converter for it\n"
         )
 
-        async def told() -> bool:
-            return host.readiness().text == said
+        async def condition_holds() -> bool:
+            return host.readiness().text == message
 
-        await until(told)
+        await until(condition_holds)
         assert await conversion(server) == {"strategy": "None"}
 
 
 async def test_recreated_crd_is_patched_again(server: Live) -> None:
     await define(server)
-    async with hosted(wiring(server)) as host:
+    async with hosted(registration(server)) as host:
         await ready(host)
         await server.ask("DELETE", PATH)
 
-        async def told() -> bool:
+        async def condition_holds() -> bool:
             return "not registered" in host.readiness().text
 
-        await until(told)
+        await until(condition_holds)
         await define(server)
         await ready(host)
         assert await conversion(server) == host.conversion
@@ -249,10 +251,10 @@ async def test_unreachable_server_is_retried(tmp_path: Path, caplog: pytest.LogC
     async with hosted(wired) as host, calling(host) as caller:
         assert (await caller.convert())[0] == 200
 
-        async def told() -> bool:
+        async def condition_holds() -> bool:
             return f"not ready\n{KIND}: {access.server} is unreachable: " in host.readiness().text
 
-        await until(told)
+        await until(condition_holds)
         async with Server(settings) as second:
             await ready(host)
             again = Live(second)
@@ -273,17 +275,17 @@ async def test_unreachable_server_is_retried(tmp_path: Path, caplog: pytest.LogC
 
 async def test_self_test_detects_failing_conversion(server: Live) -> None:
     await define(server)
-    async with hosted(wiring(server)) as host:
+    async with hosted(registration(server)) as host:
         await ready(host)
         host.faults.fail("told to")
         wired = host._registration
         assert wired is not None
         wired.wake()
 
-        async def told() -> bool:
+        async def condition_holds() -> bool:
             return not host.readiness().ready
 
-        await until(told)
+        await until(condition_holds)
         text = host.readiness().text
         assert text.startswith(
             f"not ready\n{NAME}: registered, but the API server cannot list v1: conversion webhook for "
@@ -295,20 +297,20 @@ async def test_self_test_detects_failing_conversion(server: Live) -> None:
 
 async def test_without_self_test_registered_means_ready(server: Live) -> None:
     await define(server)
-    async with hosted(wiring(server, self_test=False)) as host:
+    async with hosted(registration(server, self_test=False)) as host:
         host.faults.fail("told to")
         await ready(host)
         assert host.readiness().text == f"ok\n{NAME}: registered\n"
 
 
 async def test_incomplete_conversions_of_a_crd_are_not_ready(server: Live) -> None:
-    await server.define(crd(HOST, HOSTS, HOSTS))
-    async with hosted(wiring(server)) as host:
+    await server.define(crd_manifest(HOST, HOSTS, HOSTS))
+    async with hosted(registration(server)) as host:
 
-        async def told() -> bool:
+        async def condition_holds() -> bool:
             return "no steps lead from" in host.readiness().text
 
-        await until(told)
+        await until(condition_holds)
         assert host.readiness().text == (
             f"not ready\n{NAME}: not registered: CronTab.{GROUP}: "
             "no steps lead from v1 to v3, v2 to v3, v3 to v1, v3 to v2; "
@@ -321,10 +323,10 @@ def test_incomplete_conversions_are_rejected_at_start() -> None:
     half, other = Conversions("A.example.com"), Conversions("B.example.com")
     half.add("v1", "v2", dict)
     other.add("v1", "v2", dict)
-    said = "A.example.com: no steps lead from v2 to v1\nB.example.com: no steps lead from v2 to v1"
+    message = "A.example.com: no steps lead from v2 to v1\nB.example.com: no steps lead from v2 to v1"
     with pytest.raises(ValueError, match="no steps lead") as caught:
         check_complete([Library("a", half), Library("b", other)])
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 async def test_converter_without_kinds_needs_crd_names() -> None:
@@ -357,12 +359,12 @@ async def test_conflicts_are_retried(server: Live, monkeypatch: pytest.MonkeyPat
 
 async def test_competing_hosts_stop_patching(server: Live) -> None:
     await define(server, objects=0)
-    async with hosted(wiring(server)) as one, hosted(wiring(server)) as two:
+    async with hosted(registration(server)) as one, hosted(registration(server)) as two:
 
-        async def told() -> bool:
+        async def condition_holds() -> bool:
             return any("another writer keeps changing spec.conversion" in h.readiness().text for h in (one, two))
 
-        await until(told)
+        await until(condition_holds)
         generation = (await server.ask("GET", PATH))["metadata"]["generation"]
         assert generation <= 14
 
@@ -376,10 +378,10 @@ async def test_malformed_response_is_reported(server: Live, monkeypatch: pytest.
     monkeypatch.setattr(reached, "get", strange)
     async with hosted(WebhookRegistration(reached, backoff=BACKOFF)) as host:
 
-        async def told() -> bool:
+        async def condition_holds() -> bool:
             return "returned an unexpected response: KeyError('groupVersion')" in host.readiness().text
 
-        await until(told)
+        await until(condition_holds)
 
 
 class Reading:
@@ -432,7 +434,7 @@ async def test_ca_rotation_fails_no_request(server: Live) -> None:
     await certificates.refresh()
     old = trust_bundle.parse_certificates(certificates.ca_bundle)
     clock.at = datetime.now(UTC) - timedelta(days=5)
-    async with hosted(wiring(server, clock=clock, propagation_seconds=0.5), certificates=certificates) as host:
+    async with hosted(registration(server, clock=clock, propagation_seconds=0.5), certificates=certificates) as host:
         await ready(host)
         async with Reading(server) as reading:
             await reading.more()
@@ -465,7 +467,7 @@ async def test_bundle_of_another_replica_also_waits_for_propagation(server: Live
     clock = Clock(datetime.now(UTC) - timedelta(days=1))
     await define(server)
     certificates = ManagedCertificates(["127.0.0.1"], clock=clock)
-    async with hosted(wiring(server, clock=clock, propagation_seconds=30), certificates=certificates) as host:
+    async with hosted(registration(server, clock=clock, propagation_seconds=30), certificates=certificates) as host:
         await ready(host)
         wired = host._registration
         assert wired is not None
@@ -512,7 +514,7 @@ async def test_temporary_certificates_are_not_published(server: Live, caplog: py
     await define(server)
     shelf = Unreachable()
     certificates = ManagedCertificates(["127.0.0.1"], store=shelf)
-    async with hosted(wiring(server), certificates=certificates) as host:
+    async with hosted(registration(server), certificates=certificates) as host:
         await ready(host)
         assert (certificates.temporary, shelf.attempts) == (False, 3)
         assert await authorities(server) == trust_bundle.parse_certificates(host.ca_bundle)

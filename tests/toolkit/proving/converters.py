@@ -55,7 +55,7 @@ def manifest(older: Object | None = None, newer: Object | None = None) -> Object
     }
 
 
-DEFINITION = CRD(manifest())
+CRONTAB_CRD = CRD(manifest())
 
 
 def down(obj: Object) -> None:
@@ -112,14 +112,14 @@ def after(first: Change, second: Change) -> Change:
     return both
 
 
-def trial(converter: Any, definition: CRD = DEFINITION, **options: Any) -> ProofRun:
-    return ProofRun(definition, Library("converters:it", converter), **options)
+def proof_run(converter: Any, crd: CRD = CRONTAB_CRD, **options: Any) -> ProofRun:
+    return ProofRun(crd, Library("converters:it", converter), **options)
 
 
-def failures(converter: Any, definition: CRD = DEFINITION, **options: Any) -> dict[str, set[str]]:
+def failures(converter: Any, crd: CRD = CRONTAB_CRD, **options: Any) -> dict[str, set[str]]:
     """Return the failed properties with their pairs."""
     out: dict[str, set[str]] = {}
-    run = trial(converter, definition, **options)
+    run = proof_run(converter, crd, **options)
     for name, pair in run.cases():
         if run.finding(name, pair) is not None:
             out.setdefault(name, set()).add(":".join(pair))
@@ -130,15 +130,15 @@ def stale_stash() -> Conversions:
     """Return conversions that stash the whole v2 object and restore it over any edit."""
 
     def keep(obj: Object) -> None:
-        whole = copy.deepcopy(obj.get("spec", {}))
+        stashed = copy.deepcopy(obj.get("spec", {}))
         bare_down(obj)
-        put(obj, "all", whole)
+        put(obj, "all", stashed)
 
     def restore(obj: Object) -> None:
-        whole = take(obj, "all")
+        stashed = take(obj, "all")
         up(obj)
-        if whole is not None:
-            obj["spec"] = whole
+        if stashed is not None:
+            obj["spec"] = stashed
 
     return conversions(keep, restore)
 

@@ -8,7 +8,7 @@ from polykind.toolkit.proving.choices import RandomChoices
 from polykind.toolkit.proving.edits import Edit, Editor, apply_edit
 from polykind.toolkit.proving.object_diff import MISSING
 from polykind.toolkit.proving.object_generator import ObjectGenerator
-from tests.toolkit.crds import crd
+from tests.toolkit.crds import crd_manifest
 from tests.toolkit.declare.test_conversions import crontab
 
 TEXT = {"type": "string"}
@@ -23,7 +23,7 @@ PROPERTIES: dict[str, Any] = {
 
 
 def version() -> CRDVersion:
-    return CRD(crd({"properties": PROPERTIES, "required": ["name"]})).versions["v1"]
+    return CRD(crd_manifest({"properties": PROPERTIES, "required": ["name"]})).versions["v1"]
 
 
 def edits(spec: dict[str, Any], count: int = 60) -> list[Edit]:

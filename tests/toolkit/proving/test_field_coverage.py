@@ -3,9 +3,9 @@ from __future__ import annotations
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.proving import proof_report
 from polykind.toolkit.proving.field_coverage import FieldCoverage
-from tests.toolkit.crds import crd
+from tests.toolkit.crds import crd_manifest
 from tests.toolkit.proving import converters as c
-from tests.toolkit.proving.converters import conversions, trial
+from tests.toolkit.proving.converters import conversions, proof_run
 
 TEXT = {"type": "string"}
 SCHEMA = {
@@ -19,7 +19,7 @@ SCHEMA = {
 
 
 def test_uncovered_lists_missing_fields_without_children() -> None:
-    coverage = FieldCoverage(CRD(crd(SCHEMA)).versions["v1"])
+    coverage = FieldCoverage(CRD(crd_manifest(SCHEMA)).versions["v1"])
     assert coverage.uncovered() == ["spec"]
     coverage.add({"apiVersion": "a", "spec": {"name": "x", "ports": [{"name": "y"}], "labels": {}}})
     assert coverage.uncovered() == ["spec.deep", "spec.labels.*", "spec.ports[*].port"]
@@ -28,14 +28,14 @@ def test_uncovered_lists_missing_fields_without_children() -> None:
 
 
 def test_run_covers_every_field() -> None:
-    run = trial(conversions())
+    run = proof_run(conversions())
     assert [run.result(pair).uncovered for pair in run.pairs] == [[], []]
     assert proof_report.uncovered_fields(run, run.pairs) == []
 
 
 def test_field_without_valid_value_is_reported() -> None:
     rare = {**TEXT, "x-kubernetes-validations": [{"rule": "self.size() == 77"}]}
-    run = trial(conversions(), CRD(c.manifest(older={"rare": rare})), examples=20)
+    run = proof_run(conversions(), CRD(c.manifest(older={"rare": rare})), examples=20)
     assert proof_report.uncovered_fields(run, run.pairs) == [
         "no object had these fields of v1: spec.rare. Generate more objects, or pass samples with them."
     ]

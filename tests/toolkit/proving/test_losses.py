@@ -9,9 +9,9 @@ from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.declare.conversions import ConversionFunction
 from polykind.toolkit.proving.losses import Acknowledgement, parse_path, remove_path
 from polykind.toolkit.proving.object_diff import MISSING, Difference, Path, differences, format_path, schema_path
-from tests.toolkit.crds import crd
+from tests.toolkit.crds import crd_manifest
 from tests.toolkit.proving import converters as c
-from tests.toolkit.proving.converters import conversions, failures, trial
+from tests.toolkit.proving.converters import conversions, failures, proof_run
 
 STEP = ConversionFunction("v2", "v1", lambda obj: None, {})
 
@@ -21,7 +21,7 @@ def dropped(path: Path, value: Any = "x") -> Difference:
 
 
 @pytest.mark.parametrize(
-    ("told", "found", "covered"),
+    ("declared", "found", "covered"),
     [
         ("spec.zone", dropped(("spec", "zone")), True),
         ("spec.zone", dropped(("spec", "zone", "name")), True),
@@ -36,8 +36,8 @@ def dropped(path: Path, value: Any = "x") -> Difference:
         ("spec.zone.name", Difference(("spec", "zone"), {"name": "x"}, "y"), False),
     ],
 )
-def test_acknowledgement_covers_its_path_and_fields_below(told: str, found: Difference, covered: bool) -> None:
-    assert Acknowledgement(STEP, told, "why").covers(found) is covered
+def test_acknowledgement_covers_its_path_and_fields_below(declared: str, found: Difference, covered: bool) -> None:
+    assert Acknowledgement(STEP, declared, "why").covers(found) is covered
 
 
 def test_paths_are_parsed_and_formatted() -> None:
@@ -71,37 +71,37 @@ def test_schema_path_has_stars_for_items_and_keys() -> None:
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
         }
     }
-    root = CRD(crd(schema)).versions["v1"].schema.root
+    root = CRD(crd_manifest(schema)).versions["v1"].schema.root
     assert schema_path(root, ("spec", "ports", 3, "name")) == "spec.ports[*].name"
     assert schema_path(root, ("spec", "labels", "x.y")) == "spec.labels.*"
 
 
-def met(converter: Any, definition: CRD = c.DEFINITION) -> list[tuple[str, str, str, str, str | None]]:
-    run = trial(converter, definition)
+def losses_of(converter: Any, crd: CRD = c.CRONTAB_CRD) -> list[tuple[str, str, str, str, str | None]]:
+    run = proof_run(converter, crd)
     for pair in run.pairs:
         run.result(pair)
     return [(loss.origin, loss.goal, loss.path, loss.kind, loss.reason) for loss in run.losses.matrix()]
 
 
 def test_loss_matrix_lists_unacknowledged_losses_first() -> None:
-    assert met(conversions(c.bare_down, loses={"spec.hosts": "one only"})) == [
+    assert losses_of(conversions(c.bare_down, loses={"spec.hosts": "one only"})) == [
         ("v2", "v1", "spec.timeZone", "dropped", None),
         ("v2", "v1", "spec.hosts", "dropped", "one only"),
         ("v2", "v1", "spec.hosts[*]", "dropped", "one only"),
     ]
-    assert met(conversions()) == []
+    assert losses_of(conversions()) == []
 
 
 def test_defaults_of_the_other_version_count_as_invented() -> None:
-    definition = CRD(c.manifest(older={"cronSpec": {"type": "string", "default": "* * * * *"}}))
-    assert ("v2", "v1", "spec.schedule", "invented", None) in met(conversions(), definition)
+    crd = CRD(c.manifest(older={"cronSpec": {"type": "string", "default": "* * * * *"}}))
+    assert ("v2", "v1", "spec.schedule", "invented", None) in losses_of(conversions(), crd)
 
 
 def test_acknowledged_loss_that_never_happens_is_stale() -> None:
-    run = trial(conversions(loses={"spec.timeZone": "UTC only", "spec.nowhere": "there is none"}))
+    run = proof_run(conversions(loses={"spec.timeZone": "UTC only", "spec.nowhere": "there is none"}))
     for pair in run.pairs:
         run.result(pair)
-    assert [(said.step.goal, said.path, said.reason) for said in run.losses.stale()] == [
+    assert [(loss.step.goal, loss.path, loss.reason) for loss in run.losses.stale()] == [
         ("v1", "spec.timeZone", "UTC only")
     ]
 
@@ -127,13 +127,13 @@ def chain() -> tuple[CRD, Conversions]:
     out.add("v2", "v3", renaming(first="best", second="other"))
     out.add("v3", "v2", renaming(best="first", other="second"))
     out.add("v2", "v1", renaming(first="one", second=None), loses={"spec.second": "not in v1"})
-    return CRD(crd(versioned("one"), versioned("first", "second"), versioned("best", "other"))), out
+    return CRD(crd_manifest(versioned("one"), versioned("first", "second"), versioned("best", "other"))), out
 
 
 def test_loss_in_the_middle_of_a_path_is_acknowledged_after_renames() -> None:
-    definition, converter = chain()
-    assert failures(converter, definition, examples=40) == {}
-    assert met(converter, definition) == [
+    crd, converter = chain()
+    assert failures(converter, crd, examples=40) == {}
+    assert losses_of(converter, crd) == [
         ("v2", "v1", "spec.second", "dropped", "not in v1"),
         ("v3", "v1", "spec.other", "dropped", "not in v1"),
     ]

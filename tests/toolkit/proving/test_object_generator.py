@@ -12,15 +12,15 @@ from polykind.toolkit.crd_versions import CRD, CRDVersion
 from polykind.toolkit.proving.choices import RandomChoices
 from polykind.toolkit.proving.object_generator import ObjectGenerator
 from polykind.toolkit.proving.proofs import objects
-from tests.toolkit.crds import crd
+from tests.toolkit.crds import crd_manifest
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "integer"}
 
 
-def rules(*told: str) -> list[Schema]:
-    return [{"rule": rule} for rule in told]
+def rules(*expressions: str) -> list[Schema]:
+    return [{"rule": rule} for rule in expressions]
 
 
 def item(*required: str, **properties: Schema) -> Schema:
@@ -125,15 +125,15 @@ SCHEMAS: dict[str, Schema] = {
 
 
 def version_of(schema: Schema, **spec: Any) -> CRDVersion:
-    return CRD(crd({"properties": {"it": schema}, "required": ["it"]}, **spec)).versions["v1"]
+    return CRD(crd_manifest({"properties": {"it": schema}, "required": ["it"]}, **spec)).versions["v1"]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_nearly_every_generated_object_is_valid(name: str) -> None:
     version = version_of(SCHEMAS[name])
     generator = ObjectGenerator(version)
-    made = [generator.object(RandomChoices(Random(number))) for number in range(60)]
-    found = [obj for obj in made if obj is not None]
+    generated = [generator.object(RandomChoices(Random(number))) for number in range(60)]
+    found = [obj for obj in generated if obj is not None]
     assert len(found) >= 45, generator.rejections
     for obj in found:
         assert version.validation_errors(obj) == []
@@ -142,8 +142,8 @@ def test_nearly_every_generated_object_is_valid(name: str) -> None:
 
 def values(schema: Schema, count: int = 200) -> list[Any]:
     generator = ObjectGenerator(version_of(schema))
-    made = [generator.object(RandomChoices(Random(number))) for number in range(count)]
-    return [obj["spec"]["it"] for obj in made if obj is not None and "it" in obj.get("spec", {})]
+    generated = [generator.object(RandomChoices(Random(number))) for number in range(count)]
+    return [obj["spec"]["it"] for obj in generated if obj is not None and "it" in obj.get("spec", {})]
 
 
 def test_values_cover_everything_a_schema_allows() -> None:
@@ -160,30 +160,32 @@ def test_values_cover_everything_a_schema_allows() -> None:
 
 def test_metadata_has_client_and_server_fields() -> None:
     generator = ObjectGenerator(version_of(TEXT))
-    made = [generator.object(RandomChoices(Random(number))) for number in range(200)]
-    seen = {key for obj in made if obj for key in obj["metadata"]}
+    generated = [generator.object(RandomChoices(Random(number))) for number in range(200)]
+    seen = {key for obj in generated if obj for key in obj["metadata"]}
     stored = {"uid", "resourceVersion", "generation", "creationTimestamp"}
     noted = {"labels", "annotations", "finalizers", "ownerReferences", "managedFields"}
     assert seen == {"name", "namespace", *stored, *noted}
 
 
 def test_cluster_scoped_objects_have_no_namespace_and_valid_names() -> None:
-    schema = crd({}, scope="Cluster")
+    schema = crd_manifest({}, scope="Cluster")
     openapi = schema["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     openapi["properties"]["metadata"] = {"type": "object", "properties": {"name": {"type": "string", "pattern": "^x-"}}}
     openapi["x-kubernetes-validations"] = rules("self.metadata.name.startsWith('x-')")
     generator = ObjectGenerator(CRD(schema).versions["v1"])
-    made = [generator.object(RandomChoices(Random(number))) for number in range(20)]
-    assert all(obj and obj["metadata"]["name"].startswith("x-") and "namespace" not in obj["metadata"] for obj in made)
+    generated = [generator.object(RandomChoices(Random(number))) for number in range(20)]
+    assert all(
+        obj and obj["metadata"]["name"].startswith("x-") and "namespace" not in obj["metadata"] for obj in generated
+    )
 
 
 def test_singleton_gets_the_name_of_its_cel_rule() -> None:
-    schema = crd({})
+    schema = crd_manifest({})
     openapi = schema["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     openapi["x-kubernetes-validations"] = rules("self.metadata.name == 'cluster'")
-    made = ObjectGenerator(CRD(schema).versions["v1"]).object(RandomChoices(Random(0)))
-    assert made is not None
-    assert made["metadata"]["name"] == "cluster"
+    generated = ObjectGenerator(CRD(schema).versions["v1"]).object(RandomChoices(Random(0)))
+    assert generated is not None
+    assert generated["metadata"]["name"] == "cluster"
 
 
 def test_targeted_fields_are_generated_at_any_depth() -> None:
@@ -205,9 +207,9 @@ def test_samples_are_used_unchanged_and_with_exchanged_fields() -> None:
         {**head, "metadata": {"name": "two"}, "spec": {"it": {"a": "true"}}},
     ]
     generator = ObjectGenerator(version, samples)
-    made = [generator.object(RandomChoices(Random(number))) for number in range(200)]
-    assert all(sample in made for sample in samples)
-    named = [obj["spec"]["it"] for obj in made if obj and obj["metadata"]["name"] == "one"]
+    generated = [generator.object(RandomChoices(Random(number))) for number in range(200)]
+    assert all(sample in generated for sample in samples)
+    named = [obj["spec"]["it"] for obj in generated if obj and obj["metadata"]["name"] == "one"]
     assert any(value != samples[0]["spec"]["it"] for value in named)
 
 
@@ -219,7 +221,7 @@ def test_rejections_are_counted() -> None:
 
 
 def test_version_without_schema_has_objects() -> None:
-    manifest = crd({})
+    manifest = crd_manifest({})
     manifest["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
@@ -231,6 +233,6 @@ def test_version_without_schema_has_objects() -> None:
 @given(st.data())
 def test_hypothesis_strategy_yields_valid_objects(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(SCHEMAS)))
-    manifest = crd({"properties": {"it": SCHEMAS[name]}})
+    manifest = crd_manifest({"properties": {"it": SCHEMAS[name]}})
     obj = data.draw(objects(manifest, "v1"))
     assert CRD(manifest).versions["v1"].validation_errors(obj) == []

@@ -8,16 +8,16 @@ from typing import Any
 from polykind.toolkit.proving import proof_report
 from polykind.toolkit.proving.object_diff import MISSING, Difference
 from tests.toolkit.proving import converters as c
-from tests.toolkit.proving.converters import conversions, trial
+from tests.toolkit.proving.converters import conversions, proof_run
 
 PAIR = ("v2", "v1")
 
 
-def told(converter: Any, name: str, again: str = "") -> str:
-    run = trial(converter)
+def failure_of(converter: Any, name: str, rerun: str = "") -> str:
+    run = proof_run(converter)
     found = run.finding(name, PAIR)
     assert found is not None
-    return re.sub(r"\(\S*?(\w+\.py):\d+\)", r"(\1:N)", proof_report.failure(run, PAIR, found, again))
+    return re.sub(r"\(\S*?(\w+\.py):\d+\)", r"(\1:N)", proof_report.failure(run, PAIR, found, rerun))
 
 
 def expected(text: str) -> str:
@@ -26,7 +26,7 @@ def expected(text: str) -> str:
 
 def test_failure_shows_smallest_object_differences_path_and_advice() -> None:
     converter = conversions(c.bare_down)
-    assert told(converter, "there-and-back", "polykind prove") == expected("""
+    assert failure_of(converter, "there-and-back", "polykind prove") == expected("""
         there-and-back, v2 to v1: what came back from v1 is not the v2 object that was sent
 
           the smallest object found that shows it:
@@ -52,7 +52,7 @@ def test_failure_shows_smallest_object_differences_path_and_advice() -> None:
 
 
 def test_failure_shows_the_edit() -> None:
-    assert told(c.stale_stash(), "edit-survives") == expected("""
+    assert failure_of(c.stale_stash(), "edit-survives") == expected("""
         edit-survives, v2 to v1: the object written at v1 is not the object read at v1 afterwards
 
           the smallest object found that shows it:
@@ -79,14 +79,14 @@ def test_failure_shows_the_edit() -> None:
 
 
 def test_failure_shows_where_the_converter_raised() -> None:
-    text = told(conversions(c.after(c.needs_spec, c.down)), "partial-object")
+    text = failure_of(conversions(c.after(c.needs_spec, c.down)), "partial-object")
     assert text.startswith("partial-object, v2 to v1: nothing but metadata: KeyError: 'spec'\n\n  raised at ")
     assert re.search(r"raised at \S*converters\.py:\d+, in needs_spec\n", text)
     assert 'Use obj.get("spec"), because server-side apply converts partial objects.' in text
 
 
 def test_table_has_a_row_per_property_and_a_column_per_pair() -> None:
-    run = trial(conversions(c.bare_down), properties=["there-and-back", "back-and-there", "deterministic"])
+    run = proof_run(conversions(c.bare_down), properties=["there-and-back", "back-and-there", "deterministic"])
     assert proof_report.table(run, run.pairs) == expected("""
                         v2 to v1  v1 to v2
         there-and-back  FAILED    .
@@ -96,7 +96,7 @@ def test_table_has_a_row_per_property_and_a_column_per_pair() -> None:
 
 
 def test_loss_table_shows_reasons_and_examples() -> None:
-    run = trial(conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30)
+    run = proof_run(conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30)
     run.result(PAIR)
     lines = [
         re.sub(r"\d+ times|e\.g\. .*", "N", line) for line in proof_report.loss_table(run.losses.matrix()).splitlines()
@@ -109,13 +109,13 @@ def test_loss_table_shows_reasons_and_examples() -> None:
 
 
 def test_stale_acknowledgement_names_its_function() -> None:
-    run = trial(conversions(loses={"spec.timeZone": "UTC only"}))
+    run = proof_run(conversions(loses={"spec.timeZone": "UTC only"}))
     run.result(PAIR)
-    (said,) = proof_report.stale_acknowledgements(run)
+    (message,) = proof_report.stale_acknowledgements(run)
     assert re.fullmatch(
         r"the step from v2 to v1, down \(\S*converters\.py:\d+\), "
         r"acknowledges that it loses spec\.timeZone \(UTC only\), but the field was never lost: remove it from loses=",
-        said,
+        message,
     )
 
 
@@ -134,7 +134,7 @@ def test_function_location_unwraps_wrappers_and_partials() -> None:
 
 
 def test_json_report_is_complete() -> None:
-    run = trial(
+    run = proof_run(
         conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30, properties=["there-and-back"]
     )
     out = proof_report.to_json(run, [PAIR])

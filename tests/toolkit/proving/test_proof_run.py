@@ -7,17 +7,17 @@ import pytest
 from polykind.convert import Conversions, Incomplete
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.proving.proof_report import table, too_few_objects
-from tests.toolkit.crds import crd
+from tests.toolkit.crds import crd_manifest
 from tests.toolkit.proving import converters as c
-from tests.toolkit.proving.converters import conversions, trial
+from tests.toolkit.proving.converters import conversions, proof_run
 
 HEAD = {"apiVersion": "stable.example.com/v2", "kind": "CronTab"}
 
 
 def test_pairs_with_storage_version_come_first() -> None:
     text: dict[str, Any] = {"properties": {}}
-    definition = CRD(crd(text, text, text))
-    run = trial(lambda obj, to: obj, definition)
+    crd = CRD(crd_manifest(text, text, text))
+    run = proof_run(lambda obj, to: obj, crd)
     assert run.pairs == [("v3", "v1"), ("v3", "v2"), ("v1", "v3"), ("v2", "v3"), ("v1", "v2"), ("v2", "v1")]
 
 
@@ -29,7 +29,7 @@ def test_objects_depend_only_on_the_seed() -> None:
             out.append(repr(obj))
             return {**obj, "apiVersion": to}
 
-        trial(convert, examples=5, **options).result(("v2", "v1"))
+        proof_run(convert, examples=5, **options).result(("v2", "v1"))
         return [text for text in dict.fromkeys(out) if "'uid'" in text]
 
     assert seen(seed=7, properties=["deterministic"]) == seen(seed=7, properties=["deterministic"])
@@ -41,12 +41,12 @@ def test_incomplete_conversions_are_rejected() -> None:
     half = Conversions(c.KIND)
     half.add("v1", "v2", c.up)
     with pytest.raises(Incomplete, match="no steps lead from v2 to v1"):
-        trial(half)
+        proof_run(half)
 
 
 def test_converter_of_another_kind_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"converters:it does not convert CronTab\.stable\.example\.com"):
-        trial(Conversions("Other.example.com"))
+        proof_run(Conversions("Other.example.com"))
 
 
 def test_samples_must_be_valid() -> None:
@@ -54,11 +54,11 @@ def test_samples_must_be_valid() -> None:
     with pytest.raises(
         ValueError, match=r"the sample bad is not a valid CronTab\.stable\.example\.com: spec\.replicas: Inv"
     ):
-        trial(conversions(), samples=[bad])
+        proof_run(conversions(), samples=[bad])
     with pytest.raises(
         ValueError, match=r"the sample bad is not a valid .*: Other of stable\.example\.com/v2 is not a CronTab"
     ):
-        trial(conversions(), samples=[{**bad, "kind": "Other"}])
+        proof_run(conversions(), samples=[{**bad, "kind": "Other"}])
 
 
 def test_samples_are_always_tested() -> None:
@@ -69,8 +69,8 @@ def test_samples_are_always_tested() -> None:
             raise ValueError("not at that time")
 
     sample = {**HEAD, "metadata": {"name": "real"}, "spec": {"schedule": "0 4 8 15 16", "timeZone": "UTC"}}
-    assert trial(conversions(c.after(picky, c.down))).finding("never-fails", ("v2", "v1")) is None
-    found = trial(conversions(c.after(picky, c.down)), samples=[sample]).finding("never-fails", ("v2", "v1"))
+    assert proof_run(conversions(c.after(picky, c.down))).finding("never-fails", ("v2", "v1")) is None
+    found = proof_run(conversions(c.after(picky, c.down)), samples=[sample]).finding("never-fails", ("v2", "v1"))
     assert found is not None
     assert found.obj["spec"] == {"schedule": "0 4 8 15 16", "replicas": 1}
 
@@ -82,7 +82,7 @@ def test_too_few_valid_objects_prove_nothing() -> None:
         "required": ["schedule"],
         "x-kubernetes-validations": [rule],
     }
-    run = trial(conversions(), CRD(manifest), examples=4)
+    run = proof_run(conversions(), CRD(manifest), examples=4)
     assert too_few_objects(run, ("v2", "v1")) == (
         "of 20 objects generated at v2, none was valid, so nothing is proven. They were rejected for: "
         "spec: must have 77 letters (20 times). "

@@ -14,7 +14,7 @@ from tests.toolkit.proving.converters import conversions
 
 test_crontabs = proofs(c.manifest(), conversions(), examples=20)
 test_acknowledged = proofs(
-    c.DEFINITION,
+    c.CRONTAB_CRD,
     conversions(c.bare_down, loses={"spec.timeZone": "UTC only", "spec.hosts": "one only"}),
     examples=40,
     without=["output-validates"],
@@ -112,7 +112,7 @@ def test_unknown_property_cannot_be_excluded() -> None:
     with pytest.raises(
         ValueError, match="there is no property there-and-there: the properties are never-fails, there-and-back,"
     ):
-        proofs(c.DEFINITION, conversions(), without=["there-and-there"])
+        proofs(c.CRONTAB_CRD, conversions(), without=["there-and-there"])
 
 
 def test_read_crd_requires_one_crd_of_a_converted_kind(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_read_crd_requires_one_crd_of_a_converted_kind(tmp_path: Path) -> None:
 
 def test_objects_rejects_unknown_version() -> None:
     with pytest.raises(ValueError, match=r"crontabs\.stable\.example\.com has no version v9: it has v1, v2"):
-        objects(c.DEFINITION, "v9")
+        objects(c.CRONTAB_CRD, "v9")
 
 
 def test_objects_without_hypothesis_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,4 +143,4 @@ def test_objects_without_hypothesis_names_the_package_to_install(monkeypatch: py
     monkeypatch.delitem(sys.modules, "polykind.toolkit.proving.hypothesis_strategy", raising=False)
     monkeypatch.delattr("polykind.toolkit.proving.hypothesis_strategy", raising=False)
     with pytest.raises(ImportError, match=r"objects\(\) needs Hypothesis: pip install 'polykind\[test\]'"):
-        objects(c.DEFINITION, "v1")
+        objects(c.CRONTAB_CRD, "v1")

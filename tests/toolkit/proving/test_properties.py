@@ -8,21 +8,21 @@ from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.proving.object_diff import MISSING, Difference
 from polykind.toolkit.proving.properties import PROPERTIES
 from tests.toolkit.proving import converters as c
-from tests.toolkit.proving.converters import after, conversions, failures, trial
+from tests.toolkit.proving.converters import after, conversions, failures, proof_run
 
 
 @pytest.mark.parametrize(
-    ("converter", "definition"),
+    ("converter", "crd"),
     [
-        (conversions(), c.DEFINITION),
-        (conversions(c.bare_down, loses={"spec.timeZone": "UTC only", "spec.hosts": "one only"}), c.DEFINITION),
-        (conversions().convert_in_place, c.DEFINITION),
+        (conversions(), c.CRONTAB_CRD),
+        (conversions(c.bare_down, loses={"spec.timeZone": "UTC only", "spec.hosts": "one only"}), c.CRONTAB_CRD),
+        (conversions().convert_in_place, c.CRONTAB_CRD),
     ],
     ids=["with a stash", "without a stash, with losses acknowledged", "as one function"],
 )
-def test_correct_conversions_have_no_findings(converter: Any, definition: Any) -> None:
-    run = trial(converter, definition)
-    assert failures(converter, definition) == {}
+def test_correct_conversions_have_no_findings(converter: Any, crd: Any) -> None:
+    run = proof_run(converter, crd)
+    assert failures(converter, crd) == {}
     assert run.losses.stale() == []
 
 
@@ -52,7 +52,7 @@ BREAKERS: list[tuple[str, Any, set[str]]] = [
 ]
 
 
-DEFINITIONS = {"back-and-there": c.WIDER, "output-validates": c.STRICTER}
+CRDS = {"back-and-there": c.WIDER, "output-validates": c.STRICTER}
 
 
 def test_every_property_has_a_faulty_converter() -> None:
@@ -62,24 +62,24 @@ def test_every_property_has_a_faulty_converter() -> None:
 @pytest.mark.parametrize(("name", "converter", "pairs"), BREAKERS, ids=[f"{i}-{b[0]}" for i, b in enumerate(BREAKERS)])
 def test_faulty_converter_breaks_only_its_property(name: str, converter: Any, pairs: set[str]) -> None:
     for seed in (0, 1):
-        assert failures(converter, DEFINITIONS.get(name, c.DEFINITION), seed=seed) == {name: pairs}
+        assert failures(converter, CRDS.get(name, c.CRONTAB_CRD), seed=seed) == {name: pairs}
 
 
-def told(converter: Any, name: str, pair: tuple[str, str] = ("v2", "v1")) -> tuple[str, list[Difference]]:
-    found = trial(converter).finding(name, pair)
+def failure_of(converter: Any, name: str, pair: tuple[str, str] = ("v2", "v1")) -> tuple[str, list[Difference]]:
+    found = proof_run(converter).finding(name, pair)
     assert found is not None
     return found.message, found.differences
 
 
 def test_finding_is_small_and_lists_differences() -> None:
-    found = trial(conversions(after(c.down, c.off_schema))).finding("output-settled", ("v2", "v1"))
+    found = proof_run(conversions(after(c.down, c.off_schema))).finding("output-settled", ("v2", "v1"))
     assert found is not None
     assert found.obj["spec"] == {"replicas": 1}
     assert [(d.path, d.kind) for d in found.differences] == [(("spec", "extra"), "dropped")]
 
 
 def test_exception_of_a_converter_is_reported_with_its_line() -> None:
-    found = trial(conversions(after(c.down, c.raises))).finding("never-fails", ("v2", "v1"))
+    found = proof_run(conversions(after(c.down, c.raises))).finding("never-fails", ("v2", "v1"))
     assert found is not None
     assert found.message == "ValueError: too many"
     assert "converters.py:" in found.location
@@ -89,7 +89,7 @@ def test_exception_of_a_converter_is_reported_with_its_line() -> None:
 
 def test_failed_conversion_after_an_edit_is_reported() -> None:
     assert failures(c.expects_host()) == {"edit-survives": {"v2:v1"}}
-    found = trial(c.expects_host()).finding("edit-survives", ("v2", "v1"))
+    found = proof_run(c.expects_host()).finding("edit-survives", ("v2", "v1"))
     assert found is not None
     assert found.edit is not None
     assert (found.edit.path, found.edit.after) == (("spec", "host"), MISSING)
@@ -98,19 +98,19 @@ def test_failed_conversion_after_an_edit_is_reported() -> None:
 
 
 def test_failure_on_the_way_back_is_marked() -> None:
-    said, _ = told(conversions(back=after(c.raises, c.up)), "never-fails")
-    assert said == "on the way back to v2: ValueError: too many"
+    message, _ = failure_of(conversions(back=after(c.raises, c.up)), "never-fails")
+    assert message == "on the way back to v2: ValueError: too many"
 
 
 def test_result_must_be_a_json_object() -> None:
-    assert told(lambda obj, to: [obj], "never-fails")[0] == "the converter returned list, not an object"
-    said, _ = told(lambda obj, to: {**obj, "apiVersion": to, "spec": {"at": object()}}, "never-fails")
-    assert said == "the result is not JSON: Type is not JSON serializable: object"
+    assert failure_of(lambda obj, to: [obj], "never-fails")[0] == "the converter returned list, not an object"
+    message, _ = failure_of(lambda obj, to: {**obj, "apiVersion": to, "spec": {"at": object()}}, "never-fails")
+    assert message == "the result is not JSON: Type is not JSON serializable: object"
 
 
 def test_result_of_another_kind_is_rejected_like_the_api_server() -> None:
-    said, _ = told(lambda obj, to: {**obj, "apiVersion": to, "kind": "Other"}, "never-fails")
-    assert said == (
+    message, _ = failure_of(lambda obj, to: {**obj, "apiVersion": to, "kind": "Other"}, "never-fails")
+    assert message == (
         "the API server rejects the result: invalid object at index 0: invalid kind (expected CronTab, received Other)"
     )
 
@@ -119,15 +119,15 @@ def test_converter_must_add_missing_metadata() -> None:
     def convert(obj: c.Object, to: str) -> c.Object:
         return {**obj, "apiVersion": to}
 
-    said, _ = told(convert, "partial-object")
-    assert said == (
+    message, _ = failure_of(convert, "partial-object")
+    assert message == (
         "without metadata: the API server rejects the result: invalid metadata: missing metadata in converted object"
     )
 
 
 def test_default_of_the_target_version_must_be_written() -> None:
-    definition = CRD(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
-    found = trial(conversions(), definition).finding("output-settled", ("v2", "v1"))
+    crd = CRD(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
+    found = proof_run(conversions(), crd).finding("output-settled", ("v2", "v1"))
     assert found is not None
     assert found.message == "defaults of v1 are missing, and the API server does not apply them after a conversion"
     assert [(d.path, d.kind) for d in found.differences] == [(("spec", "suspend"), "invented")]
@@ -139,5 +139,5 @@ def test_edit_wins_over_stashed_value_beside_it() -> None:
 
 
 def test_properties_can_be_excluded() -> None:
-    run = trial(conversions(c.bare_down), properties=["deterministic"])
+    run = proof_run(conversions(c.bare_down), properties=["deterministic"])
     assert run.cases() == [("deterministic", ("v2", "v1")), ("deterministic", ("v1", "v2"))]

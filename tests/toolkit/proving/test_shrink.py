@@ -4,7 +4,7 @@ from typing import Any
 
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.proving.shrink import shrink, without_defaults
-from tests.toolkit.crds import crd
+from tests.toolkit.crds import crd_manifest
 from tests.toolkit.declare.test_conversions import crontab
 
 
@@ -36,7 +36,7 @@ def test_shrink_keeps_identity() -> None:
 
 def test_shrink_drops_values_equal_to_defaults() -> None:
     inner = {"type": "object", "properties": {"b": {"type": "integer", "default": 3}, "c": {"type": "integer"}}}
-    schema = crd({"properties": {"a": inner, "list": {"type": "array", "items": inner}}})
+    schema = crd_manifest({"properties": {"a": inner, "list": {"type": "array", "items": inner}}})
     root = CRD(schema).versions["v1"].schema.root
     obj = {"spec": {"a": {"b": 3, "c": 3}, "list": [{"b": 4}, {"b": 3}]}}
     assert without_defaults(root, obj) == {"spec": {"a": {"c": 3}, "list": [{"b": 4}, {}]}}

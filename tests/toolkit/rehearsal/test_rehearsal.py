@@ -14,7 +14,7 @@ from polykind.server.settings import Settings
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.rehearsal.rehearsal import Rehearsal, Stage, StageResult
 from polykind.toolkit.rehearsal.rehearsal_client import RehearsalClient
-from tests.toolkit.crds import GROUP, crd
+from tests.toolkit.crds import GROUP, crd_manifest
 from tests.toolkit.declare.test_conversions import KIND
 
 OLD = {"properties": {"host": {"type": "string"}, "port": {"type": "integer"}}}
@@ -23,7 +23,7 @@ NEW = {"properties": {"hosts": {"type": "array", "items": {"type": "string"}}, "
 
 def release(name: str, *versions: str, storage: str, new: dict[str, Any] | None = None) -> Stage:
     """Return a release with some versions, one of which is stored."""
-    manifest = crd(OLD, new or NEW)
+    manifest = crd_manifest(OLD, new or NEW)
     for version in manifest["spec"]["versions"]:
         version["storage"] = version["name"] == storage
     manifest["spec"]["versions"] = [v for v in manifest["spec"]["versions"] if v["name"] in versions]

@@ -61,9 +61,9 @@ class CelRepair:
                 changed = self._change_value(choices, raw, copy_json(value), str(violations[0]))
             except GenerationError:
                 continue
-            found = self._violations(raw, node, changed, resource)
-            if len(found) <= len(violations):
-                value, violations = changed, found
+            remaining = self._violations(raw, node, changed, resource)
+            if len(remaining) <= len(violations):
+                value, violations = changed, remaining
         return value, _describe_error(violations[0]) if violations else ""
 
     def _violations(self, raw: JsonObject, node: SchemaNode, value: Any, resource: bool) -> list[FieldError]:
@@ -187,8 +187,8 @@ def _describe_error(error: FieldError) -> str:
 def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
     """Return string literals of the rules, strings that match their patterns, and arguments of their functions."""
     out = []
-    for call, raw, one, other in _literals(rule_text):
-        literal = one or other
+    for call, raw, single_quoted, double_quoted in _literals(rule_text):
+        literal = single_quoted or double_quoted
         if not raw:
             literal = literal.replace("\\\\", "\\").replace("\\n", "\n")
         if call == "matches(" or literal.startswith("^"):
@@ -207,8 +207,8 @@ def _combine_strings(choices: Choices, strings: list[str]) -> list[str]:
     """Return strings that a rule names, alone and as prefix or suffix of other strings."""
     if not strings:
         return []
-    one, other = pick(choices, strings), pick(choices, strings)
-    return [one, one + other, one + "a", "a" + one, one + "a" * choices.up_to(40) + other]
+    first, second = pick(choices, strings), pick(choices, strings)
+    return [first, first + second, first + "a", "a" + first, first + "a" * choices.up_to(40) + second]
 
 
 def _rename(choices: Choices, obj: Any, strings: list[str]) -> None:

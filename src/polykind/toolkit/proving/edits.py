@@ -57,9 +57,9 @@ class Editor:
             target = pick(choices, [target for target in targets if self._edit_counts[target.kind] == least])
             self._edit_counts[target.kind] += 1
             with suppress(GenerationError, ConversionFailedError):
-                found = _try_edit(choices, self._generator, obj, target)
-                if found is not None:
-                    return found
+                edited = _try_edit(choices, self._generator, obj, target)
+                if edited is not None:
+                    return edited
         return None
 
 

@@ -21,12 +21,12 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 def batch_independence(case: ProofCase) -> Finding | None:
     """An object is converted in the same way, whatever is converted before it or in the same review."""
     round_trip = case.round_trip
-    one, two, three = round_trip.responses
-    if not deep_equal(two, three):
+    first, second, third = round_trip.responses
+    if not deep_equal(second, third):
         return None
-    if not deep_equal(one, two):
+    if not deep_equal(first, second):
         message = "the first result, after another object was converted, differs from the second result"
-        return case.finding("batch-independence", message, list(differences(two, one)))
+        return case.finding("batch-independence", message, list(differences(second, first)))
     batch = _convertible_batch(round_trip)
     alone = [_convert_repeatedly(round_trip.converter, obj, round_trip) for obj in batch]
     for order in (batch, batch[::-1]):
@@ -63,12 +63,12 @@ def order_kept(case: ProofCase) -> Finding | None:
     """In a review of several objects, every result stands in the place of its object."""
     round_trip = case.round_trip
     batch = _convertible_batch(round_trip)
-    answers = _review(round_trip, batch)
-    sent, got = [_identity(obj) for obj in batch], [_identity(obj) for obj in answers]
-    if not any(want != have and have in sent for want, have in zip(sent, got, strict=True)):
+    results = _review(round_trip, batch)
+    sent, returned = [_identity(obj) for obj in batch], [_identity(obj) for obj in results]
+    if not any(want != have and have in sent for want, have in zip(sent, returned, strict=True)):
         return None
-    shown = " ".join(name for _, name in got)
-    return case.finding("order-kept", f"sent {' '.join(name for _, name in sent)}, received {shown}")
+    received = " ".join(name for _, name in returned)
+    return case.finding("order-kept", f"sent {' '.join(name for _, name in sent)}, received {received}")
 
 
 def _review(round_trip: RoundTrip, batch: list[JsonObject]) -> list[JsonObject]:
@@ -112,14 +112,14 @@ def input_untouched(case: ProofCase) -> Finding | None:
     return None
 
 
-def _shared_values(one: Any, other: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    if one is other and isinstance(one, (dict, list)):
-        yield path, one
-    elif isinstance(one, dict) and isinstance(other, dict):
-        for key in one.keys() & other.keys():
-            yield from _shared_values(one[key], other[key], (*path, key))
-    elif isinstance(one, list) and isinstance(other, list):
-        for at, (left, right) in enumerate(zip(one, other, strict=False)):
+def _shared_values(first: Any, second: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if first is second and isinstance(first, (dict, list)):
+        yield path, first
+    elif isinstance(first, dict) and isinstance(second, dict):
+        for key in first.keys() & second.keys():
+            yield from _shared_values(first[key], second[key], (*path, key))
+    elif isinstance(first, list) and isinstance(second, list):
+        for at, (left, right) in enumerate(zip(first, second, strict=False)):
             yield from _shared_values(left, right, (*path, at))
 
 

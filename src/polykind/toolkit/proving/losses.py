@@ -137,8 +137,8 @@ class LossTracker:
         ]
 
     def _function_paths(self, round_trip: RoundTrip) -> Iterator[tuple[ConversionFunction, ...]]:
-        one, other = round_trip.origin.name, round_trip.goal.name
-        for pair in ((one, other), (other, one)):
+        origin, goal = round_trip.origin.name, round_trip.goal.name
+        for pair in ((origin, goal), (goal, origin)):
             try:
                 yield self._converter.path(*pair)
             except NoWay:
@@ -175,10 +175,10 @@ class LossTracker:
             )
             reduced = copy_json(full)
             remove_path(reduced, parse_path(acknowledgement.path))
-            one, other = (self._converter.convert(obj, round_trip.origin) for obj in (full, reduced))
+            with_field, without_field = (self._converter.convert(obj, round_trip.origin) for obj in (full, reduced))
         except ConversionFailedError:
             return set()
-        return {difference.path for difference in differences(one, other)}
+        return {difference.path for difference in differences(with_field, without_field)}
 
 
 def user_differences(before: JsonObject, after: JsonObject) -> Iterator[Difference]:

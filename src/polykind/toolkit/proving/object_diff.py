@@ -33,9 +33,9 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference
             yield from differences(before.get(key, MISSING), after.get(key, MISSING), (*path, key))
     elif isinstance(before, list) and isinstance(after, list):
         for at in range(max(len(before), len(after))):
-            one = before[at] if at < len(before) else MISSING
-            other = after[at] if at < len(after) else MISSING
-            yield from differences(one, other, (*path, at))
+            old = before[at] if at < len(before) else MISSING
+            new = after[at] if at < len(after) else MISSING
+            yield from differences(old, new, (*path, at))
     elif before is MISSING or after is MISSING:
         if before is not after:
             yield Difference(path, before, after)

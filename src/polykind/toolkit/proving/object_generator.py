@@ -25,7 +25,7 @@ class ObjectGenerator:
 
     def __init__(self, version: CRDVersion, samples: Sequence[JsonObject] = ()) -> None:
         self.version = version
-        self.samples = [found for sample in samples if (found := self._admit_sample(sample)) is not None]
+        self.samples = [admitted for sample in samples if (admitted := self._admit_sample(sample)) is not None]
         self.rejections: Counter[str] = Counter()
         """Reasons for which generated objects were invalid, with their number."""
         self._values = ValueGenerator()
@@ -43,15 +43,15 @@ class ObjectGenerator:
         self._values.targets = {node for path in targets for node in path}
         try:
             generated = self._vary_sample(choices) if self.samples and chance(choices, 40) else self._generate(choices)
-            found, unknown = self.version.admit(generated)
+            admitted, unknown = self.version.admit(generated)
         except (GenerationError, RejectedError) as error:
             self.rejections[str(error)] += 1
             return None
-        errors = [f"{path}: unknown" for path in unknown] or self.version.validation_errors(found)
+        errors = [f"{path}: unknown" for path in unknown] or self.version.validation_errors(admitted)
         if errors:
             self.rejections.update(errors)
             return None
-        return found
+        return admitted
 
     def value(self, choices: Choices, raw: JsonObject) -> Any:
         """Generate a value that is valid for one schema node. Raises GenerationError."""
@@ -97,10 +97,10 @@ class ObjectGenerator:
         if sample.get("apiVersion") != self.version.api_version:
             return None
         try:
-            found, _ = self.version.admit(sample)
+            admitted, _ = self.version.admit(sample)
         except RejectedError:
             return None
-        return None if self.version.validation_errors(found) else found
+        return None if self.version.validation_errors(admitted) else admitted
 
 
 def _leaf_nodes(raw: JsonObject, above: tuple[int, ...], *, root: bool = False) -> Iterator[tuple[int, ...]]:

@@ -245,9 +245,9 @@ class PatternParser:
         return self._escaped() if char == "\\" else char
 
     def _accept(self, wanted: str) -> bool:
-        found = self.text.startswith(wanted, self.at)
-        self.at += len(wanted) if found else 0
-        return found
+        matches = self.text.startswith(wanted, self.at)
+        self.at += len(wanted) if matches else 0
+        return matches
 
 
 def _character(options: str) -> Piece:

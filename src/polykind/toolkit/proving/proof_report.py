@@ -51,39 +51,39 @@ def table(run: ProofRun, pairs: Sequence[VersionPair]) -> str:
     return "\n".join(_columns(rows))
 
 
-def failure(run: ProofRun, pair: VersionPair, found: Finding, rerun: str = "") -> str:
+def failure(run: ProofRun, pair: VersionPair, finding: Finding, rerun: str = "") -> str:
     """Describe a failure: the problem, the smallest object, the differences, the conversion path, and how to rerun."""
-    name = found.property
-    lines = [f"{name}, {' to '.join(pair)}: {found.message}"]
-    if found.location:
-        lines += ["", f"  raised at {_relative(found.location)}"]
-    lines += ["", "  the smallest object found that shows it:", *_indent(yaml(found.obj), 4)]
-    if found.edit is not None:
-        edit = Difference(found.edit.path, found.edit.before, found.edit.after)
+    name = finding.property
+    lines = [f"{name}, {' to '.join(pair)}: {finding.message}"]
+    if finding.location:
+        lines += ["", f"  raised at {_relative(finding.location)}"]
+    lines += ["", "  the smallest object found that shows it:", *_indent(yaml(finding.obj), 4)]
+    if finding.edit is not None:
+        edit = Difference(finding.edit.path, finding.edit.before, finding.edit.after)
         lines += ["", f"  edited at {pair[1]}:", *_indent(format_differences([edit], edit=True), 4)]
-    if found.differences:
-        lines += ["", "  what differs:", *_indent(format_differences(found.differences), 4)]
-    lines += ["", "  conversion path:", *_indent("\n".join(conversion_path(run, pair, found)), 4)]
-    lines += ["", f"  {_advice(found)}"]
+    if finding.differences:
+        lines += ["", "  what differs:", *_indent(format_differences(finding.differences), 4)]
+    lines += ["", "  conversion path:", *_indent("\n".join(conversion_path(run, pair, finding)), 4)]
+    lines += ["", f"  {_advice(finding)}"]
     if rerun:
         lines += [f"  Run again: {rerun}"]
     return "\n".join(lines)
 
 
-def _advice(found: Finding) -> str:
-    if "missing metadata" in found.message:
+def _advice(finding: Finding) -> str:
+    if "missing metadata" in finding.message:
         return 'A result needs metadata even if the object has none: obj.setdefault("metadata", {}).'
-    if found.property in _ADVICE:
-        return _ADVICE[found.property]
-    if found.differences[0].kind == "invented":
+    if finding.property in _ADVICE:
+        return _ADVICE[finding.property]
+    if finding.differences[0].kind == "invented":
         return "Do not invent fields: write a field only if the object has the corresponding field."
-    return _LOSS_ADVICE.format(path=f'"{format_path(found.differences[0].path)}"', reason='"why"')
+    return _LOSS_ADVICE.format(path=f'"{format_path(finding.differences[0].path)}"', reason='"why"')
 
 
-def conversion_path(run: ProofRun, pair: VersionPair, found: Finding) -> Iterator[str]:
+def conversion_path(run: ProofRun, pair: VersionPair, finding: Finding) -> Iterator[str]:
     """Yield the conversion functions that were called, with their location."""
     there_only = ("partial-object", "output-validates", "output-settled", "deterministic", "metadata-kept")
-    back = found.property not in (*there_only, "batch-independence", "order-kept", "input-untouched")
+    back = finding.property not in (*there_only, "batch-independence", "order-kept", "input-untouched")
     for origin, goal in (pair, pair[::-1])[: 2 if back else 1]:
         try:
             steps = run.converter.path(origin, goal)
@@ -110,25 +110,25 @@ def _relative(place: str) -> str:
     return place.removeprefix(here)
 
 
-def format_differences(found: Sequence[Difference], *, edit: bool = False) -> str:
+def format_differences(differences: Sequence[Difference], *, edit: bool = False) -> str:
     """Format differences, one line each."""
     words = {"dropped": "removed", "invented": "set", "changed": "changed"} if edit else {}
-    rows = [[format_path(d.path), words.get(d.kind, d.kind), _format_change(d)] for d in found[:_MAX_ROWS]]
-    more = [f"and {len(found) - _MAX_ROWS} more"] if len(found) > _MAX_ROWS else []
+    rows = [[format_path(d.path), words.get(d.kind, d.kind), _format_change(d)] for d in differences[:_MAX_ROWS]]
+    more = [f"and {len(differences) - _MAX_ROWS} more"] if len(differences) > _MAX_ROWS else []
     return "\n".join([*_columns(rows), *more])
 
 
-def _format_change(found: Difference) -> str:
-    if found.kind == "changed":
-        return f"{format_value(found.before)} -> {format_value(found.after)}"
-    return f"was {format_value(found.before)}" if found.after is MISSING else format_value(found.after)
+def _format_change(difference: Difference) -> str:
+    if difference.kind == "changed":
+        return f"{format_value(difference.before)} -> {format_value(difference.after)}"
+    return f"was {format_value(difference.before)}" if difference.after is MISSING else format_value(difference.after)
 
 
-def _format_example(found: Difference) -> str:
+def _format_example(difference: Difference) -> str:
     return (
-        _format_change(found)
-        if found.kind == "changed"
-        else format_value(found.before if found.after is MISSING else found.after)
+        _format_change(difference)
+        if difference.kind == "changed"
+        else format_value(difference.before if difference.after is MISSING else difference.after)
     )
 
 
@@ -185,13 +185,13 @@ def too_few_objects(run: ProofRun, pair: VersionPair) -> str:
 
 def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
     """Return a message for each version with fields that no object had."""
-    found: dict[str, set[str]] = {}
+    uncovered: dict[str, set[str]] = {}
     for pair in pairs:
         result = run.result(pair)
         if result.tested:
-            found[pair[0]] = found.get(pair[0], set(result.uncovered)) & set(result.uncovered)
+            uncovered[pair[0]] = uncovered.get(pair[0], set(result.uncovered)) & set(result.uncovered)
     out = []
-    for version, paths in found.items():
+    for version, paths in uncovered.items():
         if paths:
             more = f" and {len(paths) - _MAX_ROWS} more" if len(paths) > _MAX_ROWS else ""
             listed = ", ".join(sorted(paths)[:_MAX_ROWS]) + more
@@ -207,24 +207,24 @@ def to_json(run: ProofRun, pairs: Sequence[VersionPair]) -> JsonObject:
     for name, pair in run.cases():
         if pair not in pairs:
             continue
-        found = run.finding(name, pair)
-        result: JsonObject = {"property": name, "from": pair[0], "to": pair[1], "ok": found is None}
-        if found is not None:
+        finding = run.finding(name, pair)
+        result: JsonObject = {"property": name, "from": pair[0], "to": pair[1], "ok": finding is None}
+        if finding is not None:
             result |= {
-                "said": found.message,
-                "object": found.obj,
-                "differences": [*map(_difference, found.differences)],
+                "said": finding.message,
+                "object": finding.obj,
+                "differences": [*map(_difference, finding.differences)],
             }
-            if found.edit is not None:
-                result["edit"] = _difference(Difference(*found.edit[:3]))
-            if found.location:
-                result["raised"] = found.location
-            result["way"] = list(conversion_path(run, pair, found))
+            if finding.edit is not None:
+                result["edit"] = _difference(Difference(*finding.edit[:3]))
+            if finding.location:
+                result["raised"] = finding.location
+            result["way"] = list(conversion_path(run, pair, finding))
         results.append(result)
     return {
         "definition": run.crd.name,
         "seed": run.seed,
-        "examples": {f"{one}:{other}": run.result((one, other)).tested for one, other in pairs},
+        "examples": {f"{origin}:{goal}": run.result((origin, goal)).tested for origin, goal in pairs},
         "results": results,
         "losses": [
             {
@@ -246,12 +246,12 @@ def to_json(run: ProofRun, pairs: Sequence[VersionPair]) -> JsonObject:
     }
 
 
-def _difference(found: Difference) -> JsonObject:
-    out: JsonObject = {"path": format_path(found.path), "kind": found.kind}
-    if found.before is not MISSING:
-        out["before"] = found.before
-    if found.after is not MISSING:
-        out["after"] = found.after
+def _difference(difference: Difference) -> JsonObject:
+    out: JsonObject = {"path": format_path(difference.path), "kind": difference.kind}
+    if difference.before is not MISSING:
+        out["before"] = difference.before
+    if difference.after is not MISSING:
+        out["after"] = difference.after
     return out
 
 

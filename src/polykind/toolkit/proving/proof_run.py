@@ -66,8 +66,8 @@ class ProofRun:
             self.converter.declared.check(crd.versions)
         self.examples = examples
         self.seed = seed
-        wanted = set(properties)
-        self.properties = [name for name in PROPERTIES if name in wanted]
+        selected = set(properties)
+        self.properties = [name for name in PROPERTIES if name in selected]
         self.losses = LossTracker(self.converter)
         for sample in samples:
             _check_sample(crd, sample)
@@ -79,7 +79,7 @@ class ProofRun:
     def pairs(self) -> list[VersionPair]:
         """All ordered pairs of versions: from the storage version, to it, then the others."""
         names, stored = list(self.crd.versions), self.crd.storage
-        pairs = [(one, other) for one in names for other in names if one != other]
+        pairs = [(origin, goal) for origin in names for goal in names if origin != goal]
         return sorted(pairs, key=lambda pair: (stored not in pair, pair[0] != stored))
 
     def cases(self) -> list[tuple[str, VersionPair]]:
@@ -109,8 +109,8 @@ class ProofRun:
             out.tested += 1
             coverage.add(case.round_trip.obj)
             for name in self.properties:
-                if name not in out.failed and (found := check_property(name, case)) is not None:
-                    out.failed[name] = case, found
+                if name not in out.failed and (finding := check_property(name, case)) is not None:
+                    out.failed[name] = case, finding
             with suppress(ConversionFailedError):
                 self.losses.observe(case.round_trip)
         out.uncovered = coverage.uncovered()
@@ -158,17 +158,17 @@ class ProofRun:
         with suppress(ConversionFailedError):
             if deep_equal(*case.round_trip.responses[1:]):
                 written = case.round_trip.admitted
-                found = [editor.edit(choices, written) for _ in range(_EDITS_PER_OBJECT)]
-                case.edits = [edit for edit in found if edit is not None]
+                edits = [editor.edit(choices, written) for _ in range(_EDITS_PER_OBJECT)]
+                case.edits = [edit for edit in edits if edit is not None]
         return case
 
     def _round_trip(self, pair: VersionPair, obj: JsonObject) -> RoundTrip:
         origin, goal = (self.crd.versions[name] for name in pair)
         return RoundTrip(self.converter, origin, goal, obj)
 
-    def _shrink(self, name: str, pair: VersionPair, case: ProofCase, found: Finding) -> Finding:
+    def _shrink(self, name: str, pair: VersionPair, case: ProofCase, finding: Finding) -> Finding:
         origin, goal = (self.crd.versions[version] for version in pair)
-        edit = found.edit
+        edit = finding.edit
 
         def fails(obj: JsonObject) -> Finding | None:
             try:
@@ -184,14 +184,14 @@ class ProofRun:
                     retry.edits = [same_edit] if same_edit is not None else []
             return check_property(name, retry)
 
-        obj, found = shrink(without_defaults(origin.schema.root, case.round_trip.obj), found, fails)
-        if edit is None or found.edit is None:
-            return found
+        obj, finding = shrink(without_defaults(origin.schema.root, case.round_trip.obj), finding, fails)
+        if edit is None or finding.edit is None:
+            return finding
         for value in simpler_values(edit.after):
             edit = edit._replace(after=value)
             if (result := fails(obj)) is not None:
                 return result
-        return found
+        return finding
 
 
 def _check_sample(crd: CRD, sample: JsonObject) -> None:

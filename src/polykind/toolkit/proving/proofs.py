@@ -49,8 +49,8 @@ def proofs(
     import pytest
 
     library = Library(getattr(conversions, "__name__", None) or repr(conversions), conversions)
-    known = _load_crd(definition, library, sys._getframe(1).f_code.co_filename)
-    run = ProofRun(known, library, examples=examples, seed=seed, properties=select_properties(without), samples=samples)
+    crd = _load_crd(definition, library, sys._getframe(1).f_code.co_filename)
+    run = ProofRun(crd, library, examples=examples, seed=seed, properties=select_properties(without), samples=samples)
 
     @pytest.mark.parametrize(("name", "pair"), _parameters(run))
     def test(name: str, pair: VersionPair) -> None:
@@ -69,10 +69,10 @@ def objects(
         from polykind.toolkit.proving import hypothesis_strategy
     except ModuleNotFoundError as error:
         raise ImportError("objects() needs Hypothesis: pip install 'polykind[test]'") from error
-    known = _load_crd(definition, None, sys._getframe(1).f_code.co_filename)
-    if version not in known.versions:
-        raise ValueError(f"{known.name} has no version {version}: it has {', '.join(known.versions)}")
-    return hypothesis_strategy.objects(known.versions[version], samples)
+    crd = _load_crd(definition, None, sys._getframe(1).f_code.co_filename)
+    if version not in crd.versions:
+        raise ValueError(f"{crd.name} has no version {version}: it has {', '.join(crd.versions)}")
+    return hypothesis_strategy.objects(crd.versions[version], samples)
 
 
 def failure_report(run: ProofRun, name: str, pair: VersionPair) -> str:
@@ -81,9 +81,9 @@ def failure_report(run: ProofRun, name: str, pair: VersionPair) -> str:
         for each in run.pairs:
             run.result(each)
         return "\n".join(proof_report.stale_acknowledgements(run))
-    found = run.finding(name, pair)
-    if found is not None:
-        return proof_report.failure(run, pair, found, _rerun_command(run))
+    finding = run.finding(name, pair)
+    if finding is not None:
+        return proof_report.failure(run, pair, finding, _rerun_command(run))
     return proof_report.too_few_objects(run, pair)
 
 
@@ -102,10 +102,10 @@ def select_properties(without: Iterable[str]) -> list[str]:
     return [name for name in PROPERTIES if name not in left_out]
 
 
-def _load_crd(given: CRD | JsonObject | str | Path, library: Library | None, caller: str) -> CRD:
-    if isinstance(given, (str, Path)):
-        return read_crd(_resolve_file(Path(given), caller), library)
-    return given if isinstance(given, CRD) else CRD(given)
+def _load_crd(source: CRD | JsonObject | str | Path, library: Library | None, caller: str) -> CRD:
+    if isinstance(source, (str, Path)):
+        return read_crd(_resolve_file(Path(source), caller), library)
+    return source if isinstance(source, CRD) else CRD(source)
 
 
 def _resolve_file(path: Path, caller: str) -> Path:

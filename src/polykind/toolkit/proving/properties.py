@@ -50,11 +50,11 @@ def back_and_there(case: ProofCase) -> Finding | None:
 
 def _round_trip(case: ProofCase, name: str) -> Finding | None:
     round_trip = case.round_trip
-    left = case.losses.unacknowledged(round_trip)
-    if not left:
+    losses = case.losses.unacknowledged(round_trip)
+    if not losses:
         return None
     message = f"what came back from {round_trip.goal.name} is not the {round_trip.origin.name} object that was sent"
-    return case.finding(name, message, left)
+    return case.finding(name, message, losses)
 
 
 def partial_object(case: ProofCase) -> Finding | None:
@@ -74,11 +74,11 @@ def partial_object(case: ProofCase) -> Finding | None:
 def metadata_kept(case: ProofCase) -> Finding | None:
     """Conversions change only labels and annotations in metadata. The API server restores or rejects other changes."""
     round_trip = case.round_trip
-    answer = round_trip.responses[1]
-    before, after = (_immutable_metadata(obj) for obj in (round_trip.obj, answer))
-    found = [d._replace(path=("metadata", *d.path)) for d in differences(before, after)]
-    if found:
-        return case.finding("metadata-kept", "only labels and annotations may change in a conversion", found)
+    result = round_trip.responses[1]
+    before, after = (_immutable_metadata(obj) for obj in (round_trip.obj, result))
+    changes = [d._replace(path=("metadata", *d.path)) for d in differences(before, after)]
+    if changes:
+        return case.finding("metadata-kept", "only labels and annotations may change in a conversion", changes)
     try:
         _ = round_trip.converted
     except ConversionFailedError as stop:

@@ -109,8 +109,8 @@ class RoundTrip:
     @cached_property
     def responses(self) -> tuple[JsonObject, JsonObject, JsonObject]:
         """The results of three calls. The first may still depend on what was converted before."""
-        one, two, three = (self.converter.convert_raw(self.obj, self.goal) for _ in range(3))
-        return one, two, three
+        first, second, third = (self.converter.convert_raw(self.obj, self.goal) for _ in range(3))
+        return first, second, third
 
     @cached_property
     def converted(self) -> JsonObject:

@@ -82,14 +82,14 @@ def generate_integer(choices: Choices, node: SchemaNode) -> int:
 
 def generate_number(choices: Choices, node: SchemaNode) -> int | float:
     """Generate a number within a node's bounds: an integer, or a fraction that is exact in binary."""
-    whole = generate_integer(choices, node)
+    integer = generate_integer(choices, node)
     if node.multiple_of and node.multiple_of < 1:
-        return whole * node.multiple_of
+        return integer * node.multiple_of
     if node.multiple_of or chance(choices, 50):
-        return whole
-    value = whole + pick(choices, (0.5, 0.25, 0.125))
+        return integer
+    value = integer + pick(choices, (0.5, 0.25, 0.125))
     under = node.maximum is None or value < node.maximum
-    return value if under and abs(value) < _LARGE else whole
+    return value if under and abs(value) < _LARGE else integer
 
 
 def _ipv4(choices: Choices) -> str:

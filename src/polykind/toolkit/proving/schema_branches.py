@@ -21,8 +21,8 @@ _UPPER_BOUNDS = ("maximum", "maxLength", "maxItems", "maxProperties")
 
 def source_id(raw: JsonObject) -> int:
     """Return the id of the original schema node."""
-    found: int = raw.get(_ORIGIN_KEY, id(raw))
-    return found
+    node_id: int = raw.get(_ORIGIN_KEY, id(raw))
+    return node_id
 
 
 def has_combinators(raw: JsonObject) -> bool:
@@ -75,12 +75,12 @@ def _exclude_branch(choices: Choices, out: JsonObject, branch: JsonObject) -> Js
     return {**out, FORBIDDEN_KEY: (*forbidden, pick(choices, options))}
 
 
-def merge_schemas(one: JsonObject, other: JsonObject) -> JsonObject:
+def merge_schemas(first: JsonObject, second: JsonObject) -> JsonObject:
     """Return a schema with the constraints of both. It keeps the source id of the first."""
-    if not other:
-        return one
-    out = {**one, _ORIGIN_KEY: source_id(one)}
-    for key, value in other.items():
+    if not second:
+        return first
+    out = {**first, _ORIGIN_KEY: source_id(first)}
+    for key, value in second.items():
         if key not in out:
             out[key] = value
         elif key == "required" or key == FORBIDDEN_KEY:
@@ -103,9 +103,9 @@ def merge_schemas(one: JsonObject, other: JsonObject) -> JsonObject:
     return out
 
 
-def _merge_properties(one: JsonObject, other: JsonObject) -> JsonObject:
-    out: dict[str, Any] = dict(one)
-    for name, value in other.items():
+def _merge_properties(first: JsonObject, second: JsonObject) -> JsonObject:
+    out: dict[str, Any] = dict(first)
+    for name, value in second.items():
         out[name] = merge_schemas(out[name], value) if isinstance(out.get(name), dict) else value
     return out
 

@@ -66,10 +66,10 @@ class ValueGenerator:
 
     def node(self, raw: JsonObject) -> SchemaNode:
         """Return the compiled node of a schema. Keep the schema alive, so that its id stays unique."""
-        found = self._nodes.get(id(raw))
-        if found is None:
-            found = self._nodes[id(raw)] = (raw, SchemaNode(raw))
-        return found[1]
+        cached = self._nodes.get(id(raw))
+        if cached is None:
+            cached = self._nodes[id(raw)] = (raw, SchemaNode(raw))
+        return cached[1]
 
     def _generate_value(
         self, choices: Choices, raw: JsonObject, budget: float, density: int, strings: Sequence[str]
@@ -111,9 +111,9 @@ class ValueGenerator:
         if node.embedded_resource:
             names = [name for name in names if name not in META_KEYS]
         optional = [name for name in names if name not in node.required]
-        wanted = min(len(optional) * density / 100, budget)
-        percent = 100 * wanted / len(optional) if optional else 0
-        share = (budget - wanted) / max(1.0, wanted + len(names) - len(optional))
+        expected_count = min(len(optional) * density / 100, budget)
+        percent = 100 * expected_count / len(optional) if optional else 0
+        share = (budget - expected_count) / max(1.0, expected_count + len(names) - len(optional))
         missing = node.min_properties or 0
         for at, name in enumerate(names):
             required_here = name in node.required or missing - len(out) >= len(names) - at
@@ -184,14 +184,14 @@ class ValueGenerator:
         fewest = max(least, min(most, 1)) if self.is_target(items) else least
         count = between(choices, fewest, max(fewest, most))
         out: list[Any] = []
-        seen: set[Any] = set()
+        keys: set[Any] = set()
         must_differ = node.list_type in ("set", "map") or node.unique_items
         for _ in range(count):
             for _again in range(_ATTEMPTS):
                 item = choices.part(lambda: self.value(choices, items, (budget - count) / max(1, count), density))
                 key = self._item_key(items, node, item)
-                if not must_differ or key not in seen:
-                    seen.add(key)
+                if not must_differ or key not in keys:
+                    keys.add(key)
                     out.append(item)
                     break
         if len(out) < least:
