@@ -42,11 +42,7 @@ class Factory:
 
     @contextmanager
     def serve(
-        self,
-        *,
-        crds: Source | Sequence[Source] = (),
-        converters: Any | Sequence[Any] = (),
-        **settings: Any,
+        self, *, crds: Source | Sequence[Source] = (), converters: Any | Sequence[Any] = (), **settings: Any
     ) -> Iterator[ApiServer]:
         """Start a server with nothing but CRDs. At the end the server stops and its data is deleted.
 

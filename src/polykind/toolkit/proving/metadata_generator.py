@@ -56,9 +56,7 @@ def _add_server_metadata(choices: Choices, version: CRDVersion, metadata: JsonOb
     if chance(choices, 40):
         entry = {"manager": "kubectl", "operation": pick(choices, ("Update", "Apply")), "fieldsType": "FieldsV1"}
         fields: JsonObject = {"f:spec": {".": {}}}
-        metadata["managedFields"] = [
-            {**entry, "apiVersion": version.api_version, "time": _TIME, "fieldsV1": fields},
-        ]
+        metadata["managedFields"] = [{**entry, "apiVersion": version.api_version, "time": _TIME, "fieldsV1": fields}]
 
 
 def make_embedded_resource(choices: Choices, out: JsonObject) -> None:
