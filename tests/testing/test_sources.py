@@ -46,7 +46,7 @@ def test_crds_and_namespaces_come_first(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "declared"),
+    ("source", "message"),
     [
         ("nowhere", "nowhere is not a file or folder (relative to {root})"),
         ("crds/*.nothing", "crds/*.nothing is not a file or folder (relative to {root})"),
@@ -56,11 +56,11 @@ def test_crds_and_namespaces_come_first(root: Path) -> None:
         (7, "7 cannot be applied: it is not a path, YAML or an object"),
     ],
 )
-def test_invalid_sources_are_rejected(root: Path, source: Any, told: str) -> None:
+def test_invalid_sources_are_rejected(root: Path, source: Any, message: str) -> None:
     (root / "empty").mkdir()
     with pytest.raises(Refused) as refused:
         read_sources([source], root)
-    assert str(refused.value) == told.format(root=root)
+    assert str(refused.value) == message.format(root=root)
 
 
 def test_parse_error_has_its_line(root: Path) -> None:
