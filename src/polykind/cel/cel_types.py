@@ -96,6 +96,9 @@ AUTHORIZER_TYPES = {
 PRIMITIVES = {t.name: t for t in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, DYN, TIMESTAMP, DURATION)}
 """By their names in function declarations."""
 
+ORDERED_KINDS = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+"""Kinds of values that can be compared with < and sorted, in the order in which list functions are resolved."""
+
 LIBRARY_STRUCTS = frozenset({URL, QUANTITY, SEMVER, FORMAT, *AUTHORIZER_TYPES.values()})
 """Types of Kubernetes' libraries, which have no fields."""
 

@@ -31,7 +31,7 @@ from polykind.cel.cel_types import (
     type_param,
     unwrap_optional,
 )
-from polykind.cel.function_declarations import FUNCTION_OVERLOADS, MUTATION_FUNCTION_OVERLOADS, Overload
+from polykind.cel.library import FUNCTION_OVERLOADS, MUTATION_FUNCTION_OVERLOADS, Overload
 from polykind.cel.mutation_types import constructible_field, constructible_type
 from polykind.cel.source import Source
 from polykind.cel.unification import Bindings, assign, assign_all, most_general, substitute

@@ -17,7 +17,7 @@ from polykind.cel.evaluation_errors import (
     InternalError,
     error_message,
 )
-from polykind.cel.function_declarations import OVERLOADS_BY_ID
+from polykind.cel.library import OVERLOADS_BY_ID
 from polykind.cel.library.standard import COMPARISONS, double_comparison, in_list, optional_index
 from polykind.cel.overload_dispatch import no_such_overload
 from polykind.cel.runtime_cost import CallCost, string_traversal_cost

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from polykind.cel.cel_types import Type, unwrap_optional
+from polykind.cel.cel_types import ORDERED_KINDS, Type, unwrap_optional
 from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError
-from polykind.cel.function_declarations import FUNCTION_OVERLOADS, OVERLOADS_BY_ID, Overload
-from polykind.cel.library import IMPLEMENTATIONS
+from polykind.cel.library import FUNCTION_OVERLOADS, OVERLOADS_BY_ID, Overload
 from polykind.cel.runtime_values import KIND_BY_CLASS, kind_of, runtime_type
 
 Implementation = Callable[..., Any]
 
-_COMPARABLE = frozenset(["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"])
 _RECEIVERS = frozenset(["duration", "string", "timestamp"])
 """Kinds that implement cel-go's Receiver trait and so reject a call themselves."""
 _TRAIT_KINDS = {
@@ -24,7 +22,7 @@ _TRAIT_KINDS = {
     "_%_": _RECEIVERS | {"int", "uint"},
     "-_": _RECEIVERS | {"bool", "double", "int"},
     **dict.fromkeys(("matches", "size", "sort", "@sortByAssociatedKeys"), _RECEIVERS),
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _COMPARABLE),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), frozenset(ORDERED_KINDS)),
 }
 """Per function: the kinds of a first argument that have the trait which the function requires."""
 _OPERATORS = frozenset(["_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_<_", "_<=_", "_>_", "_>=_", "size"])
@@ -36,11 +34,10 @@ _TERSE_FUNCTIONS = frozenset(["!_", "_[_]", "_[?_]", "@in", "contains", "startsW
 
 def dispatcher(function: str, overloads: Sequence[str]) -> Implementation:
     """Return a function that calls the overload which accepts its arguments."""
+    resolved = [OVERLOADS_BY_ID[id_] for id_ in overloads]
     if function == "sum":
-        return _sum_dispatcher([OVERLOADS_BY_ID[id_] for id_ in overloads])
-    candidates = [
-        (_accepted_arguments(OVERLOADS_BY_ID[id_]), IMPLEMENTATIONS[id_]) for id_ in overloads if id_ in OVERLOADS_BY_ID
-    ]
+        return _sum_dispatcher(resolved)
+    candidates = [(_accepted_arguments(overload), overload.implementation) for overload in resolved]
     cache: dict[tuple[type, ...], Implementation] = {}
 
     def find(*values: Any) -> Implementation:
@@ -64,7 +61,7 @@ def dispatcher(function: str, overloads: Sequence[str]) -> Implementation:
 
 def _sum_dispatcher(overloads: Sequence[Overload]) -> Callable[[Any], Any]:
     """Return sum(), which dispatches on the first item of the list; all items must be of its kind."""
-    by_kind = {_kind(overload.args[0].params[0]): IMPLEMENTATIONS[overload.id] for overload in overloads}
+    by_kind = {_kind(overload.args[0].params[0]): overload.implementation for overload in overloads}
 
     def dispatch(items: Any) -> Any:
         if kind_of(items) != "list":
@@ -136,7 +133,7 @@ def with_argument_checks(overload: Overload, implementation: Implementation, *, 
     if overload.function in _OPERATORS:
         count = len(overload.args)
         ids = [other.id for other in FUNCTION_OVERLOADS[overload.function] if len(other.args) == count]
-        return dispatcher(overload.function, [id_ for id_ in ids if id_ in IMPLEMENTATIONS])
+        return dispatcher(overload.function, ids)
     accepted = _accepted_arguments(overload)
     if all(arg.kind is None for arg in accepted):
         return implementation

@@ -26,8 +26,7 @@ from polykind.cel.cel_types import AUTHORIZER_TYPES, INT, Type, unwrap_optional
 from polykind.cel.constant_folding import REGEX_FUNCTIONS, constant_value
 from polykind.cel.evaluation_errors import CEL_ERRORS, CostExceededError
 from polykind.cel.from_json import integer_item
-from polykind.cel.function_declarations import OVERLOADS_BY_ID, Overload
-from polykind.cel.library import IMPLEMENTATIONS, standard
+from polykind.cel.library import OVERLOADS_BY_ID, Overload, standard
 from polykind.cel.overload_dispatch import dispatcher, with_argument_checks, with_first_item_check
 from polykind.cel.runtime_cost import QUADRATIC_OVERLOADS, SELF_COMPARING_OVERLOADS, CallCost, runtime_call_cost
 from polykind.cel.runtime_values import ConstructedList, ConstructedMap, StringList, kind_of, type_constant
@@ -248,7 +247,7 @@ class Planner:
             return Plan(operators.fixed_cost_call(node.function, standard.index_string_map, args), cost)
         if any(_is_dynamic(arg.type) for arg in node.args):
             return Plan(operators.fixed_cost_call(node.function, standard.index, args), cost)
-        element = operators.fixed_cost_call(node.function, IMPLEMENTATIONS[node.overloads[0]], args)
+        element = operators.fixed_cost_call(node.function, OVERLOADS_BY_ID[node.overloads[0]].implementation, args)
         if node.type == INT:
             return Plan(lambda frame: integer_item(element(frame)), cost)
         return Plan(element, cost)
@@ -270,7 +269,7 @@ class Planner:
 
     def _overload(self, overload: Overload, nodes: Sequence[Expr], args: Sequence[Plan], cost: int) -> Plan:
         """Plan a call whose overload the checker resolved."""
-        implementation = IMPLEMENTATIONS[overload.id]
+        implementation = overload.implementation
         if overload.id == "in_list":
             implementation = operators.list_membership(nodes)
         elif overload.id == "in_map" and self._is_schema_map(nodes[1]):

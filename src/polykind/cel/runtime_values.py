@@ -371,7 +371,7 @@ def compare(left: Any, right: Any) -> int:
             raise EvalError(NO_OVERLOAD)
         if "double" in (one, other):
             left, right = float(left), float(right)
-    elif one not in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"):
+    elif one not in cel_types.ORDERED_KINDS:
         raise EvalError(NO_OVERLOAD)
     if one == "timestamp":
         left, right = left.ns, right.ns

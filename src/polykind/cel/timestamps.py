@@ -103,7 +103,7 @@ def format_timestamp(time: Timestamp) -> str:
     return f"{when.year:04d}-{when.strftime('%m-%dT%H:%M:%S')}{digits}{zone}"
 
 
-def timestamp_part(time: Timestamp, name: str, zone: str = "UTC") -> int:
+def timestamp_part(name: str, time: Timestamp, zone: str = "UTC") -> int:
     """Return one component of a timestamp in a time zone."""
     seconds, fraction = divmod(time.ns, _SECOND)
     years = 0
@@ -157,7 +157,7 @@ def _offset_minutes(zone: str) -> int:
     return int(hours) * 60 + (-int(minutes) if zone[0] == "-" else int(minutes))
 
 
-def duration_part(duration: Duration, name: str) -> int:
+def duration_part(name: str, duration: Duration) -> int:
     """Return a duration in whole hours, minutes, seconds or milliseconds, truncated towards zero."""
     if name == "milliseconds":
         return _truncate(duration.ns, 10**6)

@@ -1,41 +1,90 @@
-"""The function libraries: an implementation for every overload."""
+"""The function libraries: the declaration and the implementation of every overload.
+
+A library maps declarations to implementations. A declaration consists of the function's name, with a leading dot for a
+member function, the overload id, the argument types, an arrow and the result type. Capital letters are type parameters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError
-from polykind.cel.function_declarations import OVERLOADS_BY_ID
-from polykind.cel.library import (
-    authz,
-    ip_addresses,
-    lists,
-    named_formats,
-    quantity,
-    regex,
-    semver,
-    standard,
-    strings,
-    urls,
-)
+from polykind.cel import cel_types
+from polykind.cel.cel_types import Type
+from polykind.cel.library.authz import FUNCTIONS as AUTHZ
+from polykind.cel.library.ip_addresses import FUNCTIONS as IP_ADDRESSES
+from polykind.cel.library.lists import FUNCTIONS as LISTS
+from polykind.cel.library.named_formats import FUNCTIONS as NAMED_FORMATS
+from polykind.cel.library.quantity import FUNCTIONS as QUANTITY
+from polykind.cel.library.regex import FUNCTIONS as REGEX
+from polykind.cel.library.semver import FUNCTIONS as SEMVER
+from polykind.cel.library.standard import FUNCTIONS as STANDARD
+from polykind.cel.library.strings import FUNCTIONS as STRINGS
+from polykind.cel.library.strings import MUTATION_FUNCTIONS
+from polykind.cel.library.urls import FUNCTIONS as URLS
 
-
-def _not_implemented(*args: Any) -> Any:
-    raise EvalError(NO_OVERLOAD)
-
-
-IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(OVERLOADS_BY_ID, _not_implemented),
-    **standard.FUNCTIONS,
-    **strings.FUNCTIONS,
-    **lists.FUNCTIONS,
-    **regex.FUNCTIONS,
-    **ip_addresses.FUNCTIONS,
-    **quantity.FUNCTIONS,
-    **semver.FUNCTIONS,
-    **urls.FUNCTIONS,
-    **named_formats.FUNCTIONS,
-    **authz.FUNCTIONS,
+_TYPES_BY_NAME = cel_types.PRIMITIVES | {
+    "ip": cel_types.IP,
+    "cidr": cel_types.CIDR,
+    "url": cel_types.URL,
+    "quantity": cel_types.QUANTITY,
+    "semver": cel_types.SEMVER,
+    "format": cel_types.FORMAT,
+    **cel_types.AUTHORIZER_TYPES,
 }
-"""By overload id. The planner itself implements lazily evaluated functions, which are placeholders here."""
+_TYPE_CONSTRUCTORS = {"list": cel_types.list_of, "optional": cel_types.optional_of, "type": cel_types.type_of}
+
+
+class Overload(NamedTuple):
+    """One overload of a function. A `member` is called on its first argument; `params` are its type parameters."""
+
+    id: str
+    function: str
+    member: bool
+    args: tuple[Type, ...]
+    result: Type
+    params: tuple[str, ...]
+    implementation: Callable[..., Any]
+
+
+def _parse_declaration(declaration: str, implementation: Callable[..., Any]) -> Overload:
+    head, result = declaration.split("-> ")
+    name, id_, *args = head.split()
+    params: set[str] = set()
+    arg_types = tuple(_parse_type(arg, params) for arg in args)
+    result_type = _parse_type(result, params)
+    function = name.removeprefix(".")
+    return Overload(id_, function, name != function, arg_types, result_type, tuple(sorted(params)), implementation)
+
+
+def _parse_type(text: str, params: set[str]) -> Type:
+    """Parse a type and add its type parameters to `params`."""
+    name, _, inner = text.removesuffix(")").partition("(")
+    if name == "map":
+        key, _, value = inner.partition(",")
+        return cel_types.map_of(_parse_type(key, params), _parse_type(value, params))
+    if inner:
+        return _TYPE_CONSTRUCTORS[name](_parse_type(inner, params))
+    if len(name) == 1:
+        params.add(name)
+        return cel_types.type_param(name)
+    return _TYPES_BY_NAME[name]
+
+
+def _by_function(declarations: Mapping[str, Callable[..., Any]]) -> dict[str, tuple[Overload, ...]]:
+    functions: dict[str, tuple[Overload, ...]] = {}
+    for declaration, implementation in declarations.items():
+        overload = _parse_declaration(declaration, implementation)
+        functions[overload.function] = (*functions.get(overload.function, ()), overload)
+    return functions
+
+
+FUNCTION_OVERLOADS = _by_function(
+    STANDARD | STRINGS | REGEX | LISTS | URLS | IP_ADDRESSES | QUANTITY | SEMVER | NAMED_FORMATS | AUTHZ
+)
+"""Overloads by function name, in the order of resolution."""
+MUTATION_FUNCTION_OVERLOADS = FUNCTION_OVERLOADS | _by_function(MUTATION_FUNCTIONS)
+"""The functions of mutating admission policies."""
+OVERLOADS_BY_ID = {
+    overload.id: overload for overloads in MUTATION_FUNCTION_OVERLOADS.values() for overload in overloads
+}

@@ -9,12 +9,12 @@ from typing import Any
 
 from polykind.cel import arithmetic
 from polykind.cel.ast import UInt
+from polykind.cel.cel_types import ORDERED_KINDS
 from polykind.cel.evaluation_errors import NO_OVERLOAD, CostExceededError, EvalError
 from polykind.cel.runtime_values import Duration, Timestamp, compare, equals, kind_of
 
 _MAX_ITEMS = 1_000_000
 _COMPARABLE_CLASSES = frozenset([bool, int, UInt, float, str, bytes, Timestamp, Duration])
-_KINDS = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 
 
 def _check_comparable(items: list[Any]) -> None:
@@ -122,7 +122,7 @@ def _distinct(items: list[Any]) -> list[Any]:
 
 
 def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
-    if keys and kind_of(keys[0]) not in _KINDS:
+    if keys and kind_of(keys[0]) not in ORDERED_KINDS:
         raise EvalError("list elements must be comparable")
     if len({kind_of(key) for key in keys}) > 1:
         raise EvalError("list elements must have the same type")
@@ -130,29 +130,44 @@ def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
     return [items[at] for at in order]
 
 
+def _sort(items: list[Any]) -> list[Any]:
+    return _sort_by(items, items)
+
+
 def _contains(items: list[Any], sublist: list[Any]) -> bool:
     return all(any(equals(expected, item) for item in items) for expected in sublist)
 
 
+def _equivalent(one: list[Any], other: list[Any]) -> bool:
+    return _contains(one, other) and _contains(other, one)
+
+
+def _intersects(one: list[Any], other: list[Any]) -> bool:
+    return any(any(equals(b, a) for b in other) for a in one)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _KINDS},
-    **{f"list_{kind}_max_{kind}": _extreme("max", -1) for kind in _KINDS},
-    **{f"list_{kind}_min_{kind}": _extreme("min", 1) for kind in _KINDS},
-    **{f"list_{kind}_sort": lambda items: _sort_by(items, items) for kind in _KINDS},
-    **{f"list_{kind}_sortByAssociatedKeys": _sort_by for kind in _KINDS},
-    "list_int_sum_int": _sum_int,
-    "list_uint_sum_uint": _sum_uint,
-    "list_double_sum_double": _sum_double,
-    "list_duration_sum_duration": _sum_duration,
-    "list_a_index_of_int": _index_of,
-    "list_a_last_index_of_int": _last_index_of,
-    "list_slice": _slice,
-    "list_flatten": _flatten,
-    "list_flatten_int": _flatten,
-    "lists_range": _range,
-    "list_reverse": lambda items: items[::-1],
-    "list_distinct": _distinct,
-    "list_sets_contains_list": _contains,
-    "list_sets_equivalent_list": lambda a, b: _contains(a, b) and _contains(b, a),
-    "list_sets_intersects_list": lambda a, b: any(any(equals(one, item) for one in b) for item in a),
+    **{f".isSorted list_{kind}_is_sorted_bool list({kind}) -> bool": _is_sorted for kind in ORDERED_KINDS},
+    **{f".max list_{kind}_max_{kind} list({kind}) -> {kind}": _extreme("max", -1) for kind in ORDERED_KINDS},
+    **{f".min list_{kind}_min_{kind} list({kind}) -> {kind}": _extreme("min", 1) for kind in ORDERED_KINDS},
+    **{f".sort list_{kind}_sort list({kind}) -> list({kind})": _sort for kind in ORDERED_KINDS},
+    **{
+        f".@sortByAssociatedKeys list_{kind}_sortByAssociatedKeys list(T) list({kind}) -> list(T)": _sort_by
+        for kind in ORDERED_KINDS
+    },
+    ".sum list_int_sum_int list(int) -> int": _sum_int,
+    ".sum list_uint_sum_uint list(uint) -> uint": _sum_uint,
+    ".sum list_double_sum_double list(double) -> double": _sum_double,
+    ".sum list_duration_sum_duration list(duration) -> duration": _sum_duration,
+    ".indexOf list_a_index_of_int list(A) A -> int": _index_of,
+    ".lastIndexOf list_a_last_index_of_int list(A) A -> int": _last_index_of,
+    ".slice list_slice list(T) int int -> list(T)": _slice,
+    ".flatten list_flatten list(list(T)) -> list(T)": _flatten,
+    ".flatten list_flatten_int list(dyn) int -> list(dyn)": _flatten,
+    "lists.range lists_range int -> list(int)": _range,
+    ".reverse list_reverse list(T) -> list(T)": lambda items: items[::-1],
+    ".distinct list_distinct list(T) -> list(T)": _distinct,
+    "sets.contains list_sets_contains_list list(T) list(T) -> bool": _contains,
+    "sets.equivalent list_sets_equivalent_list list(T) list(T) -> bool": _equivalent,
+    "sets.intersects list_sets_intersects_list list(T) list(T) -> bool": _intersects,
 }

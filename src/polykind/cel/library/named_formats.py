@@ -75,7 +75,7 @@ def _constant(format_: Format) -> Callable[[], Format]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "format-validate": _validate,
-    "format-named": _named,
-    **{f"format.{name}": _constant(format_) for name, format_ in _FORMATS.items()},
+    ".validate format-validate format string -> optional(list(string))": _validate,
+    "format.named format-named string -> optional(format)": _named,
+    **{f"format.{name} format.{name} -> format": _constant(format_) for name, format_ in _FORMATS.items()},
 }

@@ -69,9 +69,9 @@ def _match_spans(matches: Iterable[Any]) -> Iterator[tuple[int, int]]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "matches": matches,
-    "matches_string": matches,
-    "string_find_string": _find,
-    "string_find_all_string": _find_all,
-    "string_find_all_string_int": _find_all,
+    "matches matches string string -> bool": matches,
+    ".matches matches_string string string -> bool": matches,
+    ".find string_find_string string string -> string": _find,
+    ".findAll string_find_all_string string string -> list(string)": _find_all,
+    ".findAll string_find_all_string_int string string int -> list(string)": _find_all,
 }

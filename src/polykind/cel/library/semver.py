@@ -109,14 +109,14 @@ def _semver(text: str, normalize: bool = False) -> Semver:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "string_to_semver": _semver,
-    "string_bool_to_semver": _semver,
-    "is_semver_string": is_valid(_semver),
-    "is_semver_string_bool": is_valid(_semver),
-    "semver_is_greater_than": lambda a, b: a.key > b.key,
-    "semver_is_less_than": lambda a, b: a.key < b.key,
-    "semver_compare_to": lambda a, b: (a.key > b.key) - (a.key < b.key),
-    "semver_major": lambda version: version.major,
-    "semver_minor": lambda version: version.minor,
-    "semver_patch": lambda version: version.patch,
+    "semver string_to_semver string -> semver": _semver,
+    "semver string_bool_to_semver string bool -> semver": _semver,
+    "isSemver is_semver_string string -> bool": is_valid(_semver),
+    "isSemver is_semver_string_bool string bool -> bool": is_valid(_semver),
+    ".isGreaterThan semver_is_greater_than semver semver -> bool": lambda a, b: a.key > b.key,
+    ".isLessThan semver_is_less_than semver semver -> bool": lambda a, b: a.key < b.key,
+    ".compareTo semver_compare_to semver semver -> int": lambda a, b: (a.key > b.key) - (a.key < b.key),
+    ".major semver_major semver -> int": lambda version: version.major,
+    ".minor semver_minor semver -> int": lambda version: version.minor,
+    ".patch semver_patch semver -> int": lambda version: version.patch,
 }

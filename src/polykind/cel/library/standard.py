@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from polykind.cel import arithmetic, timestamps
@@ -163,12 +164,12 @@ def _subtract_duration(time: Timestamp, duration: Duration) -> Timestamp:
     return timestamps.check_range(Timestamp(time.ns - duration.ns, time.offset))
 
 
-def _timestamp_accessor(name: str) -> Callable[..., int]:
-    return lambda time, zone="UTC": timestamps.timestamp_part(time, name, zone)
+def _add_durations(one: Duration, other: Duration) -> Duration:
+    return Duration(check_int(one.ns + other.ns))
 
 
-def _duration_accessor(name: str) -> Callable[..., int]:
-    return lambda duration: timestamps.duration_part(duration, name)
+def _time_difference(one: Any, other: Any) -> Duration:
+    return Duration(check_int(one.ns - other.ns))
 
 
 def in_string_map(key: Any, entries: dict[str, Any]) -> bool:
@@ -213,6 +214,10 @@ def _unwrap(items: list[Any]) -> list[Any]:
     return [item.value for item in items if item.present]
 
 
+def _optional_of_non_zero_value(value: Any) -> Optional:
+    return NONE if is_zero(value) else Optional(True, value)
+
+
 def _to_duration(value: int) -> Duration:
     """Raise EvalError: cel-go declares this conversion and does not implement it."""
     raise EvalError("type conversion error from 'int' to 'google.protobuf.Duration'")
@@ -230,143 +235,6 @@ def _not(value: Any) -> bool:
     if type(value) is not bool:
         raise EvalError(NO_OVERLOAD)
     return not value
-
-
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "less": operator.lt,
-    "less_equals": operator.le,
-    "greater": operator.gt,
-    "greater_equals": operator.ge,
-}
-
-
-def double_comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Return a comparison of doubles that raises EvalError for NaN."""
-
-    def checked(left: float, right: float) -> bool:
-        if test(left, right):
-            return True
-        if left != left or right != right:
-            raise EvalError("NaN values cannot be ordered")
-        return False
-
-    return checked
-
-
-def _mixed_comparison(word: str) -> Callable[[Any, Any], bool]:
-    """Return a comparison of numbers of different types."""
-    compare_operator = COMPARISONS[word]
-    return lambda left, right: compare_operator(compare(left, right), 0)
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "logical_not": _not,
-    "equals": equals,
-    "not_equals": lambda left, right: not equals(left, right),
-    "add_bytes": operator.add,
-    "add_double": operator.add,
-    "add_duration_duration": lambda a, b: Duration(arithmetic.check_int(a.ns + b.ns)),
-    "add_duration_timestamp": lambda duration, time: _add_duration(time, duration),
-    "add_timestamp_duration": _add_duration,
-    "add_int64": arithmetic.add,
-    "add_list": add_lists,
-    "add_string": operator.add,
-    "add_uint64": arithmetic.add_unsigned,
-    "divide_double": arithmetic.divide_double,
-    "divide_int64": arithmetic.divide,
-    "divide_uint64": arithmetic.divide_unsigned,
-    "modulo_int64": arithmetic.modulo,
-    "modulo_uint64": arithmetic.modulo_unsigned,
-    "multiply_double": operator.mul,
-    "multiply_int64": lambda a, b: check_int(a * b),
-    "multiply_uint64": lambda a, b: check_uint(int(a) * int(b)),
-    "negate_double": operator.neg,
-    "negate_int64": lambda value: check_int(-value),
-    "subtract_double": operator.sub,
-    "subtract_duration_duration": lambda a, b: Duration(arithmetic.check_int(a.ns - b.ns)),
-    "subtract_int64": lambda a, b: check_int(a - b),
-    "subtract_timestamp_duration": _subtract_duration,
-    "subtract_timestamp_timestamp": lambda a, b: Duration(arithmetic.check_int(a.ns - b.ns)),
-    "subtract_uint64": lambda a, b: check_uint(int(a) - int(b)),
-    **{
-        f"{word}_{kind}": compare_operator
-        for word, compare_operator in COMPARISONS.items()
-        for kind in ("bool", "int", "uint", "string", "bytes", "duration", "timestamp")
-    },
-    **{f"{word}_double": double_comparison(compare_operator) for word, compare_operator in COMPARISONS.items()},
-    **{
-        f"{word}_{left}_{right}": _mixed_comparison(word)
-        for word in COMPARISONS
-        for left in ("int", "uint", "double")
-        for right in ("int", "uint", "double")
-        if left != right
-    },
-    "index_list": index_list,
-    "index_map": index_map,
-    "optional_list_index_int": optional_index,
-    "optional_map_index_value": optional_index,
-    "list_optindex_optional_int": optional_index,
-    "optional_list_optindex_optional_int": optional_index,
-    "map_optindex_optional_value": optional_index,
-    "optional_map_optindex_optional_value": optional_index,
-    "in_list": in_list,
-    "in_map": in_map,
-    **dict.fromkeys(("size_bytes", "bytes_size", "size_list", "list_size", "size_string", "string_size"), len),
-    **dict.fromkeys(("size_map", "map_size"), _length),
-    "type": runtime_type,
-    "bool_to_bool": _identity,
-    "string_to_bool": arithmetic.string_to_bool,
-    "bytes_to_bytes": _identity,
-    "string_to_bytes": lambda text: text.encode("utf-8", "replace"),
-    "double_to_double": _identity,
-    "int64_to_double": float,
-    "string_to_double": arithmetic.string_to_double,
-    "uint64_to_double": float,
-    "duration_to_duration": _identity,
-    "int64_to_duration": _to_duration,
-    "string_to_duration": timestamps.parse_duration,
-    "to_dyn": _identity,
-    "int64_to_int64": _identity,
-    "double_to_int64": arithmetic.double_to_int,
-    "duration_to_int64": lambda duration: duration.ns,
-    "string_to_int64": arithmetic.string_to_int,
-    "timestamp_to_int64": lambda time: time.ns // 10**9,
-    "uint64_to_int64": lambda value: arithmetic.check_int(int(value)),
-    "string_to_string": str.__str__,
-    "bool_to_string": error_text,
-    "bytes_to_string": _bytes_to_string,
-    "double_to_string": arithmetic.double_to_string,
-    "duration_to_string": timestamps.format_duration,
-    "int64_to_string": int.__repr__,
-    "timestamp_to_string": timestamps.format_timestamp,
-    "uint64_to_string": str,
-    "timestamp_to_timestamp": _identity,
-    "int64_to_timestamp": _to_timestamp,
-    "string_to_timestamp": timestamps.parse_timestamp,
-    "uint64_to_uint64": _identity,
-    "double_to_uint64": arithmetic.double_to_uint,
-    "int64_to_uint64": arithmetic.check_uint,
-    "string_to_uint64": arithmetic.string_to_uint,
-    "@mapInsert_map_key_value": map_insert,
-    "@mapInsert_map_map": map_merge,
-    "optional_of": lambda value: Optional(True, value),
-    "optional_ofNonZeroValue": lambda value: NONE if is_zero(value) else Optional(True, value),
-    "optional_none": lambda: NONE,
-    "optional_value": _optional_value,
-    "optional_hasValue": lambda optional: optional.present,
-    "list_last": lambda items: Optional(True, items[-1]) if items else NONE,
-    "list_first": lambda items: Optional(True, items[0]) if items else NONE,
-    "optional_unwrap": _unwrap,
-    "optional_unwrapOpt": _unwrap,
-}
-
-_TIMESTAMP_PARTS = (
-    "year month day_of_year day_of_month day_of_month_1_based day_of_week hours minutes seconds milliseconds"
-)
-for _name in _TIMESTAMP_PARTS.split():
-    FUNCTIONS[f"timestamp_to_{_name}"] = FUNCTIONS[f"timestamp_to_{_name}_with_tz"] = _timestamp_accessor(_name)
-    if _name in ("hours", "minutes", "seconds", "milliseconds"):
-        FUNCTIONS[f"duration_to_{_name}"] = _duration_accessor(_name)
 
 
 def select(value: Any, name: str) -> Any:
@@ -390,3 +258,173 @@ def has(value: Any, name: str) -> bool:
     if isinstance(value, list):
         index_list(value, name)
     return isinstance(value, dict) and name in value
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "less": operator.lt,
+    "less_equals": operator.le,
+    "greater": operator.gt,
+    "greater_equals": operator.ge,
+}
+_NUMBERS = ("int", "uint", "double")
+_COMPARISON_OPERATORS = {"less": "<", "less_equals": "<=", "greater": ">", "greater_equals": ">="}
+_TIME_PARTS = {
+    "getFullYear": "year",
+    "getMonth": "month",
+    "getDayOfYear": "day_of_year",
+    "getDayOfMonth": "day_of_month",
+    "getDate": "day_of_month_1_based",
+    "getDayOfWeek": "day_of_week",
+    "getHours": "hours",
+    "getMinutes": "minutes",
+    "getSeconds": "seconds",
+    "getMilliseconds": "milliseconds",
+}
+"""The component that each accessor of a timestamp or duration returns."""
+
+
+def double_comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Return a comparison of doubles that raises EvalError for NaN."""
+
+    def checked(left: float, right: float) -> bool:
+        if test(left, right):
+            return True
+        if left != left or right != right:
+            raise EvalError("NaN values cannot be ordered")
+        return False
+
+    return checked
+
+
+def _comparisons() -> Iterator[tuple[str, Callable[[Any, Any], bool]]]:
+    """Yield the declarations and implementations of <, <=, > and >=."""
+    for word, test in COMPARISONS.items():
+        function = f"_{_COMPARISON_OPERATORS[word]}_"
+        for kind in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"):
+            implementation = double_comparison(test) if kind == "double" else test
+            yield f"{function} {word}_{kind} {kind} {kind} -> bool", implementation
+        for left, right in ((one, other) for one in _NUMBERS for other in reversed(_NUMBERS) if one != other):
+            yield f"{function} {word}_{left}_{right} {left} {right} -> bool", _mixed_comparison(test)
+
+
+def _mixed_comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Return a comparison of numbers of different types."""
+    return lambda left, right: test(compare(left, right), 0)
+
+
+def _time_accessors() -> Iterator[tuple[str, Callable[..., int]]]:
+    """Yield the declarations and implementations of getHours() and the other accessors of timestamps and durations."""
+    for function, part in _TIME_PARTS.items():
+        timestamp_part = partial(timestamps.timestamp_part, part)
+        yield f".{function} timestamp_to_{part} timestamp -> int", timestamp_part
+        yield f".{function} timestamp_to_{part}_with_tz timestamp string -> int", timestamp_part
+        if part in ("hours", "minutes", "seconds", "milliseconds"):
+            yield f".{function} duration_to_{part} duration -> int", partial(timestamps.duration_part, part)
+
+
+def _planned(*args: Any) -> Any:
+    """Stand in for a lazily evaluated function, which the planner itself implements."""
+    raise EvalError(NO_OVERLOAD)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "_?_:_ conditional bool A A -> A": _planned,
+    "_&&_ logical_and bool bool -> bool": _planned,
+    "_||_ logical_or bool bool -> bool": _planned,
+    "!_ logical_not bool -> bool": _not,
+    "@not_strictly_false not_strictly_false bool -> bool": _planned,
+    "_==_ equals A A -> bool": equals,
+    "_!=_ not_equals A A -> bool": lambda left, right: not equals(left, right),
+    "_+_ add_bytes bytes bytes -> bytes": operator.add,
+    "_+_ add_double double double -> double": operator.add,
+    "_+_ add_duration_duration duration duration -> duration": _add_durations,
+    "_+_ add_duration_timestamp duration timestamp -> timestamp": lambda duration, time: _add_duration(time, duration),
+    "_+_ add_timestamp_duration timestamp duration -> timestamp": _add_duration,
+    "_+_ add_int64 int int -> int": arithmetic.add,
+    "_+_ add_list list(A) list(A) -> list(A)": add_lists,
+    "_+_ add_string string string -> string": operator.add,
+    "_+_ add_uint64 uint uint -> uint": arithmetic.add_unsigned,
+    "_/_ divide_double double double -> double": arithmetic.divide_double,
+    "_/_ divide_int64 int int -> int": arithmetic.divide,
+    "_/_ divide_uint64 uint uint -> uint": arithmetic.divide_unsigned,
+    "_%_ modulo_int64 int int -> int": arithmetic.modulo,
+    "_%_ modulo_uint64 uint uint -> uint": arithmetic.modulo_unsigned,
+    "_*_ multiply_double double double -> double": operator.mul,
+    "_*_ multiply_int64 int int -> int": lambda a, b: check_int(a * b),
+    "_*_ multiply_uint64 uint uint -> uint": lambda a, b: check_uint(int(a) * int(b)),
+    "-_ negate_double double -> double": operator.neg,
+    "-_ negate_int64 int -> int": lambda value: check_int(-value),
+    "_-_ subtract_double double double -> double": operator.sub,
+    "_-_ subtract_duration_duration duration duration -> duration": _time_difference,
+    "_-_ subtract_int64 int int -> int": lambda a, b: check_int(a - b),
+    "_-_ subtract_timestamp_duration timestamp duration -> timestamp": _subtract_duration,
+    "_-_ subtract_timestamp_timestamp timestamp timestamp -> duration": _time_difference,
+    "_-_ subtract_uint64 uint uint -> uint": lambda a, b: check_uint(int(a) - int(b)),
+    **dict(_comparisons()),
+    "_[_] index_list list(A) int -> A": index_list,
+    "_[_] index_map map(A,B) A -> B": index_map,
+    "_[_] optional_list_index_int optional(list(V)) int -> optional(V)": optional_index,
+    "_[_] optional_map_index_value optional(map(K,V)) K -> optional(V)": optional_index,
+    "_[?_] list_optindex_optional_int list(V) int -> optional(V)": optional_index,
+    "_[?_] optional_list_optindex_optional_int optional(list(V)) int -> optional(V)": optional_index,
+    "_[?_] map_optindex_optional_value map(K,V) K -> optional(V)": optional_index,
+    "_[?_] optional_map_optindex_optional_value optional(map(K,V)) K -> optional(V)": optional_index,
+    "@in in_list A list(A) -> bool": in_list,
+    "@in in_map A map(A,B) -> bool": in_map,
+    "size size_bytes bytes -> int": len,
+    ".size bytes_size bytes -> int": len,
+    "size size_list list(A) -> int": len,
+    ".size list_size list(A) -> int": len,
+    "size size_map map(A,B) -> int": _length,
+    ".size map_size map(A,B) -> int": _length,
+    "size size_string string -> int": len,
+    ".size string_size string -> int": len,
+    "type type A -> type(A)": runtime_type,
+    "bool bool_to_bool bool -> bool": _identity,
+    "bool string_to_bool string -> bool": arithmetic.string_to_bool,
+    "bytes bytes_to_bytes bytes -> bytes": _identity,
+    "bytes string_to_bytes string -> bytes": lambda text: text.encode("utf-8", "replace"),
+    "double double_to_double double -> double": _identity,
+    "double int64_to_double int -> double": float,
+    "double string_to_double string -> double": arithmetic.string_to_double,
+    "double uint64_to_double uint -> double": float,
+    "duration duration_to_duration duration -> duration": _identity,
+    "duration int64_to_duration int -> duration": _to_duration,
+    "duration string_to_duration string -> duration": timestamps.parse_duration,
+    "dyn to_dyn A -> dyn": _identity,
+    "int int64_to_int64 int -> int": _identity,
+    "int double_to_int64 double -> int": arithmetic.double_to_int,
+    "int duration_to_int64 duration -> int": lambda duration: duration.ns,
+    "int string_to_int64 string -> int": arithmetic.string_to_int,
+    "int timestamp_to_int64 timestamp -> int": lambda time: time.ns // 10**9,
+    "int uint64_to_int64 uint -> int": lambda value: check_int(int(value)),
+    "string string_to_string string -> string": str.__str__,
+    "string bool_to_string bool -> string": error_text,
+    "string bytes_to_string bytes -> string": _bytes_to_string,
+    "string double_to_string double -> string": arithmetic.double_to_string,
+    "string duration_to_string duration -> string": timestamps.format_duration,
+    "string int64_to_string int -> string": int.__repr__,
+    "string timestamp_to_string timestamp -> string": timestamps.format_timestamp,
+    "string uint64_to_string uint -> string": str,
+    "timestamp timestamp_to_timestamp timestamp -> timestamp": _identity,
+    "timestamp int64_to_timestamp int -> timestamp": _to_timestamp,
+    "timestamp string_to_timestamp string -> timestamp": timestamps.parse_timestamp,
+    "uint uint64_to_uint64 uint -> uint": _identity,
+    "uint double_to_uint64 double -> uint": arithmetic.double_to_uint,
+    "uint int64_to_uint64 int -> uint": check_uint,
+    "uint string_to_uint64 string -> uint": arithmetic.string_to_uint,
+    **dict(_time_accessors()),
+    "cel.@mapInsert @mapInsert_map_key_value map(K,V) K V -> map(K,V)": map_insert,
+    "cel.@mapInsert @mapInsert_map_map map(K,V) map(K,V) -> map(K,V)": map_merge,
+    "optional.of optional_of V -> optional(V)": lambda value: Optional(True, value),
+    "optional.ofNonZeroValue optional_ofNonZeroValue V -> optional(V)": _optional_of_non_zero_value,
+    "optional.none optional_none -> optional(V)": lambda: NONE,
+    ".value optional_value optional(V) -> V": _optional_value,
+    ".hasValue optional_hasValue optional(V) -> bool": lambda optional: optional.present,
+    ".or optional_or_optional optional(V) optional(V) -> optional(V)": _planned,
+    ".orValue optional_orValue_value optional(V) V -> V": _planned,
+    ".last list_last list(V) -> optional(V)": lambda items: Optional(True, items[-1]) if items else NONE,
+    ".first list_first list(V) -> optional(V)": lambda items: Optional(True, items[0]) if items else NONE,
+    "optional.unwrap optional_unwrap list(optional(V)) -> list(V)": _unwrap,
+    ".unwrapOpt optional_unwrapOpt list(optional(V)) -> list(V)": _unwrap,
+}

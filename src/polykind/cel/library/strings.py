@@ -99,27 +99,35 @@ def _quote(text: str) -> str:
     return f'"{text.translate(_QUOTE_ESCAPES)}"'
 
 
+def _escape_json_pointer(text: str) -> str:
+    return text.replace("~", "~0").replace("/", "~1")
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "contains_string": lambda text, part: part in text,
-    "starts_with_string": str.startswith,
-    "ends_with_string": str.endswith,
-    "string_char_at_int": _char_at,
-    "string_index_of_string": _index_of,
-    "string_index_of_string_int": _index_of,
-    "string_last_index_of_string": _last_index_of,
-    "string_last_index_of_string_int": _last_index_of,
-    "string_lower_ascii": lambda text: text.translate(_LOWER),
-    "string_upper_ascii": lambda text: text.translate(_UPPER),
-    "string_replace_string_string": _replace,
-    "string_replace_string_string_int": _replace,
-    "string_split_string": _split,
-    "string_split_string_int": _split,
-    "string_jsonpatch_escapeKey_string": lambda text: text.replace("~", "~0").replace("/", "~1"),
-    "string_substring_int": _substring,
-    "string_substring_int_int": _substring,
-    "string_trim": trim,
-    "string_format": format_string,
-    "strings_quote": _quote,
-    "list_join": _join,
-    "list_join_string": _join,
+    ".contains contains_string string string -> bool": lambda text, part: part in text,
+    ".startsWith starts_with_string string string -> bool": str.startswith,
+    ".endsWith ends_with_string string string -> bool": str.endswith,
+    ".charAt string_char_at_int string int -> string": _char_at,
+    ".indexOf string_index_of_string string string -> int": _index_of,
+    ".indexOf string_index_of_string_int string string int -> int": _index_of,
+    ".lastIndexOf string_last_index_of_string string string -> int": _last_index_of,
+    ".lastIndexOf string_last_index_of_string_int string string int -> int": _last_index_of,
+    ".lowerAscii string_lower_ascii string -> string": lambda text: text.translate(_LOWER),
+    ".upperAscii string_upper_ascii string -> string": lambda text: text.translate(_UPPER),
+    ".replace string_replace_string_string string string string -> string": _replace,
+    ".replace string_replace_string_string_int string string string int -> string": _replace,
+    ".split string_split_string string string -> list(string)": _split,
+    ".split string_split_string_int string string int -> list(string)": _split,
+    ".substring string_substring_int string int -> string": _substring,
+    ".substring string_substring_int_int string int int -> string": _substring,
+    ".trim string_trim string -> string": trim,
+    ".format string_format string list(dyn) -> string": format_string,
+    "strings.quote strings_quote string -> string": _quote,
+    ".join list_join list(string) -> string": _join,
+    ".join list_join_string list(string) string -> string": _join,
 }
+
+MUTATION_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "jsonpatch.escapeKey string_jsonpatch_escapeKey_string string -> string": _escape_json_pointer,
+}
+"""Declared only for mutating admission policies."""

@@ -87,12 +87,12 @@ def _query(url: URL) -> dict[str, list[str]]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "string_to_url": _url,
-    "is_url_string": _is_url,
-    "url_get_scheme": lambda url: url.scheme,
-    "url_get_host": lambda url: url.host,
-    "url_get_hostname": _hostname,
-    "url_get_port": lambda url: _split_port(url.host)[1],
-    "url_get_escaped_path": _escaped_path,
-    "url_get_query": _query,
+    "url string_to_url string -> url": _url,
+    "isURL is_url_string string -> bool": _is_url,
+    ".getScheme url_get_scheme url -> string": lambda url: url.scheme,
+    ".getHost url_get_host url -> string": lambda url: url.host,
+    ".getHostname url_get_hostname url -> string": _hostname,
+    ".getPort url_get_port url -> string": lambda url: _split_port(url.host)[1],
+    ".getEscapedPath url_get_escaped_path url -> string": _escaped_path,
+    ".getQuery url_get_query url -> map(string,list(string))": _query,
 }
