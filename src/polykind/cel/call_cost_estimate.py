@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from polykind.cel import cel_types
 from polykind.cel.ast import Expr, Literal
 from polykind.cel.cel_types import Type
-from polykind.cel.runtime_cost import AUTHORIZER_CHECK_COST, UNIT_COST_FUNCTIONS
+from polykind.cel.runtime_cost import AUTHORIZER_CHECK_COST, SELF_COMPARING_OVERLOADS, UNIT_COST_FUNCTIONS
 
 MAX_UINT64 = 2**64 - 1
 STRING_TRAVERSAL_FACTOR = 0.1
@@ -56,10 +56,9 @@ def _scaled(value: int, factor: float) -> int:
 
 
 class Argument(NamedTuple):
-    """An argument: its expression, its type, the schema path of its value, and its size if known."""
+    """An argument: its expression, the schema path of its value, and its size if known."""
 
-    node: Expr | None
-    type: Type
+    node: Expr
     path: tuple[str, ...]
     size: Range | None
 
@@ -71,37 +70,31 @@ class CallEstimate(NamedTuple):
     result_size: Range | None = None
 
 
-class SizeProvider(Protocol):
-    """Knows the sizes that the schema allows."""
-
-    def size_at(self, path: tuple[str, ...]) -> Range | None:
-        """Return the size of the values at a schema path. Return None if the schema does not describe them."""
-
-
 class EstimatedCall(NamedTuple):
-    """A call of one overload whose cost is to be estimated."""
+    """A call of one overload whose cost is to be estimated. The receiver of a member function is its first argument.
 
-    target: Argument | None
+    `size_at` returns the size of the values at a schema path, or None if the schema does not describe them.
+    """
+
     args: Sequence[Argument]
-    sizes: SizeProvider
+    size_at: Callable[[tuple[str, ...]], Range | None]
     overload: str
 
-    def size(self, arg: Argument) -> Range:
-        if arg.size is not None:
-            return arg.size
-        size = self.sizes.size_at(arg.path)
-        return size if size is not None else UNKNOWN
+    def size(self, index: int) -> Range:
+        return self.args[index].size or UNKNOWN
+
+    def element_type(self) -> Type | None:
+        """Return the type of the elements of the first argument. Return None if it is not declared."""
+        params = self.args[0].node.type.params
+        return params[0] if params else None
+
+    def element_size(self) -> Range:
+        path = self.args[0].path
+        return (self.size_at((*path, "@items")) if path else None) or UNKNOWN
 
 
 Estimator = Callable[[EstimatedCall], CallEstimate | None]
 """Returns None for a call that it does not know, which then costs what a standard function costs."""
-
-
-def _element(target: Argument) -> Argument | None:
-    if not target.type.params:
-        return None
-    path = (*target.path, "@items") if target.path else ()
-    return Argument(None, target.type.params[0], path, None)
 
 
 def _int_literal(arg: Argument) -> int | None:
@@ -116,37 +109,24 @@ def _non_negative_literal(arg: Argument, default: int) -> int:
     return default if value is None else max(value, 0)
 
 
-def _list_traversal(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None:
-        return None
-    element = _element(call.target)
-    if element is None:
-        return CallEstimate(call.size(call.target).scaled(STRING_TRAVERSAL_FACTOR))
+def _list_traversal(call: EstimatedCall) -> CallEstimate:
+    element_type = call.element_type()
+    if element_type is None:
+        return CallEstimate(call.size(0).scaled(STRING_TRAVERSAL_FACTOR))
     element_cost = ONE
-    if element.type.kind in ("string", "bytes"):
-        element_cost = element_cost.plus(call.size(element).scaled(STRING_TRAVERSAL_FACTOR))
-    return CallEstimate(call.size(call.target).times(element_cost))
+    if element_type.kind in ("string", "bytes"):
+        element_cost = element_cost.plus(call.element_size().scaled(STRING_TRAVERSAL_FACTOR))
+    return CallEstimate(call.size(0).times(element_cost))
 
 
-def _string_traversal(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None:
-        return None
-    size = call.size(call.target)
+def _string_traversal(call: EstimatedCall) -> CallEstimate:
+    size = call.size(0)
     return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
 
 
-def _url(call: EstimatedCall) -> CallEstimate | None:
-    if len(call.args) != 1:
-        return None
-    size = call.size(call.args[0])
-    return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
-
-
-def _replace(call: EstimatedCall) -> CallEstimate | None:
+def _replace(call: EstimatedCall) -> CallEstimate:
     """Estimate replace(): the result has as many new strings as old ones fit, and the characters between them."""
-    if call.target is None or len(call.args) < 2:
-        return None
-    size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
+    size, old, new = call.size(0), call.size(1), call.size(2)
     if old.min == 0:
         max_count, max_kept = min(size.max + 1, MAX_UINT64), size.max
     elif new.max <= old.min:
@@ -163,91 +143,67 @@ def _replace(call: EstimatedCall) -> CallEstimate | None:
     return CallEstimate(size.scaled(2 * STRING_TRAVERSAL_FACTOR), result)
 
 
-def _split(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None:
-        return None
-    size = call.size(call.target)
-    limit = _int_literal(call.args[1]) if len(call.args) > 1 else None
+def _split(call: EstimatedCall) -> CallEstimate:
+    size = call.size(0)
+    limit = _int_literal(call.args[2]) if len(call.args) > 2 else None
     max_items = limit % 2**64 if limit is not None else size.max
     return CallEstimate(size.scaled(2 * STRING_TRAVERSAL_FACTOR), Range(0, max_items))
 
 
-def _join(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None:
-        return None
-    items = call.size(call.target)
-    element = _element(call.target)
-    size = items.times(call.size(element)) if element is not None else ZERO
-    if call.args:
+def _join(call: EstimatedCall) -> CallEstimate:
+    items = call.size(0)
+    size = items.times(call.element_size()) if call.element_type() is not None else ZERO
+    if len(call.args) > 1:
         separators = Range(max(items.min - 1, 0), max(items.max - 1, 0))
-        size = size.plus(call.size(call.args[0]).times(separators))
+        size = size.plus(call.size(1).times(separators))
     return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
 
 
-def _find(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None or not call.args:
-        return None
-    size = call.size(call.target)
-    regex_cost = call.size(call.args[0]).scaled(REGEX_STRING_LENGTH_FACTOR)
+def _find(call: EstimatedCall) -> CallEstimate:
+    size = call.size(0)
+    regex_cost = call.size(1).scaled(REGEX_STRING_LENGTH_FACTOR)
     return CallEstimate(size.plus(ONE).scaled(STRING_TRAVERSAL_FACTOR).times(regex_cost), Range(0, size.max))
 
 
 def _parse(factor: float) -> Estimator:
-    def estimate(call: EstimatedCall) -> CallEstimate | None:
-        if call.overload == "cidr_ip":
-            return CallEstimate(ONE)
-        return CallEstimate(call.size(call.args[0]).scaled(factor)) if call.args else None
-
-    return estimate
+    return lambda call: CallEstimate(ONE if call.overload == "cidr_ip" else call.size(0).scaled(factor))
 
 
-def _contains_ip(call: EstimatedCall) -> CallEstimate | None:
-    if not call.args:
-        return None
+def _contains_ip(call: EstimatedCall) -> CallEstimate:
     cost = _ADDRESS_SIZE.plus(_ADDRESS_SIZE).scaled(STRING_TRAVERSAL_FACTOR)
-    if call.overload == "cidr_contains_ip_string":
-        cost = cost.plus(call.size(call.args[0]).scaled(STRING_TRAVERSAL_FACTOR))
+    if call.overload.endswith("_string"):
+        cost = cost.plus(call.size(1).scaled(STRING_TRAVERSAL_FACTOR))
     return CallEstimate(cost)
 
 
-def _contains_cidr(call: EstimatedCall) -> CallEstimate | None:
-    if not call.args:
-        return None
-    compare_cost = _ADDRESS_SIZE.plus(_ADDRESS_SIZE).scaled(STRING_TRAVERSAL_FACTOR)
-    cost = compare_cost.plus(_ADDRESS_SIZE.scaled(STRING_TRAVERSAL_FACTOR)).plus(ONE)
-    if call.overload == "cidr_contains_cidr_string":
-        cost = cost.plus(call.size(call.args[0]).scaled(STRING_TRAVERSAL_FACTOR))
-    return CallEstimate(cost)
+def _contains_cidr(call: EstimatedCall) -> CallEstimate:
+    return CallEstimate(_contains_ip(call).cost.plus(_ADDRESS_SIZE.scaled(STRING_TRAVERSAL_FACTOR)).plus(ONE))
 
 
-def _validate(call: EstimatedCall) -> CallEstimate | None:
-    if not call.args:
-        return None
-    traversal = call.size(call.args[0]).scaled(STRING_TRAVERSAL_FACTOR)
+def _validate(call: EstimatedCall) -> CallEstimate:
+    traversal = call.size(1).scaled(STRING_TRAVERSAL_FACTOR)
     return CallEstimate(traversal.scaled(_MAX_NAME_REGEX_SIZE * REGEX_STRING_LENGTH_FACTOR))
 
 
-def _selector(call: EstimatedCall) -> CallEstimate | None:
+def _selector(call: EstimatedCall) -> CallEstimate:
     """Estimate a selector: a traversal of the string, and a list and a struct per two characters."""
-    if len(call.args) != 1:
-        return None
-    size = call.size(call.args[0])
+    size = call.size(1)
     return CallEstimate(exactly(10).plus(size.scaled(STRING_TRAVERSAL_FACTOR)).plus(size.scaled(0.5).scaled(50)))
 
 
 def _equals(call: EstimatedCall) -> CallEstimate | None:
-    args = call.args
-    if len(args) != 2 or args[0].type != args[1].type:
+    left, right = call.args
+    if left.node.type != right.node.type:
         return None
-    match args[0].type:
+    match left.node.type:
         case cel_types.IP | cel_types.CIDR:
             return CallEstimate(ONE)
         case cel_types.FORMAT:
             return CallEstimate(Range(1, _MAX_FORMAT_SIZE).scaled(STRING_TRAVERSAL_FACTOR))
         case cel_types.URL:
-            size = args[1].size
-            return CallEstimate(Range(1, size.max if size is not None else 1).scaled(STRING_TRAVERSAL_FACTOR))
-    return CallEstimate(ONE) if args[0].type in cel_types.LIBRARY_STRUCTS else None
+            max_size = right.size.max if right.size is not None else 1
+            return CallEstimate(Range(1, max_size).scaled(STRING_TRAVERSAL_FACTOR))
+    return CallEstimate(ONE) if left.node.type in cel_types.LIBRARY_STRUCTS else None
 
 
 def _list_result(factor: float, size: Range) -> CallEstimate:
@@ -255,53 +211,30 @@ def _list_result(factor: float, size: Range) -> CallEstimate:
     return CallEstimate(size.scaled(factor).plus(ONE).plus(exactly(10)), size)
 
 
-def _slice(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None or len(call.args) != 2:
-        return None
-    start = _non_negative_literal(call.args[0], 0)
-    end = _non_negative_literal(call.args[1], call.size(call.target).max)
+def _slice(call: EstimatedCall) -> CallEstimate:
+    start = _non_negative_literal(call.args[1], 0)
+    end = _non_negative_literal(call.args[2], call.size(0).max)
     return _list_result(1, exactly((end - start) % 2**64))
 
 
-def _range(call: EstimatedCall) -> CallEstimate | None:
-    if len(call.args) != 1:
-        return None
+def _range(call: EstimatedCall) -> CallEstimate:
     return _list_result(1, exactly(_non_negative_literal(call.args[0], MAX_UINT64)))
 
 
-def _reverse(call: EstimatedCall) -> CallEstimate | None:
-    return _list_result(1, call.size(call.target)) if call.target is not None else None
+def _flatten(call: EstimatedCall) -> CallEstimate:
+    depth = _non_negative_literal(call.args[1], MAX_UINT64) if len(call.args) > 1 else 1
+    return _list_result(float(depth), call.size(0))
 
 
-def _flatten(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None:
-        return None
-    depth = _non_negative_literal(call.args[0], MAX_UINT64) if call.args else 1
-    return _list_result(float(depth), call.size(call.target))
-
-
-def _distinct(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None:
-        return None
-    size = call.size(call.target)
-    return _list_result(2.0, size.times(size))
-
-
-def _sort(call: EstimatedCall) -> CallEstimate | None:
-    if call.target is None:
-        return None
-    size = call.size(call.args[0] if call.args else call.target)
+def _sort(call: EstimatedCall) -> CallEstimate:
+    """Estimate sort(), sortBy() and distinct(), which compare the items, or their keys, with each other."""
+    size = call.size(-1)
     factor = 2.1 if call.overload.startswith(("list_string_", "list_bytes_")) else 2.0
     return _list_result(factor, size.times(size))
 
 
 def _sets(factor: float) -> Estimator:
-    def estimate(call: EstimatedCall) -> CallEstimate | None:
-        if len(call.args) != 2:
-            return None
-        return CallEstimate(call.size(call.args[0]).times(call.size(call.args[1])).scaled(factor).plus(ONE))
-
-    return estimate
+    return lambda call: CallEstimate(call.size(0).times(call.size(1)).scaled(factor).plus(ONE))
 
 
 ESTIMATORS_BY_OVERLOAD: dict[str, Estimator] = {
@@ -309,23 +242,17 @@ ESTIMATORS_BY_OVERLOAD: dict[str, Estimator] = {
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
     "lists_range": _range,
-    "list_reverse": _reverse,
-    "list_distinct": _distinct,
+    "list_reverse": lambda call: _list_result(1, call.size(0)),
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
-    **{
-        f"list_{kind}_{word}": _sort
-        for kind in ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-        for word in ("sort", "sortByAssociatedKeys")
-    },
+    **dict.fromkeys(SELF_COMPARING_OVERLOADS, _sort),
 }
 """Tried first, by overload id."""
 
 ESTIMATORS_BY_FUNCTION: dict[str, Estimator] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_traversal),
-    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _string_traversal),
-    "url": _url,
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim", "url"), _string_traversal),
     "replace": _replace,
     "split": _split,
     "join": _join,

@@ -153,7 +153,7 @@ class _Estimator:
         path = self._path(node)
         if path and path[0] in (ACCUMULATOR, "__result__"):
             path = ()
-        return Argument(node, node.type, path, self._size(node))
+        return Argument(node, path, self._size(node))
 
     # ------------------------------------------------------------------ simple nodes
 
@@ -252,14 +252,14 @@ class _Estimator:
             args.append(self._argument(arg))
         if not node.overloads:
             return ZERO
-        total, target = ZERO, None
+        total = ZERO
         if node.target is not None:
             total = self.cost(node.target)
-            target = self._argument(node.target)
+            args.insert(0, self._argument(node.target))
         cost = Range(MAX_UINT64, 0)
         result: Range | None = None
         for overload in node.overloads:
-            estimate = self._overload_estimate(node, EstimatedCall(target, args, self, overload), costs)
+            estimate = self._overload_estimate(node, EstimatedCall(args, self.size_at, overload), costs)
             cost = cost.union(estimate.cost)
             if estimate.result_size is not None:
                 result = estimate.result_size if result is None else result.union(estimate.result_size)
@@ -288,7 +288,7 @@ class _Estimator:
             return self._conditional(node, args, costs)
         if overload in ("add_string", "add_bytes", "add_list"):
             return self._concatenation(node, overload, args, args_cost)
-        standard = _standard_estimate(overload, call.target, args)
+        standard = _standard_estimate(call)
         return CallEstimate(standard.cost.plus(args_cost), standard.result_size)
 
     def _conditional(self, node: Call, args: Sequence[Argument], costs: Sequence[Range]) -> CallEstimate:
@@ -305,40 +305,31 @@ class _Estimator:
         return CallEstimate(cost.plus(args_cost), size)
 
 
-def _standard_estimate(overload: str, target: Argument | None, args: Sequence[Argument]) -> CallEstimate:
+def _standard_estimate(call: EstimatedCall) -> CallEstimate:
     """Estimate the cost of a function of CEL's standard library."""
-
-    def size_of(arg: Argument) -> Range:
-        return arg.size or UNKNOWN
-
+    overload = call.overload
     if overload in COMPARISON_OVERLOADS:
-        max_size = min(size_of(args[0]).max, size_of(args[1]).max)
+        max_size = min(call.size(0).max, call.size(1).max)
         return CallEstimate(Range(1 if max_size > 0 else 0, max_size).scaled(STRING_TRAVERSAL_FACTOR))
     if overload in ("starts_with_string", "ends_with_string"):
-        return CallEstimate(size_of(args[0]).scaled(STRING_TRAVERSAL_FACTOR))
+        return CallEstimate(call.size(1).scaled(STRING_TRAVERSAL_FACTOR))
     if overload == "in_list":
-        return CallEstimate(size_of(args[1]).scaled(1))
+        return CallEstimate(call.size(1).scaled(1))
+    size = call.size(0) if call.args else ZERO
+    traversal = size.scaled(STRING_TRAVERSAL_FACTOR)
     if overload == "string_to_bytes":
-        size = size_of(args[0])
-        return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), Range(size.min, size.max * 4 % 2**64))
+        return CallEstimate(traversal, Range(size.min, size.max * 4 % 2**64))
     if overload == "bytes_to_string":
-        size = size_of(args[0])
-        return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), Range(size.min // 4, size.max))
+        return CallEstimate(traversal, Range(size.min // 4, size.max))
     if overload == "strings_quote":
-        size = size_of(args[0])
-        return CallEstimate(
-            size.scaled(STRING_TRAVERSAL_FACTOR), Range((size.min + 2) % 2**64, (size.max * 2 + 2) % 2**64)
-        )
-    if target is not None:
-        if overload == "string_format":
-            return CallEstimate(size_of(target).scaled(STRING_TRAVERSAL_FACTOR))
-        if overload == "matches_string":
-            cost = size_of(target).plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
-            return CallEstimate(cost.times(size_of(args[0]).scaled(REGEX_STRING_LENGTH_FACTOR)))
-        if overload == "contains_string":
-            return CallEstimate(
-                size_of(target).scaled(STRING_TRAVERSAL_FACTOR).times(size_of(args[0]).scaled(STRING_TRAVERSAL_FACTOR))
-            )
+        return CallEstimate(traversal, Range((size.min + 2) % 2**64, (size.max * 2 + 2) % 2**64))
+    if overload == "string_format":
+        return CallEstimate(traversal)
+    if overload == "matches_string":
+        cost = size.plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
+        return CallEstimate(cost.times(call.size(1).scaled(REGEX_STRING_LENGTH_FACTOR)))
+    if overload == "contains_string":
+        return CallEstimate(traversal.times(call.size(1).scaled(STRING_TRAVERSAL_FACTOR)))
     return CallEstimate(ONE)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from polykind.cel.cel_types import ORDERED_KINDS
 from polykind.cel.runtime_values import SchemaObject, actual_size
 
 CallCost = Callable[[Sequence[Any], Any], int]
@@ -34,12 +35,7 @@ QUADRATIC_OVERLOADS = frozenset(
 """Overloads whose time grows with the product of two sizes; their cost is reserved before they run."""
 
 SELF_COMPARING_OVERLOADS = frozenset(
-    ["list_distinct"]
-    + [
-        f"list_{kind}_{name}"
-        for kind in ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-        for name in ("sort", "sortByAssociatedKeys")
-    ]
+    ["list_distinct"] + [f"list_{kind}_{name}" for kind in ORDERED_KINDS for name in ("sort", "sortByAssociatedKeys")]
 )
 """Overloads that compare the items of a list with each other."""
 
