@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from polykind.apply.apply_pruning import remove_items, with_named_fields
 from polykind.apply.merge import merge
-from polykind.apply.remove import reconcile_atomics, remove_items, with_named_fields
+from polykind.apply.ownership import reconcile_atomics
 from polykind.apply.typemodel import TypeModel
 from tests.apply.test_json_patch import OBJECTS
 from tests.apply.test_typed_value import ROOT, SCHEMA, spec

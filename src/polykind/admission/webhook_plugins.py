@@ -190,7 +190,7 @@ def _decode_patch(webhook: AdmissionWebhook, patch: bytes) -> list[JsonObject]:
         return []
     try:
         operations: list[JsonObject] = json_patch.keep_test_texts(
-            json_patch.check_operations_leniently(json_codec.decode(patch)), patch
+            json_patch.check_operations(json_codec.decode(patch), lenient=True), patch
         )
     except errors.BadRequestError as error:
         message = error.text if isinstance(error, json_codec.MalformedJSONError) else error.message

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.apply import apply_body, last_applied, managed_fields
+from polykind.apply import apply_body, fieldset, last_applied, managed_fields
 from polykind.apply.apply_pruning import Pruner
 from polykind.apply.compare import SAME, Comparison, compare, json_equal
-from polykind.apply.fieldset import (
-    EMPTY,
-    Fields,
-    difference,
-    format_path,
-    intersection,
-    paths,
-    recursive_difference,
-    union,
-)
+from polykind.apply.fieldset import Fields, difference, union
 from polykind.apply.managed_fields import Entries, Entry, Owner, strip_system_fields
 from polykind.apply.merge import merge
 from polykind.apply.model import TypeMismatchError
@@ -126,12 +117,12 @@ class _Apply:
 
     def _applied_field_set(self) -> Fields:
         try:
-            fields = applied_fields(self.applied, self.type_, unique=True) or EMPTY
+            fields = applied_fields(self.applied, self.type_, unique=True) or fieldset.EMPTY
         except TypeMismatchError:
             error_prefix = f"failed to create typed patch object ({apply_body.format_object(self.applied)})"
             raise type_mismatch_error(error_prefix, self.applied, self.type_) from None
         if ignored := self.reset.get(self.version):
-            fields = recursive_difference(fields, ignored)
+            fields = fieldset.recursive_difference(fields, ignored)
         return fields
 
     async def _live_at_versions(self) -> dict[str, JsonObject]:
@@ -169,27 +160,24 @@ class _Apply:
             if entry.version not in versions:
                 versions[entry.version] = await self._compare_at(entry.version, live_versions[entry.version], merged)
             other_comparison = versions[entry.version]
-            conflicting_fields = intersection(entry.fields, union(other_comparison.modified, other_comparison.added))
+            conflicting_fields = fieldset.intersection(
+                entry.fields, union(other_comparison.modified, other_comparison.added)
+            )
             if conflicting_fields:
                 conflicting[owner] = conflicting_fields
             remaining[owner] = difference(difference(entry.fields, conflicting_fields), other_comparison.removed)
         if conflicting and not force:
             self._check_conflicts(conflicting)
         for owner, fields in remaining.items():
-            if not fields:
-                del self.entries[owner]
-            elif fields is not self.entries[owner].fields:
-                self.entries[owner].change(fields)
+            managed_fields.change_entry(self.entries, owner, fields)
 
     def _check_conflicts(self, conflicting: dict[Owner, Fields]) -> None:
         """Raise ConflictError, except for fields that kubectl itself applied by client-side apply before."""
         if self.manager == last_applied.MANAGER:
             client_side_fields = last_applied.unchanged_fields(self.live, self.version, self.type_)
             if client_side_fields is not None:
-                still_conflicting = {
-                    owner: difference(fields, client_side_fields) for owner, fields in conflicting.items()
-                }
-                conflicting = {owner: fields for owner, fields in still_conflicting.items() if fields}
+                remaining = {owner: difference(fields, client_side_fields) for owner, fields in conflicting.items()}
+                conflicting = {owner: fields for owner, fields in remaining.items() if fields}
         if conflicting:
             raise conflict_error(conflicting)
 
@@ -231,7 +219,10 @@ def _without_managed_fields(document: JsonObject) -> JsonObject:
 def conflict_error(conflicts: dict[Owner, Fields]) -> errors.ConflictError:
     """Return the error for an apply that would change fields of other managers, without force."""
     fields_by_name = [
-        (_format_owner(owner), [format_path(path, from_store=True) for path in paths(conflicts[owner])])
+        (
+            _format_owner(owner),
+            [fieldset.format_path(path, from_store=True) for path in fieldset.paths(conflicts[owner])],
+        )
         for owner in sorted(conflicts, key=Owner.text)
     ]
     causes = [

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.apply.fieldset import EMPTY, Fields, difference, intersection, union
+from polykind.apply.fieldset import EMPTY, LEAF, Fields, difference, intersection, is_member, union
 from polykind.apply.managed_fields import Entries, Entry, Owner
-from polykind.apply.model import MISSING, MapType, Type
+from polykind.apply.model import DEDUCED, MISSING, MapType, Type
 from polykind.apply.ownership import VersionConverter
-from polykind.apply.remove import remove_items, with_named_fields
 from polykind.apply.typed_value import applied_fields
 from polykind.contract import JsonObject
 
@@ -157,3 +156,54 @@ def _add_back(value: Any, remainder: Any, fields: Fields, type_: Type) -> Any:
 
 def _named_fields(value: Any, type_: Type) -> Fields:
     return EMPTY if value is None else with_named_fields(applied_fields(value, type_) or EMPTY, type_)
+
+
+def remove_items(value: Any, fields: Fields, type_: Type) -> Any:
+    """Return the value without the fields and items of the set, None if nothing is left."""
+    if type(value) is dict:
+        if type_.map is None or type_.map.atomic or not value:
+            return None
+        out = {}
+        named, element = type_.map.fields, type_.map.element or DEDUCED
+        for name, item in value.items():
+            below = fields.get(f"f:{name}")
+            if below is not None:
+                if is_member(below):
+                    continue
+                field = named.get(name)
+                item = remove_items(item, below, element if field is None else field.type)
+            out[name] = item
+        return out or None
+    if type(value) is list:
+        if type_.list is None or type_.list.atomic or not value:
+            return None
+        items = []
+        for item in value:
+            below = fields.get(type_.list.item_key(item))
+            if below is not None:
+                if is_member(below):
+                    continue
+                item = remove_items(item, below, type_.list.element)
+            items.append(item)
+        return items or None
+    return value
+
+
+def with_named_fields(fields: Fields, type_: Type | None) -> Fields:
+    """Add to the set all named fields on the path to its members. They are removed when they become empty."""
+    out: Fields = {}
+    for key, below in fields.items():
+        if not below:
+            out[key] = below
+            continue
+        element_type: Type | None = None
+        is_named = False
+        if type_ is not None and type_.map is not None and key[:2] == "f:":
+            field = type_.map.fields.get(key[2:])
+            is_named = field is not None
+            element_type = type_.map.element if field is None else field.type
+        elif type_ is not None and type_.list is not None and key[:2] == "k:":
+            element_type = type_.list.element
+        below = with_named_fields(below, element_type)
+        out[key] = {".": LEAF, **below} if is_named and "." not in below else below
+    return out

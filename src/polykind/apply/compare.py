@@ -155,28 +155,20 @@ def _compare_mixed(old: Any, new: Any, type_: Type) -> _Parts:
         return None
     out: tuple[Fields | None, ...] = (None, None, None)
     for shape in {_shape(old, type_), _shape(new, type_)}:
+        # The other value counts as an empty map or list. If both are empty, the value has changed as a whole.
         if shape == "map" and type_.map is not None and not type_.map.atomic:
-            parts = _compare_or_changed(
-                old if type(old) is dict else {}, new if type(new) is dict else {}, _compare_maps, type_.map
-            )
+            before, after = (value if type(value) is dict else {} for value in (old, new))
+            parts = _compare_maps(before, after, type_.map) if before or after else _CHANGED
         elif shape == "list" and type_.list is not None and not type_.list.atomic:
-            parts = _compare_or_changed(
-                old if type(old) is list else [], new if type(new) is list else [], _compare_lists, type_.list
-            )
+            old_list, new_list = (value if type(value) is list else [] for value in (old, new))
+            parts = _compare_lists(old_list, new_list, type_.list) if old_list or new_list else _CHANGED
         elif shape == "scalar" and not {type(old), type(new)} & type_.scalars:
             raise TypeMismatchError
         else:
             parts = _CHANGED
         if parts is not None:
-            out = tuple(_union(old_items, new_items) for old_items, new_items in zip(out, parts, strict=True))
+            out = tuple(map(_union, out, parts))
     return out  # type: ignore[return-value]
-
-
-def _compare_or_changed(old: Any, new: Any, walk: Any, type_: Any) -> _Parts:
-    if not old and not new:
-        return _CHANGED
-    parts: _Parts = walk(old, new, type_)
-    return parts
 
 
 def _shape(value: Any, type_: Type) -> str:
@@ -204,12 +196,12 @@ def _bools_match(left: Any, right: Any) -> bool:
     """True if two values that are equal in Python have booleans at the same places."""
     pending = [(left, right)]
     while pending:
-        one, modified_below = pending.pop()
+        one, other = pending.pop()
         type_ = type(one)
         if type_ is dict:
-            pending += [(value, modified_below[key]) for key, value in one.items() if type(value) is not str]
+            pending += [(value, other[key]) for key, value in one.items() if type(value) is not str]
         elif type_ is list:
-            pending += [(value, modified_below[index]) for index, value in enumerate(one) if type(value) is not str]
-        elif (type_ is bool) != (type(modified_below) is bool):
+            pending += [(value, other[index]) for index, value in enumerate(one) if type(value) is not str]
+        elif (type_ is bool) != (type(other) is bool):
             return False
     return True

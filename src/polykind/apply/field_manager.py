@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from polykind import errors
-from polykind.apply import managed_fields
+from polykind.apply import managed_fields, ownership
 from polykind.apply.apply_operation import apply
 from polykind.apply.compare import Comparison, compare, json_equal
 from polykind.apply.fieldset import EMPTY, LEAF, Fields, difference, recursive_difference, union
 from polykind.apply.managed_fields import Entries, Entry, strip_system_fields
 from polykind.apply.model import Type, TypeMismatchError
-from polykind.apply.ownership import (
-    MAIN_RESET,
-    STATUS_RESET,
-    Convert,
-    Models,
-    Reset,
-    disown_system,
-    reconcile_schema,
-    remove_changed_fields,
-)
+from polykind.apply.ownership import MAIN_RESET, STATUS_RESET, Convert, Models, Reset
 from polykind.apply.typed_value import all_fields, check_type
 from polykind.contract import JsonObject
 
@@ -58,9 +49,9 @@ async def update(
     reset = reset or {}
     try:
         old = live if live is not None else model.zero
-        await reconcile_schema(entries, models, old, convert)
+        await ownership.reconcile_schema(entries, models, old, convert)
         if live is None:
-            disown_system(entries, new)
+            ownership.disown_system(entries, new)
         before, after = strip_system_fields(old), strip_system_fields(new)
         # The new object must match its type, even where values are restored later. An old one may not, if the schema
         # has changed since it was written.
@@ -71,7 +62,7 @@ async def update(
         check_type(before, model.root)
         comparison = compare(before, after, model.root).excluding(reset.get(api_version))
         # Even without a change, the object is converted to every version that has an entry, as in kube-apiserver.
-        await remove_changed_fields(entries, comparison, old, new, api_version, models, convert, reset)
+        await ownership.remove_changed_fields(entries, comparison, old, new, api_version, models, convert, reset)
         if comparison:
             _add_ownership(entries, comparison, managed_fields.updater(manager, api_version, subresource), now)
         managed_fields.cap_updates(entries)

@@ -253,10 +253,10 @@ def sort_fields(fields: Fields) -> Fields:
 
 
 def _compare(left: str, right: str) -> int:
-    left_below, right_below = (_KIND_ORDER.find(key[:1]) for key in (left, right))
-    if left_below != right_below:
-        return _sign(left_below, right_below)
-    if left_below > 1:
+    left_kind, right_kind = (_KIND_ORDER.find(key[:1]) for key in (left, right))
+    if left_kind != right_kind:
+        return _sign(left_kind, right_kind)
+    if left_kind > 1:
         return _compare_values(_decode_value(left), _decode_value(right))
     return _sign(left.encode(errors="replace"), right.encode(errors="replace"))
 
@@ -268,8 +268,8 @@ def _compare_values(left: Any, right: Any) -> int:
     if isinstance(left, dict):
         return _compare_values(sorted(left.items()), sorted(right.items()))
     if isinstance(left, list | tuple):
-        for left_below, right_below in zip(left, right, strict=False):
-            if order := _compare_values(left_below, right_below):
+        for left_item, right_item in zip(left, right, strict=False):
+            if order := _compare_values(left_item, right_item):
                 return order
         return _sign(len(left), len(right))
     return 0 if left is None else _sign(left, right)

@@ -10,6 +10,7 @@ import msgspec
 import orjson
 
 from polykind import errors
+from polykind.apply.compare import json_equal
 from polykind.apply.patch_errors import PatchRejectedError, PatchTestFailedError, nesting_error
 from polykind.contract import JsonObject, copy_json
 from polykind.golang.fmt import go_quote
@@ -22,6 +23,8 @@ MAX_COPIED_BYTES = 3 * 1024 * 1024
 _MISSING = "missing value"
 _FIELDS = ("op", "path", "from", "value")
 _TEXTS = ("op", "path", "from")
+_STRICT_TEXTS = ("error decoding patch: ", "[]handlers.jsonPatchOp", "handlers.jsonPatchOp")
+_LENIENT_TEXTS = ("", "jsonpatch.Patch", "jsonpatch.Operation")
 _INDEX = re.compile(r"[+-]?[0-9]{1,18}\Z")
 NOT_AN_OBJECT = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go value of type struct "
@@ -36,7 +39,7 @@ def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> Js
     """
     if isinstance(operations, bytes):
         operations = _decode(operations)
-    operations = check_operations_leniently(operations) if lenient else check_operations(operations)
+    operations = check_operations(operations, lenient=lenient)
     if len(operations) > MAX_OPERATIONS:
         raise errors.RequestTooLargeError(
             "Request entity too large: "
@@ -61,45 +64,30 @@ def apply_operations(document: JsonObject, operations: list[JsonObject]) -> Any:
     return patcher.root
 
 
-def check_operations(operations: Any) -> list[JsonObject]:
-    """Return the operations if they are valid. Null counts as an empty list, and as an operation without `op`."""
+def check_operations(operations: Any, *, lenient: bool = False) -> list[JsonObject]:
+    """Return the operations if they are valid. Null counts as an empty list, and as an operation without `op`.
+
+    With `lenient`, a field of a wrong type is not an error, but makes its operation fail, and errors are those of the
+    patch library itself.
+    """
     if operations is None:
         return []
+    prefix, list_type, item_type = _LENIENT_TEXTS if lenient else _STRICT_TEXTS
     if not isinstance(operations, list):
-        raise _decode_error(
-            f"json: cannot unmarshal {json_type_name(operations)} into Go value of type []handlers.jsonPatchOp"
-        )
+        raise _unmarshal_error(prefix, operations, f"value of type {list_type}")
     for operation in operations:
         if operation is None:
             continue
         if not isinstance(operation, dict):
-            kind = json_type_name(operation)
-            raise _decode_error(f"json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp")
+            raise _unmarshal_error(prefix, operation, f"value of type {item_type}")
         for field, value in operation.items():
-            if field in _TEXTS and value is not None and not isinstance(value, str):
-                kind = json_type_name(value)
-                raise _decode_error(
-                    f"json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{field} of type string"
-                )
+            if not lenient and field in _TEXTS and value is not None and not isinstance(value, str):
+                raise _unmarshal_error(prefix, value, f"struct field jsonPatchOp.{field} of type string")
     return [operation or {} for operation in operations]
 
 
-def check_operations_leniently(operations: Any) -> list[JsonObject]:
-    """Return the operations like `check_operations`, with the errors of the patch library itself.
-
-    A field of a wrong type is not an error here, but makes its operation fail.
-    """
-    if operations is None:
-        return []
-    if not isinstance(operations, list):
-        raise errors.BadRequestError(
-            f"json: cannot unmarshal {json_type_name(operations)} into Go value of type jsonpatch.Patch"
-        )
-    for operation in operations:
-        if operation is not None and not isinstance(operation, dict):
-            kind = json_type_name(operation)
-            raise errors.BadRequestError(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Operation")
-    return [operation or {} for operation in operations]
+def _unmarshal_error(prefix: str, value: Any, target: str) -> errors.BadRequestError:
+    return errors.BadRequestError(f"{prefix}json: cannot unmarshal {json_type_name(value)} into Go {target}")
 
 
 def unknown_fields(operations: list[Any]) -> list[str]:
@@ -153,11 +141,7 @@ def _decode(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _decode_error(str(error)) from None
-
-
-def _decode_error(message: str) -> errors.BadRequestError:
-    return errors.BadRequestError(f"error decoding patch: {message}")
+        raise errors.BadRequestError(f"error decoding patch: {error}") from None
 
 
 class _Patcher:
@@ -234,9 +218,7 @@ class _Patcher:
         path, expected = _text(operation, "path", "test"), operation.get("value")
         missing_error = f"test operation does not apply: is missing path: {path}: {_MISSING}"
         value = self.root if path == "" else self.get(path, missing_error, f"error in test for path: '{path}'")
-        if not (
-            _matches_text(value, expected.text) if isinstance(expected, TestText) else _json_equal(value, expected)
-        ):
+        if not (_matches_text(value, expected.text) if isinstance(expected, TestText) else json_equal(value, expected)):
             raise PatchTestFailedError(f"testing value {path} failed: test failed")
 
     def get(self, path: str, missing_error: str, error_prefix: str) -> Any:
@@ -364,16 +346,3 @@ def _size(value: Any) -> int:
         return len(orjson.dumps(value))
     except TypeError:
         raise PatchRejectedError from None
-
-
-def _json_equal(left: Any, right: Any) -> bool:
-    """True if two JSON values are equal. Unlike in Python, true is not equal to 1."""
-    if isinstance(left, dict):
-        return (
-            isinstance(right, dict)
-            and len(left) == len(right)
-            and all(key in right and _json_equal(value, right[key]) for key, value in left.items())
-        )
-    if isinstance(left, list):
-        return isinstance(right, list) and len(left) == len(right) and all(map(_json_equal, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)

@@ -21,8 +21,8 @@ MAX_ANNOTATION_BYTES = 256 * 1024
 
 def get_last_applied(document: JsonObject) -> str:
     """Return the last-applied annotation, "" if there is none."""
-    annotations = _annotations(document).get(ANNOTATION)
-    return annotations if isinstance(annotations, str) else ""
+    text = _annotations(document).get(ANNOTATION)
+    return text if isinstance(text, str) else ""
 
 
 def unchanged_fields(live: JsonObject, api_version: str, type_: Type) -> Fields | None:
@@ -69,10 +69,8 @@ def without_annotation(metadata: JsonObject) -> JsonObject:
 
 
 def _text(applied: JsonObject) -> str:
-    annotations = _annotations(applied)
-    if ANNOTATION in annotations:
-        other_annotations = {key: value for key, value in annotations.items() if key != ANNOTATION}
-        applied = {**applied, "metadata": {**applied["metadata"], "annotations": other_annotations}}
+    if ANNOTATION in _annotations(applied):
+        applied = {**applied, "metadata": without_annotation(applied["metadata"])}
     return f"{go_json(applied)}\n"
 
 

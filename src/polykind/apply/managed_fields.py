@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from polykind.apply import fieldset
@@ -20,8 +21,6 @@ _rfc3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
 ).fullmatch
 _STRING_FIELDS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
-
-
 SYSTEM_METADATA = frozenset(
     {
         "name",
@@ -82,6 +81,14 @@ class Entry:
 
 
 Entries = dict[Owner, Entry]
+
+
+def change_entry(entries: Entries, owner: Owner, fields: Fields) -> None:
+    """Set the fields of an entry. Remove the entry if there are none."""
+    if not fields:
+        del entries[owner]
+    elif fields is not entries[owner].fields:
+        entries[owner].change(fields)
 
 
 def get_managed_fields(document: JsonObject | None) -> Any:
@@ -184,12 +191,8 @@ def encode(entries: Entries, *, ordered: bool) -> list[JsonObject]:
         ((owner.operation, sort_time(entry.time), owner.manager, entry.version, owner.subresource), owner, entry)
         for owner, entry in entries.items()
     ]
-    keyed.sort(key=_sort_key)
+    keyed.sort(key=itemgetter(0))
     return [_encode_entry(owner, entry, ordered) for _, owner, entry in keyed]
-
-
-def _sort_key(item: tuple[Any, ...]) -> Any:
-    return item[0]
 
 
 def _encode_entry(owner: Owner, entry: Entry, ordered: bool) -> JsonObject:

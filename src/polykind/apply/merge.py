@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from polykind.apply.model import MISSING, ListType, MapType, Type
@@ -63,11 +64,7 @@ def _merge_lists(live: list[Any], applied: list[Any], items: ListType) -> list[A
     applied_keys = [items.item_key(item) for item in applied]
     if live_keys == applied_keys and len(set(live_keys)) == len(live_keys):
         merged = [merge(before, item, items.element) for before, item in zip(live, applied, strict=True)]
-        return (
-            live
-            if all(applied_items is live_items for applied_items, live_items in zip(merged, live, strict=True))
-            else merged
-        )
+        return live if all(map(operator.is_, merged, live)) else merged
     live_items: dict[str, Any] = {}
     for key, item in zip(live_keys, live, strict=True):
         # Duplicate live items are not merged with applied ones.

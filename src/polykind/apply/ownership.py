@@ -8,9 +8,8 @@ from typing import Final
 from polykind import errors
 from polykind.apply.compare import Comparison, compare
 from polykind.apply.fieldset import LEAF, Fields, difference
-from polykind.apply.managed_fields import SYSTEM_METADATA, Entries, strip_system_fields
-from polykind.apply.model import TypeMismatchError
-from polykind.apply.remove import reconcile_atomics
+from polykind.apply.managed_fields import SYSTEM_METADATA, Entries, change_entry, strip_system_fields
+from polykind.apply.model import Type, TypeMismatchError
 from polykind.apply.typed_value import applied_fields, type_errors
 from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
@@ -50,12 +49,43 @@ async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, c
         model = models.get(entry.version)
         if model is None:
             await convert(live, entry.version)
-        if model is None:
             del entries[owner]
             continue
         fields = reconcile_atomics(entry.fields, model.root)
         if fields is not entry.fields:
             entry.change(fields)
+
+
+def reconcile_atomics(fields: Fields, type_: Type) -> Fields:
+    """Adapt the set to a changed schema: members inside a value that has become atomic become the value itself."""
+    if type_.map is None:
+        if type_.scalar or type_.list is None:
+            return fields
+    elif type_.map.deduced:
+        return fields
+    out = None
+    for key, below in fields.items():
+        if not below or key == ".":
+            continue
+        if type_.map is not None:
+            field = type_.map.fields.get(key[2:]) if key[:2] == "f:" else None
+            element_type = type_.map.element if field is None else field.type
+        else:
+            element_type = type_.list.element if type_.list is not None else None
+        if element_type is None:
+            continue
+        new = LEAF if _atomic(element_type) else reconcile_atomics(below, element_type)
+        if new is not below:
+            if out is None:
+                out = fields.copy()
+            out[key] = new
+    return fields if out is None else out
+
+
+def _atomic(type_: Type) -> bool:
+    if type_.map is not None:
+        return type_.map.atomic and not type_.map.deduced
+    return not type_.scalar and type_.list is not None and type_.list.atomic
 
 
 def disown_system(entries: Entries, new: JsonObject) -> None:
@@ -66,11 +96,7 @@ def disown_system(entries: Entries, new: JsonObject) -> None:
         return
     removed_fields: Fields = {"f:metadata": {f"f:{name}": LEAF for name in system_fields}}
     for owner, entry in list(entries.items()):
-        fields = difference(entry.fields, removed_fields)
-        if not fields:
-            del entries[owner]
-        elif fields is not entry.fields:
-            entry.change(fields)
+        change_entry(entries, owner, difference(entry.fields, removed_fields))
 
 
 async def remove_changed_fields(
@@ -100,10 +126,7 @@ async def remove_changed_fields(
         for part in other_comparison:
             if part:
                 fields = difference(fields, part)
-        if not fields:
-            del entries[owner]
-        elif fields is not entry.fields:
-            entry.change(fields)
+        change_entry(entries, owner, fields)
 
 
 async def compare_at(

@@ -10,6 +10,7 @@ from polykind.apply.merge_patch import without_nulls
 from polykind.apply.patch_errors import PatchRejectedError, nesting_error
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_print, go_type
+from polykind.golang.json import json_type_name
 
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"
@@ -36,16 +37,12 @@ def apply(document: JsonObject, patch: Any, strategy: Strategy = OBJECT) -> Json
         return document
     if not isinstance(patch, dict):
         raise errors.BadRequestError(
-            f"json: cannot unmarshal {_json_name(patch)} into Go value of type map[string]interface {{}}"
+            f"json: cannot unmarshal {json_type_name(patch)} into Go value of type map[string]interface {{}}"
         )
     try:
         return _merge_maps(document, patch, strategy)
     except RecursionError:
         raise nesting_error() from None
-
-
-def _json_name(value: Any) -> str:
-    return "array" if isinstance(value, list) else {str: "string", bool: "bool"}.get(type(value), "number")
 
 
 def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> JsonObject:

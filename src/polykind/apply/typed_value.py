@@ -41,7 +41,12 @@ def all_fields(value: Any, type_: Type) -> Fields:
             raise TypeMismatchError
         if items.atomic or not value:
             return LEAF
-        return _all_of_list(value, items, {".": LEAF})
+        out = {".": LEAF}
+        for item in value:
+            key = items.item_key(item)
+            # Duplicate items are owned as a whole.
+            out[key] = LEAF if key in out else all_fields(item, items.element)
+        return out
     if type(value) not in type_.scalars:
         raise TypeMismatchError
     return LEAF
@@ -71,15 +76,6 @@ def _shape(value: dict[str, Any], fields: MapType) -> Shape:
     return Shape(out, tuple(nested))
 
 
-def _all_of_list(value: list[Any], items: ListType, out: Fields) -> Fields:
-    element = items.element
-    for item in value:
-        key = items.item_key(item)
-        # Duplicate items are owned as a whole.
-        out[key] = LEAF if key in out else all_fields(item, element)
-    return out
-
-
 def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | None:
     """Return the fields that a manager owns by applying this value: those stated, without the containers on the path.
 
@@ -92,7 +88,7 @@ def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | No
             raise TypeMismatchError
         if fields.atomic:
             if unique:
-                _check_map(value, fields)
+                check_type(value, type_, unique=True)
             return LEAF
         if not value:
             return LEAF
@@ -118,7 +114,7 @@ def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | No
             raise TypeMismatchError
         if items.atomic:
             if unique:
-                _check_list(value, items)
+                check_type(value, type_, unique=True)
             return LEAF
         return _owned_items(value, items, unique)
     if type(value) not in type_.scalars:
@@ -139,42 +135,8 @@ def _owned_items(value: list[Any], items: ListType, unique: bool) -> Fields | No
     return out or None
 
 
-def _check_map(value: dict[str, Any], fields: MapType) -> None:
-    for name, item in value.items():
-        field = fields.fields.get(name)
-        type_ = field.type if field is not None else fields.element
-        if type_ is None:
-            raise TypeMismatchError
-        if type(item) not in type_.scalars:
-            _check(item, type_)
-
-
-def _check_list(value: list[Any], items: ListType) -> None:
-    type_ = items.element
-    for item in value:
-        if type(item) not in type_.scalars:
-            _check(item, type_)
-
-
-def _check(value: Any, type_: Type) -> None:
-    """Check an atomic value."""
-    if type(value) is dict:
-        if type_.map is None:
-            raise TypeMismatchError
-        _check_map(value, type_.map)
-    elif type(value) is list:
-        if type_.list is None:
-            raise TypeMismatchError
-        if not type_.list.atomic:
-            _owned_items(value, type_.list, True)
-        else:
-            _check_list(value, type_.list)
-    elif type(value) not in type_.scalars:
-        raise TypeMismatchError
-
-
-def check_type(value: Any, type_: Type) -> None:
-    """Raise TypeMismatchError for a value that does not match its type. Duplicate list items are allowed."""
+def check_type(value: Any, type_: Type, unique: bool = False) -> None:
+    """Raise TypeMismatchError for a value that does not match its type. With `unique`, forbid duplicate list items."""
     if type(value) is dict:
         if type_.map is None:
             raise TypeMismatchError
@@ -185,17 +147,20 @@ def check_type(value: Any, type_: Type) -> None:
             if below is None:
                 raise TypeMismatchError
             if type(item) not in below.scalars:
-                check_type(item, below)
+                check_type(item, below, unique)
     elif type(value) is list:
         items = type_.list
         if items is None:
             raise TypeMismatchError
+        if unique and not items.atomic:
+            _owned_items(value, items, unique)
+            return
         for item in value:
             # An item with its first key has a path element, whatever its other keys are.
             if not items.atomic and not (type(item) is dict and items.keys and items.keys[0] in item):
                 items.item_key(item)
             if type(item) not in items.element.scalars:
-                check_type(item, items.element)
+                check_type(item, items.element, unique)
     elif type(value) not in type_.scalars:
         raise TypeMismatchError
 
