@@ -1,4 +1,4 @@
-"""What a binding must obey when it is written."""
+"""Tests of the validation of policy bindings."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ _EXCLUSIVE = "Forbidden: name and selector are mutually exclusive"
         ),
     ],
 )
-def test_what_is_wrong(spec: JsonObject, expected: list[str]) -> None:
+def test_binding_errors(spec: JsonObject, expected: list[str]) -> None:
     assert [str(found) for found in validate_binding(binding(**spec))] == expected

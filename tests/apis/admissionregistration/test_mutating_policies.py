@@ -1,4 +1,4 @@
-"""Mutating policies and their bindings as resources: defaults, generations, forms."""
+"""Mutating policies and their bindings as resources: defaults, generations, tables and protobuf."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         yield running
 
 
-async def test_what_is_not_given_is_filled_in(running: Live) -> None:
+async def test_defaults_are_set(running: Live) -> None:
     made = await running.ask("POST", POLICIES, policy(GROW))
     assert made["metadata"]["generation"] == 1
     assert "status" not in made
@@ -35,7 +35,7 @@ async def test_what_is_not_given_is_filled_in(running: Live) -> None:
     assert bound["spec"]["matchResources"]["matchPolicy"] == "Equivalent"
 
 
-async def test_generations_count_changes_of_the_spec(running: Live) -> None:
+async def test_generation_counts_spec_changes(running: Live) -> None:
     await running.ask("POST", POLICIES, policy(GROW))
     same = await running.ask("PATCH", f"{POLICIES}/p", {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
     assert same["metadata"]["generation"] == 1
@@ -43,14 +43,14 @@ async def test_generations_count_changes_of_the_spec(running: Live) -> None:
     assert other["metadata"]["generation"] == 2
 
 
-async def test_what_makes_no_sense_is_refused(running: Live) -> None:
+async def test_invalid_policies_are_rejected(running: Live) -> None:
     refusal = await running.ask("POST", POLICIES, policy("Object.spec{}"), expect=422)
     assert refusal["message"].endswith("must evaluate to Object but got Object.spec")
     refusal = await running.ask("POST", BINDINGS, binding(""), expect=422)
     assert "spec.policyName: Required value" in refusal["message"]
 
 
-async def test_conditions_merge_by_their_names_and_variables_do_not(running: Live) -> None:
+async def test_match_conditions_merge_by_name_and_variables_do_not(running: Live) -> None:
     await running.ask("POST", POLICIES, policy(GROW))
     for name in ("a", "b"):
         spec = {key: [{"name": name, "expression": "true"}] for key in ("matchConditions", "variables")}
@@ -59,7 +59,7 @@ async def test_conditions_merge_by_their_names_and_variables_do_not(running: Liv
     assert [one["name"] for one in made["spec"]["variables"]] == ["b"]
 
 
-async def test_mutations_are_owned_as_a_whole(running: Live) -> None:
+async def test_mutations_are_an_atomic_list(running: Live) -> None:
     await running.ask("POST", POLICIES, policy(GROW))
     applied = {key: value for key, value in policy("Object{}").items() if key != "spec"}
     applied["spec"] = {"mutations": policy("Object{}")["spec"]["mutations"]}
@@ -67,7 +67,7 @@ async def test_mutations_are_owned_as_a_whole(running: Live) -> None:
     assert refusal["details"]["causes"][0]["field"] == ".spec.mutations"
 
 
-async def test_tables_and_messages(running: Live) -> None:
+async def test_table_and_protobuf(running: Live) -> None:
     await running.ask("POST", POLICIES, policy(GROW, paramKind={"apiVersion": "v1", "kind": "X"}))
     await running.ask("POST", BINDINGS, binding(paramRef={"name": "n", "parameterNotFoundAction": "Deny"}))
     running.client.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -1,4 +1,4 @@
-"""What mutating policies and their bindings must obey."""
+"""Tests of the validation of mutating policies and their bindings."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def of_mutation(**mutation: Any) -> list[str]:
     return [problem.removeprefix("spec.mutations[0].") for problem in problems(mutations=[mutation])]
 
 
-def test_a_policy_that_does_nothing_is_one() -> None:
+def test_minimal_policy_is_valid() -> None:
     assert problems() == []
 
 
-def test_what_must_be_there_in_order() -> None:
+def test_required_fields_are_reported_in_order() -> None:
     assert problems(failurePolicy=None, reinvocationPolicy=None, matchConstraints=None, mutations=None) == [
         "spec.failurePolicy: Required value",
         "spec.matchConstraints: Required value",
@@ -40,7 +40,7 @@ def test_what_must_be_there_in_order() -> None:
     ]
 
 
-def test_what_is_deleted_cannot_be_changed() -> None:
+def test_delete_operation_is_not_supported() -> None:
     match = {**MATCH, "resourceRules": [{**RULE, "operations": ["DELETE"]}]}
     supported = 'supported values: "*", "CONNECT", "CREATE", "UPDATE"'
     where = "resourceRules.operations"
@@ -80,25 +80,25 @@ def test_what_is_deleted_cannot_be_changed() -> None:
         ),
     ],
 )
-def test_mutations(mutation: JsonObject, expected: list[str]) -> None:
+def test_mutation_errors(mutation: JsonObject, expected: list[str]) -> None:
     assert of_mutation(**mutation) == expected
 
 
-def test_variables_are_known_even_where_there_are_none() -> None:
+def test_variables_are_declared_even_if_there_are_none() -> None:
     (found,) = of_mutation(patchType="JSONPatch", jsonPatch={"expression": "variables.x"})
     assert "undefined field 'x'" in found
 
 
-def test_variables_make_nothing() -> None:
+def test_variables_cannot_construct_patches() -> None:
     (found,) = problems(variables=[{"name": "v", "expression": "Object{}"}])
     assert "undeclared reference to 'Object'" in found
 
 
-def test_conditions_that_were_there_are_not_judged_again() -> None:
+def test_unchanged_match_conditions_are_not_validated_again() -> None:
     bad = policy(matchConditions=[{"name": "c", "expression": "1"}])
     assert validate_mutating_policy(bad)
     assert validate_mutating_policy(bad, bad) == []
 
 
-def test_what_a_binding_must_have() -> None:
+def test_binding_errors() -> None:
     assert [str(one) for one in validate_mutating_binding({"spec": {}})] == ["spec.policyName: Required value"]

@@ -1,4 +1,4 @@
-"""Policies and bindings as resources: defaults, generations, statuses, forms."""
+"""Validating policies and bindings as resources: defaults, generations, status, tables and protobuf."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         yield running
 
 
-async def test_what_is_not_given_is_filled_in(running: Live) -> None:
+async def test_defaults_are_set(running: Live) -> None:
     made = await running.ask("POST", POLICIES, policy("true"))
     assert made["metadata"]["generation"] == 1
     assert made["status"] == {}
@@ -52,7 +52,7 @@ async def test_what_is_not_given_is_filled_in(running: Live) -> None:
     assert "status" not in bound
 
 
-async def test_generations_count_changes_of_the_spec(running: Live) -> None:
+async def test_generation_counts_spec_changes(running: Live) -> None:
     await running.ask("POST", POLICIES, policy("true"))
     one = f"{POLICIES}/p"
     labelled = await running.ask("PATCH", one, {"metadata": {"labels": {"a": "b"}, "generation": 9}}, kind=MERGE)
@@ -61,7 +61,7 @@ async def test_generations_count_changes_of_the_spec(running: Live) -> None:
     assert changed["metadata"]["generation"] == 2
 
 
-async def test_a_status_has_an_endpoint_of_its_own(running: Live) -> None:
+async def test_status_is_written_through_its_subresource(running: Live) -> None:
     await running.ask("POST", POLICIES, {**policy("true"), "status": {"observedGeneration": 5}})
     one = f"{POLICIES}/p"
     ignored = await running.ask("PATCH", one, {"status": {"observedGeneration": 5}}, kind=MERGE)
@@ -88,7 +88,7 @@ async def test_a_status_has_an_endpoint_of_its_own(running: Live) -> None:
     assert refused["details"]["causes"][1]["message"] == 'Invalid value: "[": invalid JSONPath: unterminated array'
 
 
-async def test_an_empty_list_in_a_rule_makes_its_author_the_owner_and_is_not_kept(running: Live) -> None:
+async def test_empty_resource_names_are_owned_but_not_stored(running: Live) -> None:
     made = await running.ask("POST", f"{POLICIES}?fieldManager=one", policy("true"))
     add = {"op": "add", "path": "/spec/matchConstraints/resourceRules/0/resourceNames", "value": []}
     changed = await running.ask("PATCH", f"{POLICIES}/p?fieldManager=two", [add], kind="application/json-patch+json")
@@ -98,7 +98,7 @@ async def test_an_empty_list_in_a_rule_makes_its_author_the_owner_and_is_not_kep
     assert owned["two"] == {"f:spec": {"f:matchConstraints": {}}}
 
 
-async def test_lists_of_names_are_merged(running: Live) -> None:
+async def test_lists_merge_by_name(running: Live) -> None:
     variables = [{"name": "a", "expression": "1"}]
     await running.ask("POST", POLICIES, policy("true", variables=variables))
     one = f"{POLICIES}/p"
@@ -113,7 +113,7 @@ async def test_lists_of_names_are_merged(running: Live) -> None:
     assert fields["fieldsV1"] == {"f:spec": {"f:variables": {'k:{"name":"c"}': {}}}}
 
 
-async def test_names_that_files_have(running: Live) -> None:
+async def test_names_of_static_configurations_cause_warnings(running: Live) -> None:
     reply = await running.client.call("POST", POLICIES, policy("true", name="a.static.k8s.io"))
     assert reply.headers[b"warning"] == (
         b'299 - "metadata.name: names ending with \\".static.k8s.io\\" are reserved for static manifest-based '
@@ -121,7 +121,7 @@ async def test_names_that_files_have(running: Live) -> None:
     )
 
 
-async def test_tables_and_messages(running: Live) -> None:
+async def test_table_and_protobuf(running: Live) -> None:
     kind = {"apiVersion": "x.io/v1", "kind": "Limit"}
     await running.ask("POST", POLICIES, policy("true", "false", paramKind=kind))
     running.client.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -1,4 +1,4 @@
-"""What a policy must obey when it is written."""
+"""Tests of the validation of validating policies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _told(obj: JsonObject, old: JsonObject | None = None) -> list[str]:
     return [str(found) for found in validate_policy(obj, old)]
 
 
-def test_a_policy_in_order() -> None:
+def test_valid_policy_has_no_errors() -> None:
     spec: JsonObject = {
         "paramKind": {"apiVersion": "x.io/v1", "kind": "Limit"},
         "matchConditions": [{"name": "x.io/a", "expression": "params.a == object.a"}],
@@ -109,11 +109,11 @@ def test_a_policy_in_order() -> None:
         ),
     ],
 )
-def test_what_is_wrong(spec: JsonObject, expected: list[str]) -> None:
+def test_policy_errors(spec: JsonObject, expected: list[str]) -> None:
     assert _told(policy("true", **spec)) == expected
 
 
-def test_variables_are_known_to_what_comes_after_them() -> None:
+def test_variables_are_visible_to_later_expressions() -> None:
     early = {"name": "a", "expression": "variables.b"}
     late = {"name": "b", "expression": "1"}
     found = _told(policy("variables.b == 1", variables=[early, late]))
@@ -126,7 +126,7 @@ def test_variables_are_known_to_what_comes_after_them() -> None:
     ]
 
 
-def test_messages_have_no_authorizer_to_speak_of() -> None:
+def test_message_expressions_have_no_authorizer() -> None:
     validation = {"expression": "authorizer.path('/').check('get').allowed()", "messageExpression": "authorizer.x"}
     assert [text.split("\n")[0] for text in _told(policy(validations=[validation]))] == [
         'spec.validations[0].messageExpression: Invalid value: "authorizer.x": compilation failed: '
@@ -134,7 +134,7 @@ def test_messages_have_no_authorizer_to_speak_of() -> None:
     ]
 
 
-def test_conditions_that_do_not_change_are_not_looked_at_again() -> None:
+def test_unchanged_match_conditions_are_not_validated_again() -> None:
     bad = [{"name": "a b", "expression": "1"}]
     stored = policy("true", matchConditions=bad)
     assert _told(policy("false", matchConditions=bad), stored) == []
@@ -150,7 +150,7 @@ _TEXTS = st.one_of(
 
 
 @given(st.lists(_TEXTS, max_size=4), st.lists(st.tuples(_TEXTS, _TEXTS), max_size=3), st.booleans())
-def test_any_texts_are_judged_and_those_that_pass_can_be_asked(
+def test_valid_policies_can_be_evaluated(
     expressions: list[str], variables: list[tuple[str, str]], params: bool
 ) -> None:
     spec: dict[str, Any] = {"variables": [{"name": name, "expression": text} for name, text in variables]}
@@ -161,6 +161,6 @@ def test_any_texts_are_judged_and_those_that_pass_can_be_asked(
     assert validate_policy(policy(*expressions, **spec)) == found
 
 
-def test_a_variable_that_may_be_null_may_be_anything() -> None:
+def test_nullable_variable_has_dynamic_type() -> None:
     variable = {"name": "a", "expression": "google.protobuf.Int32Value{value: 1}"}
     assert _told(policy("variables.a == 'x'", variables=[variable])) == []

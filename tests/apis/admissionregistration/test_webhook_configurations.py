@@ -1,4 +1,4 @@
-"""Configurations of webhooks as resources: defaults, generations, tables, and all the ways to change them."""
+"""Webhook configurations as resources: defaults, generations, tables, updates and patches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def configuration(*webhooks: JsonObject) -> JsonObject:
     }
 
 
-async def test_it_is_stored_with_its_defaults(running: Live) -> None:
+async def test_configuration_is_stored_with_defaults(running: Live) -> None:
     made = await running.ask("POST", PATH, configuration(HOOK))
     assert made["metadata"]["generation"] == 1
     assert made["webhooks"] == [
@@ -52,7 +52,7 @@ async def test_it_is_stored_with_its_defaults(running: Live) -> None:
     ]
 
 
-async def test_only_webhooks_count_as_a_new_generation(running: Live) -> None:
+async def test_generation_counts_changes_of_webhooks(running: Live) -> None:
     await running.ask("POST", PATH, configuration(HOOK))
     same = await running.ask("PATCH", f"{PATH}/m", {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
     assert same["metadata"]["generation"] == 1
@@ -81,7 +81,7 @@ async def test_webhooks_are_owned_by_name(running: Live) -> None:
     await running.ask("PATCH", f"{PATH}/m?fieldManager=one", changed, kind=APPLY, expect=409)
 
 
-async def test_it_is_refused_in_the_reference_s_words(running: Live) -> None:
+async def test_invalid_configuration_is_rejected(running: Live) -> None:
     answer = await running.ask("POST", PATH, configuration({**HOOK, "name": "short"}), expect=422)
     assert answer["message"] == (
         'MutatingWebhookConfiguration.admissionregistration.k8s.io "m" is invalid: webhooks[0].name: '
@@ -95,7 +95,7 @@ async def test_it_is_refused_in_the_reference_s_words(running: Live) -> None:
     )
 
 
-async def test_tables_and_lists_show_it(running: Live) -> None:
+async def test_table_and_list(running: Live) -> None:
     await running.ask("POST", PATH, configuration(HOOK))
     running.client.accept = "application/json;as=Table;g=meta.k8s.io;v=v1"
     table = await running.ask("GET", PATH)

@@ -1,4 +1,4 @@
-"""What configurations of webhooks must obey."""
+"""Tests of the validation and the defaults of webhook configurations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def said(*webhooks: JsonObject, old: list[JsonObject] | None = None) -> list[str
     return [str(problem) for problem in validate_webhooks(webhooks, old)]
 
 
-def test_defaults_are_filled_in() -> None:
+def test_defaults_are_set() -> None:
     rule = {"operations": ["*"]}
     filled = webhook(rules=[rule], clientConfig={"service": {"namespace": "n", "name": "s"}})
     default_mutating_webhooks({"webhooks": [filled]})
@@ -125,21 +125,21 @@ def test_defaults_are_filled_in() -> None:
         ),
     ],
 )
-def test_webhooks_are_judged_in_the_reference_s_words(more: JsonObject, wrong: list[str]) -> None:
+def test_webhook_errors(more: JsonObject, wrong: list[str]) -> None:
     assert said(webhook(**more)) == wrong
 
 
-def test_names_are_unique() -> None:
+def test_webhook_names_are_unique() -> None:
     assert said(webhook(), webhook()) == ['webhooks[1].name: Duplicate value: "a.b.c"']
 
 
-def test_what_was_let_pass_before_stays_allowed() -> None:
+def test_update_accepts_errors_of_the_old_object() -> None:
     old = [webhook(sideEffects="Some", admissionReviewVersions=["v9"]), webhook()]
     assert said(webhook(sideEffects="Unknown", admissionReviewVersions=["v8"]), webhook(), old=old) == []
     assert len(said(webhook(sideEffects="Unknown"), webhook(admissionReviewVersions=["v8"]), old=[webhook()])) == 3
 
 
-def test_label_values_of_terms_and_conditions_stay_allowed() -> None:
+def test_update_accepts_old_label_values_and_match_conditions() -> None:
     bad: JsonObject = {"matchExpressions": [{"key": "k", "operator": "In", "values": ["a b"]}]}
     broken = [{"name": "n", "expression": "nonsense +"}]
     old = [webhook(objectSelector=bad, matchConditions=broken)]

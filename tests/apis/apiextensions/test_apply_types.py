@@ -1,4 +1,4 @@
-"""What of a definition's versions fits its types when it is applied."""
+"""Tests of the apply types of a CRD's versions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def versions(schema: Any, **more: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("value", "why"),
+    ("value", "message"),
     [
         (versions({}, shema={}), "[0].shema: field not declared in schema"),
         (
@@ -50,11 +50,11 @@ def versions(schema: Any, **more: Any) -> list[Any]:
         ),
     ],
 )
-def test_a_field_that_is_not_declared_or_of_another_type_is_told(value: Any, why: str) -> None:
-    assert type_errors(value, VERSIONS) == why
+def test_undeclared_field_and_wrong_type_are_errors(value: Any, message: str) -> None:
+    assert type_errors(value, VERSIONS) == message
 
 
-def test_what_may_be_a_schema_or_something_else_may_be_anything() -> None:
+def test_schema_or_other_value_accepts_anything() -> None:
     value = versions({"items": {"tpye": 1}, "additionalProperties": [1], "default": {"a": 1}, "enum": [1, "a"]})
     value[0]["subresources"] = {"status": {"a": 1}}
     assert applied_fields(value, VERSIONS, unique=True) == {}

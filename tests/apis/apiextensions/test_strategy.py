@@ -1,4 +1,4 @@
-"""Who owns what of a definition that is applied at both of its versions."""
+"""Field ownership of a CRD that is applied at v1 and at v1beta1."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _managers(running: Live) -> dict[str, str]:
     return {e["manager"]: e["apiVersion"].rpartition("/")[2] for e in crd["metadata"]["managedFields"]}
 
 
-async def test_who_applies_at_v1beta1_is_remembered_when_others_write_at_v1(tmp_path: Path) -> None:
+async def test_v1beta1_applier_stays_owner_after_v1_updates(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         await _applied(running, "v1beta1", "old", _v1beta1("string"))
         await running.until("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", lambda _, o: "status" in o)
@@ -69,7 +69,7 @@ async def test_who_applies_at_v1beta1_is_remembered_when_others_write_at_v1(tmp_
         ]
 
 
-async def test_who_applies_at_v1_is_remembered_when_others_write_at_v1beta1(tmp_path: Path) -> None:
+async def test_v1_applier_stays_owner_after_v1beta1_updates(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         await _applied(running, "v1", "new", _v1("string"))
         conflict = await _applied(running, "v1beta1", "old", _v1beta1("integer"), expect=409)

@@ -1,4 +1,4 @@
-"""Namespaces as objects: what they may be called, what may be changed, and by which endpoint."""
+"""Namespaces as objects: names, finalizers, phases and subresources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Live]:
         yield running
 
 
-async def test_names_are_labels(server: Live) -> None:
+async def test_name_must_be_a_dns_label(server: Live) -> None:
     refused = await server.ask("POST", NAMESPACES, named("a.b"), expect=422)
     assert (
         refused["message"] == 'Namespace "a.b" is invalid: metadata.name: Invalid value: "a.b": must not contain dots'
@@ -35,14 +35,14 @@ async def test_names_are_labels(server: Live) -> None:
     assert "a lowercase RFC 1123 label must consist of" in refused["message"]
 
 
-async def test_the_name_is_a_label_of_whoever_made_it(server: Live) -> None:
+async def test_name_label_belongs_to_the_creator(server: Live) -> None:
     made = await server.ask("GET", f"{NAMESPACES}/a")
     assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
     (entry,) = made["metadata"]["managedFields"]
     assert entry["fieldsV1"]["f:metadata"]["f:labels"] == {".": {}, "f:kubernetes.io/metadata.name": {}}
 
 
-async def test_finalizers_are_qualified(server: Live) -> None:
+async def test_finalizers_must_be_qualified(server: Live) -> None:
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b", "finalizers": ["x"]}}
     refused = await server.ask("POST", NAMESPACES, body, expect=422)
     assert refused["message"] == f'Namespace "b" is invalid: metadata.finalizers[0]: Invalid value: "x": {UNQUALIFIED}'
@@ -50,13 +50,13 @@ async def test_finalizers_are_qualified(server: Live) -> None:
     assert refused["message"] == f'Namespace "b" is invalid: spec.finalizers: Invalid value: "x": {UNQUALIFIED}'
 
 
-async def test_finalizers_are_qualified_through_the_status_as_well(server: Live) -> None:
+async def test_status_update_validates_finalizers(server: Live) -> None:
     body = {"metadata": {"finalizers": ["x"]}}
     refused = await server.ask("PATCH", f"{NAMESPACES}/a/status", body, kind=MERGE, expect=422)
     assert refused["message"] == f'Namespace "a" is invalid: metadata.finalizers[0]: Invalid value: "x": {UNQUALIFIED}'
 
 
-async def test_a_refused_strategic_merge_patch_is_shown_itself(server: Live) -> None:
+async def test_rejected_strategic_merge_patch_is_quoted(server: Live) -> None:
     kind = "application/strategic-merge-patch+json"
     body: JsonObject = {"metadata": {"labels": "x", "annotations": {"b": 1, "a": [None]}}}
     refused = await server.ask("PATCH", f"{NAMESPACES}/a", body, kind=kind, expect=422)
@@ -64,22 +64,22 @@ async def test_a_refused_strategic_merge_patch_is_shown_itself(server: Live) -> 
     assert refused["message"] == f' "" is invalid: patch: Invalid value: {shown}: cannot restore map from string'
     body = {"spec": {"zoo": 1, "ant": 2}}
     refused = await server.ask("PATCH", f"{NAMESPACES}/a?fieldValidation=Strict", body, kind=kind, expect=422)
-    why = 'strict decoding error: unknown field "spec.ant", unknown field "spec.zoo"'
-    assert refused["message"] == f' "" is invalid: patch: Invalid value: "map[spec:map[ant:2 zoo:1]]": {why}'
+    reason = 'strict decoding error: unknown field "spec.ant", unknown field "spec.zoo"'
+    assert refused["message"] == f' "" is invalid: patch: Invalid value: "map[spec:map[ant:2 zoo:1]]": {reason}'
 
 
-async def test_a_strategic_merge_patch_names_no_other_kind(server: Live) -> None:
+async def test_strategic_merge_patch_ignores_another_kind(server: Live) -> None:
     kind = "application/strategic-merge-patch+json"
     kept = await server.ask("PATCH", f"{NAMESPACES}/a", {"kind": "Foo", "apiVersion": "v9"}, kind=kind)
     assert (kept["kind"], kept["apiVersion"]) == ("Namespace", "v1")
 
 
-async def test_an_update_needs_no_revision_and_leaves_the_spec(server: Live) -> None:
+async def test_update_needs_no_resource_version_and_keeps_the_spec(server: Live) -> None:
     changed = await server.ask("PUT", f"{NAMESPACES}/a", named("a", spec={"finalizers": ["x.y/z"]}))
     assert (changed["spec"], changed["status"]) == ({"finalizers": ["kubernetes"]}, {"phase": "Active"})
 
 
-async def test_a_generation_is_what_it_was_created_with(server: Live) -> None:
+async def test_generation_never_changes(server: Live) -> None:
     made = await server.ask(
         "POST", NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b", "generation": 5}}
     )
@@ -91,12 +91,12 @@ async def test_a_generation_is_what_it_was_created_with(server: Live) -> None:
     assert "generation" not in changed["metadata"]
 
 
-async def test_an_empty_list_of_managed_fields_forgets_them(server: Live) -> None:
+async def test_empty_managed_fields_drop_all_managers(server: Live) -> None:
     changed = await server.ask("PATCH", f"{NAMESPACES}/a", {"metadata": {"managedFields": []}}, kind=MERGE)
     assert "managedFields" not in changed["metadata"]
 
 
-async def test_finalize_changes_the_finalizers_of_the_spec(server: Live) -> None:
+async def test_finalize_changes_spec_finalizers(server: Live) -> None:
     path = f"{NAMESPACES}/a/finalize"
     changed = await server.ask("PUT", path, named("a", spec={"finalizers": ["x.y/z"]}))
     assert (changed["spec"], changed["status"]) == ({"finalizers": ["x.y/z"]}, {"phase": "Active"})
@@ -106,7 +106,7 @@ async def test_finalize_changes_the_finalizers_of_the_spec(server: Live) -> None
         await server.ask(method, path, {}, expect=405)
 
 
-async def test_a_patch_may_leave_the_kind_out_but_not_change_it(server: Live) -> None:
+async def test_patch_may_omit_but_not_change_the_kind(server: Live) -> None:
     kept = await server.ask("PATCH", f"{NAMESPACES}/a", {"kind": None}, kind=MERGE)
     assert kept["kind"] == "Namespace"
     refused = await server.ask("PATCH", f"{NAMESPACES}/a", {"kind": "X"}, kind=MERGE, expect=422)
@@ -114,7 +114,7 @@ async def test_a_patch_may_leave_the_kind_out_but_not_change_it(server: Live) ->
     assert (await server.ask("GET", f"{NAMESPACES}/a"))["kind"] == "Namespace"
 
 
-async def test_the_phase_can_be_selected_and_follows_the_deletion(server: Live) -> None:
+async def test_phase_is_selectable_and_follows_the_deletion(server: Live) -> None:
     listed = await server.ask("GET", f"{NAMESPACES}?fieldSelector=status.phase%3DActive,metadata.name%3Da")
     assert len(listed["items"]) == 1
     refused = await server.ask(
@@ -124,7 +124,7 @@ async def test_the_phase_can_be_selected_and_follows_the_deletion(server: Live) 
     assert refused["message"] == f'Namespace "a" is invalid: status.Phase: Invalid value: "Terminating": {says}'
 
 
-async def test_a_deletion_tells_no_grace_period(server: Live) -> None:
+async def test_deletion_sets_no_grace_period(server: Live) -> None:
     deleted = await server.ask("DELETE", f"{NAMESPACES}/a?dryRun=All")
     assert deleted["status"] == {"phase": "Terminating"}
     assert "deletionTimestamp" in deleted["metadata"]
@@ -150,7 +150,7 @@ async def test_a_deletion_tells_no_grace_period(server: Live) -> None:
         ("GET", "/apis/apiextensions.k8s.io/v1/others", 404),
     ],
 )
-async def test_what_built_in_routes_lack(server: Live, method: str, path: str, status: int) -> None:
+async def test_unsupported_methods_of_built_in_resources(server: Live, method: str, path: str, status: int) -> None:
     says = {
         404: ("NotFound", "the server could not find the requested resource"),
         405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),

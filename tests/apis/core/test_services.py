@@ -1,4 +1,4 @@
-"""Services: stored and served as names, by which webhooks are found."""
+"""Services: stored and served as the addresses of webhooks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def external(name: str = "converter", host: str = "localhost") -> JsonObject:
     return service(name, type="ExternalName", externalName=host)
 
 
-async def test_a_service_is_stored_with_the_defaults_of_its_kind(running: Live) -> None:
+async def test_service_is_stored_with_defaults(running: Live) -> None:
     made = await running.ask("POST", SERVICES, service(ports=[{"port": 443}], selector={"app": "x"}))
     assert made["spec"] == {
         "ports": [{"port": 443, "protocol": "TCP", "targetPort": 443}],
@@ -64,12 +64,12 @@ async def test_a_service_is_stored_with_the_defaults_of_its_kind(running: Live) 
         ),
     ],
 )
-async def test_what_is_wrong_is_said(running: Live, spec: JsonObject, complaint: str) -> None:
+async def test_invalid_service_is_rejected(running: Live, spec: JsonObject, complaint: str) -> None:
     refused = await running.ask("POST", SERVICES, service(**spec), expect=422)
     assert complaint in refused["message"]
 
 
-async def test_services_are_discovered_and_described(running: Live) -> None:
+async def test_discovery_and_openapi(running: Live) -> None:
     found = {r["name"]: r for r in (await running.ask("GET", "/api/v1"))["resources"]}
     assert found["services"]["shortNames"] == ["svc"]
     assert found["services"]["namespaced"] is True
@@ -101,7 +101,7 @@ def definition(name: str, port: int, bundle: str) -> JsonObject:
     }
 
 
-async def test_a_webhook_is_found_by_an_external_name(running: Live) -> None:
+async def test_webhook_is_resolved_by_external_name(running: Live) -> None:
     async with Hook("converter.default.svc") as hook:
         await running.define(definition("converter", hook.port, hook.bundle))
         one = {"apiVersion": f"{GROUP}/v1", "kind": "CronTab", "metadata": {"name": "one"}, "spec": {}}
@@ -113,7 +113,7 @@ async def test_a_webhook_is_found_by_an_external_name(running: Live) -> None:
         await running.ask("DELETE", f"{DEFINITIONS}/crontabs.{GROUP}")
 
 
-async def test_services_are_known_after_a_restart(tmp_path: Path) -> None:
+async def test_services_survive_a_restart(tmp_path: Path) -> None:
     async with Hook("converter.default.svc") as hook:
         async with live(tmp_path) as server:
             await server.define(definition("converter", hook.port, hook.bundle))
@@ -124,7 +124,7 @@ async def test_services_are_known_after_a_restart(tmp_path: Path) -> None:
             await server.ask("GET", f"/apis/{GROUP}/v2/crontabs/one")
 
 
-def test_kubectl_applies_and_shows_services(server: ServerProcess, tmp_path: Path, group: str) -> None:
+def test_kubectl_apply_and_get(server: ServerProcess, tmp_path: Path, group: str) -> None:
     kubectl, name = Kubectl(server.kubeconfig, tmp_path), f"s{group.split('.')[0]}"
     body = external(name, "example.com")
     body["spec"]["ports"] = [{"port": 443, "targetPort": 8443}]

@@ -1,4 +1,4 @@
-"""What the reader of a definition leaves to other readers."""
+"""Tests of the paths that Go decodes with custom decoders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as C
 from polykind.apis.machinery.custom_decoders import custom_decoder_paths
 
 
-def test_schemas_of_items_and_any_json_have_readers_of_their_own() -> None:
+def test_nested_schemas_and_raw_json_have_custom_decoders() -> None:
     inner = {"items": {"items": {}}, "additionalProperties": {}, "default": 1, "type": "x", "not": {"enum": [1]}}
     schema = {"properties": {"a": inner, "b": "ill-typed"}}
     value = {

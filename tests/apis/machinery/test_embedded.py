@@ -1,4 +1,4 @@
-"""Structs within structs, whose fields are those of the struct around them."""
+"""Tests of embedded structs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY
         ({"resourceNames": 5}, "resourceNames of type []string"),
     ],
 )
-def test_the_path_to_an_embedded_field_is_told_as_go_tells_it(rule: dict[str, int], where: str) -> None:
+def test_error_has_gos_path_of_an_embedded_field(rule: dict[str, int], where: str) -> None:
     policy = {"spec": {"matchConstraints": {"resourceRules": [rule]}}}
-    with pytest.raises(machinery.UndecodableObjectError) as refusal:
+    with pytest.raises(machinery.UndecodableObjectError) as raised:
         machinery.decode(policy, MUTATING_ADMISSION_POLICY, report=False)
     place = f"NamedRuleWithOperations.spec.matchConstraints.resourceRules.{where}"
-    assert refusal.value.detail == f"json: cannot unmarshal number into Go struct field {place}"
+    assert raised.value.detail == f"json: cannot unmarshal number into Go struct field {place}"

@@ -1,4 +1,4 @@
-"""What a strategic merge patch made of an object, and why no object of its kind can be made of that."""
+"""Tests of the errors of Go's FromUnstructured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as CRD
 from polykind.apis.core.types import NAMESPACE
 from polykind.apis.machinery.from_unstructured import conversion_error
-from tests.apis.machinery.test_typed import JSON
+from tests.apis.machinery.test_decoding import JSON
 
 
 def _trusting(bundle: Any) -> Any:
@@ -18,7 +18,7 @@ def _trusting(bundle: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("value", "why"),
+    ("value", "message"),
     [
         ({"metadata": {"labels": {"a": "b"}}, "spec": {"versions": [{"name": "v1", "served": True}]}}, ""),
         ({"metadata": None, "spec": {"names": None}, "unknown": 1}, ""),
@@ -40,11 +40,11 @@ def _trusting(bundle: Any) -> Any:
         (_trusting([104, None]), ""),
     ],
 )
-def test_what_does_not_fit_is_told_in_the_order_of_fields(value: Any, why: str) -> None:
-    assert conversion_error(value, CRD) == why
+def test_first_error_in_the_order_of_fields(value: Any, message: str) -> None:
+    assert conversion_error(value, CRD) == message
 
 
 @given(JSON)
-def test_anything_is_judged(value: Any) -> None:
+def test_any_value_has_a_result(value: Any) -> None:
     for placed in (value, {"metadata": value}, {"metadata": {"labels": value}}, {"spec": {"finalizers": value}}):
         assert isinstance(conversion_error(placed, NAMESPACE), str)

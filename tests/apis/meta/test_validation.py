@@ -1,4 +1,4 @@
-"""What conditions must obey that others write."""
+"""Tests of the validation of conditions."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import pytest
 
 from polykind.apis.meta.validation import validate_conditions
 
-SOUND = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "R", "message": ""}
+VALID = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "R", "message": ""}
 
 
-def told(**changed: Any) -> list[str]:
-    return [str(error) for error in validate_conditions([{**SOUND, **changed}], "c")]
+def messages(**changed: Any) -> list[str]:
+    return [str(error) for error in validate_conditions([{**VALID, **changed}], "c")]
 
 
-def test_a_sound_one_is_not_complained_of() -> None:
-    assert told(observedGeneration=3, reason="ReasonA:ReasonB") == []
+def test_valid_condition_has_no_errors() -> None:
+    assert messages(observedGeneration=3, reason="ReasonA:ReasonB") == []
 
 
 @pytest.mark.parametrize(
-    ("changed", "complaint"),
+    ("changed", "message"),
     [
         ({"status": "yes"}, 'c[0].status: Unsupported value: "yes": supported values: "False", "True", "Unknown"'),
         (
@@ -33,10 +33,10 @@ def test_a_sound_one_is_not_complained_of() -> None:
         ({"message": "é" * 16385}, "c[0].message: Too long: may not be more than 32768 bytes"),
     ],
 )
-def test_each_field_is_checked(changed: dict[str, Any], complaint: str) -> None:
-    assert told(**changed) == [complaint]
+def test_condition_errors(changed: dict[str, Any], message: str) -> None:
+    assert messages(**changed) == [message]
 
 
-def test_a_reason_is_one_word() -> None:
-    [found] = told(reason="two words")
-    assert found.startswith('c[0].reason: Invalid value: "two words": a condition reason must start with alphabetic')
+def test_reason_must_be_one_word() -> None:
+    [error] = messages(reason="two words")
+    assert error.startswith('c[0].reason: Invalid value: "two words": a condition reason must start with alphabetic')

@@ -1,4 +1,4 @@
-"""Roles and bindings as resources: what they must obey, and all the ways to change them."""
+"""Roles and bindings as resources: validation, updates, ownership, tables and protobuf."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def binding(*subjects: JsonObject, role: str = "r", kind: str = "ClusterRole") -
     return {"metadata": {"name": "b"}, "roleRef": {"kind": kind, "name": role}, "subjects": list(subjects)}
 
 
-async def complaints(running: Live, path: str, obj: JsonObject) -> list[tuple[str, str]]:
-    """What is wrong, each with its field."""
+async def field_errors(running: Live, path: str, obj: JsonObject) -> list[tuple[str, str]]:
+    """Create an invalid object and return the field and the message of each error."""
     found = await running.ask("POST", path, obj, expect=422)
     return [(cause["field"], cause["message"]) for cause in found["details"]["causes"]]
 
 
-async def test_a_role_is_kept_as_it_is_but_no_rules_are_none_at_all(running: Live) -> None:
+async def test_role_without_rules_is_stored_with_null(running: Live) -> None:
     made = await running.ask("POST", ROLES, role(RULE, {**RULE, "resourceNames": ["a"]}))
     assert made["rules"] == [RULE, {**RULE, "resourceNames": ["a"]}]
     assert "generation" not in made["metadata"]
     assert (await running.ask("POST", CLUSTER_ROLES, role()))["rules"] is None
 
 
-async def test_an_empty_list_in_a_rule_makes_its_author_the_owner_and_is_not_kept(running: Live) -> None:
+async def test_empty_lists_of_rules_are_owned_but_not_stored(running: Live) -> None:
     await running.ask("POST", f"{ROLES}?fieldManager=one", role(RULE))
     stated = role({**RULE, "nonResourceURLs": []})
     made = await running.ask("PUT", f"{ROLES}/r?fieldManager=two", stated)
@@ -60,30 +60,30 @@ async def test_an_empty_list_in_a_rule_makes_its_author_the_owner_and_is_not_kep
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-async def test_an_update_that_ends_a_deletion_is_answered_as_it_came(running: Live) -> None:
+async def test_update_that_finishes_a_deletion_returns_the_object(running: Live) -> None:
     await running.ask("POST", ROLES, {"metadata": {"name": "r", "finalizers": ["a.b/c"]}, "rules": [RULE]})
     await running.ask("DELETE", f"{ROLES}/r")
     assert (await running.ask("PUT", f"{ROLES}/r", role()))["rules"] == []
     await running.ask("GET", f"{ROLES}/r", expect=404)
 
 
-async def test_a_binding_is_stored_with_the_groups_of_its_role_and_its_subjects(running: Live) -> None:
+async def test_binding_defaults_api_groups(running: Live) -> None:
     account = {"kind": "ServiceAccount", "name": "s", "namespace": "n"}
     made = await running.ask("POST", CLUSTER_BINDINGS, binding({"kind": "User", "name": "u"}, account))
     assert made["roleRef"] == {"apiGroup": GROUP, "kind": "ClusterRole", "name": "r"}
     assert made["subjects"] == [{"kind": "User", "apiGroup": GROUP, "name": "u"}, account]
 
 
-async def test_names_need_only_fit_into_a_path(running: Live) -> None:
+async def test_names_are_path_segments(running: Live) -> None:
     await running.ask("POST", CLUSTER_ROLES, role(name="System:Everything"))
-    assert await complaints(running, CLUSTER_ROLES, role(name="a/b%")) == [
+    assert await field_errors(running, CLUSTER_ROLES, role(name="a/b%")) == [
         ("metadata.name", "Invalid value: \"a/b%\": may not contain '/'"),
         ("metadata.name", "Invalid value: \"a/b%\": may not contain '%'"),
     ]
 
 
-async def test_finalizers_are_qualified(running: Live) -> None:
-    ((field, message),) = await complaints(running, ROLES, {"metadata": {"name": "r", "finalizers": ["mine"]}})
+async def test_finalizers_must_be_qualified(running: Live) -> None:
+    ((field, message),) = await field_errors(running, ROLES, {"metadata": {"name": "r", "finalizers": ["mine"]}})
     assert field == "metadata.finalizers[0]"
     assert message.endswith("name is neither a standard finalizer name nor is it fully qualified")
     await running.ask("POST", ROLES, role(), expect=201)
@@ -92,9 +92,9 @@ async def test_finalizers_are_qualified(running: Live) -> None:
     assert [cause["field"] for cause in refused["details"]["causes"]] == ["metadata.finalizers[0]"] * 2
 
 
-async def test_a_rule_is_about_resources_or_about_paths(running: Live) -> None:
+async def test_rule_errors(running: Live) -> None:
     both = {"verbs": ["get"], "nonResourceURLs": ["/a", "/b"], "resources": ["x"]}
-    assert await complaints(running, ROLES, role({}, both)) == [
+    assert await field_errors(running, ROLES, role({}, both)) == [
         ("rules[0].verbs", "Required value: verbs must contain at least one value"),
         ("rules[0].apiGroups", "Required value: resource rules must supply at least one api group"),
         ("rules[0].resources", "Required value: resource rules must supply at least one resource"),
@@ -110,39 +110,39 @@ async def test_a_rule_is_about_resources_or_about_paths(running: Live) -> None:
     await running.ask("POST", CLUSTER_ROLES, role({"verbs": ["get"], "nonResourceURLs": ["/a"]}))
 
 
-async def test_a_role_that_is_put_together_says_of_which(running: Live) -> None:
+async def test_aggregation_rule_errors(running: Live) -> None:
     at = "aggregationRule.clusterRoleSelectors"
-    assert await complaints(running, CLUSTER_ROLES, role(aggregationRule={})) == [
+    assert await field_errors(running, CLUSTER_ROLES, role(aggregationRule={})) == [
         (at, "Required value: at least one clusterRoleSelector required if aggregationRule is non-nil")
     ]
     wrong = {"clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "Is"}]}]}
-    assert await complaints(running, CLUSTER_ROLES, role(aggregationRule=wrong)) == [
+    assert await field_errors(running, CLUSTER_ROLES, role(aggregationRule=wrong)) == [
         (f"{at}[0].matchExpressions[0].operator", 'Invalid value: "Is": not a valid selector operator'),
         (f"{at}[0]", "Invalid value: null: invalid label selector."),
     ]
 
 
-async def test_a_binding_names_a_role_that_it_can_give(running: Live) -> None:
+async def test_role_ref_errors(running: Live) -> None:
     nobody = {"metadata": {"name": "b"}, "roleRef": {"apiGroup": "x", "kind": "Role", "name": "a/b"}}
-    assert await complaints(running, CLUSTER_BINDINGS, nobody) == [
+    assert await field_errors(running, CLUSTER_BINDINGS, nobody) == [
         ("roleRef.apiGroup", f'Unsupported value: "x": supported values: "{GROUP}"'),
         ("roleRef.kind", 'Unsupported value: "Role": supported values: "ClusterRole"'),
         ("roleRef.name", "Invalid value: \"a/b\": may not contain '/'"),
     ]
-    assert await complaints(running, BINDINGS, {"metadata": {"name": "b"}}) == [
+    assert await field_errors(running, BINDINGS, {"metadata": {"name": "b"}}) == [
         ("roleRef.kind", 'Unsupported value: "": supported values: "Role", "ClusterRole"'),
         ("roleRef.name", "Required value"),
     ]
 
 
-async def test_subjects_are_users_groups_and_service_accounts(running: Live) -> None:
+async def test_subject_errors(running: Live) -> None:
     subjects: list[JsonObject] = [
         {"kind": "User"},
         {"kind": "Group", "name": "g", "apiGroup": "x"},
         {"kind": "ServiceAccount", "name": "s", "apiGroup": GROUP},
         {"kind": "Robot", "name": "r"},
     ]
-    assert await complaints(running, CLUSTER_BINDINGS, binding(*subjects)) == [
+    assert await field_errors(running, CLUSTER_BINDINGS, binding(*subjects)) == [
         ("subjects[0].name", "Required value"),
         ("subjects[1].apiGroup", f'Unsupported value: "x": supported values: "{GROUP}"'),
         ("subjects[2].apiGroup", f'Unsupported value: "{GROUP}": supported values: ""'),
@@ -152,7 +152,7 @@ async def test_subjects_are_users_groups_and_service_accounts(running: Live) -> 
     await running.ask("POST", BINDINGS, binding({"kind": "ServiceAccount", "name": "s"}))
 
 
-async def test_a_binding_keeps_its_role(running: Live) -> None:
+async def test_role_ref_cannot_change(running: Live) -> None:
     await running.ask("POST", BINDINGS, binding())
     refused = await running.ask("PUT", f"{BINDINGS}/b", binding(role="other"), expect=422)
     assert refused["message"] == (
@@ -161,7 +161,7 @@ async def test_a_binding_keeps_its_role(running: Live) -> None:
     )
 
 
-async def test_an_update_of_what_is_not_there_creates_it(running: Live) -> None:
+async def test_update_creates_a_missing_object(running: Live) -> None:
     made = await running.ask("PUT", f"{ROLES}/r", {"metadata": {"name": "r", "resourceVersion": "7"}}, expect=201)
     changed = await running.ask("PUT", f"{ROLES}/r", role(RULE), expect=200)
     assert changed["metadata"]["uid"] == made["metadata"]["uid"]
@@ -172,7 +172,7 @@ async def test_an_update_of_what_is_not_there_creates_it(running: Live) -> None:
     assert (await running.ask("PUT", f"{elsewhere}/r", role(), expect=404))["details"]["kind"] == "namespaces"
 
 
-async def test_an_update_that_means_another_object_creates_nothing(running: Live) -> None:
+async def test_update_with_a_precondition_creates_nothing(running: Live) -> None:
     refused = await running.ask("PUT", f"{ROLES}/r", {"metadata": {"name": "r", "uid": "u"}}, expect=409)
     assert refused["message"].endswith(
         "Key: /registry/roles/default/r, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -180,13 +180,13 @@ async def test_an_update_that_means_another_object_creates_nothing(running: Live
     )
 
 
-async def test_a_generation_is_what_it_was_at_the_beginning(running: Live) -> None:
+async def test_generation_never_changes(running: Live) -> None:
     await running.ask("POST", ROLES, {"metadata": {"name": "r", "generation": 3}})
     changed = await running.ask("PATCH", f"{ROLES}/r", {"metadata": {"generation": 1}, "rules": [RULE]}, kind=MERGE)
     assert changed["metadata"]["generation"] == 3
 
 
-async def test_rules_and_subjects_and_roles_are_owned_as_wholes(running: Live) -> None:
+async def test_rules_subjects_and_role_refs_are_atomic(running: Live) -> None:
     base = {"apiVersion": f"{GROUP}/v1", "metadata": {"name": "b"}}
     applied = {**binding({"kind": "User", "name": "u"}), "kind": "ClusterRoleBinding", **base}
     made = await running.ask("PATCH", f"{CLUSTER_BINDINGS}/b?fieldManager=m", applied, kind=APPLY)
@@ -199,7 +199,7 @@ async def test_rules_and_subjects_and_roles_are_owned_as_wholes(running: Live) -
     assert entry["fieldsV1"] == {"f:aggregationRule": {"f:clusterRoleSelectors": {}}, "f:rules": {}}
 
 
-async def test_another_kind_of_the_group_cannot_be_read_as_one(running: Live) -> None:
+async def test_another_kind_of_the_group_is_rejected(running: Live) -> None:
     other = {"apiVersion": f"{GROUP}/v1", "kind": "Role", "metadata": {"name": "r"}}
     refused = await running.ask("POST", CLUSTER_ROLES, other, expect=400)
     assert refused["message"] == (
@@ -208,7 +208,7 @@ async def test_another_kind_of_the_group_cannot_be_read_as_one(running: Live) ->
     )
 
 
-async def test_tables_of_bindings_tell_who_has_which_role(running: Live) -> None:
+async def test_tables_of_bindings(running: Live) -> None:
     users = [{"kind": kind, "name": name} for kind, name in (("User", "u"), ("User", "v"), ("Group", "g"))]
     await running.ask("POST", BINDINGS, binding(*users, {"kind": "ServiceAccount", "name": "s", "namespace": "n"}))
     running.client.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -220,7 +220,7 @@ async def test_tables_of_bindings_tell_who_has_which_role(running: Live) -> None
     assert [c["name"] for c in (await running.ask("GET", ROLES))["columnDefinitions"]] == ["Name", "Created At"]
 
 
-async def test_they_travel_as_protobuf(running: Live) -> None:
+async def test_protobuf(running: Live) -> None:
     whole = {
         **role(RULE, aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}),
         "kind": "ClusterRole",

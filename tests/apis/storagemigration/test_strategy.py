@@ -1,4 +1,4 @@
-"""StorageVersionMigrations as a resource: what is stored, what a status may say, how they are shown."""
+"""StorageVersionMigrations as a resource: storage, status updates and tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         yield running
 
 
-async def test_a_new_one_has_no_status_and_no_generation(running: Live) -> None:
+async def test_new_migration_has_no_status_and_no_generation(running: Live) -> None:
     reply = await running.client.call("POST", f"{ALL}?dryRun=All", migration(status={"resourceVersion": "7"}))
     assert reply.status == 201
     made = reply.json()
@@ -48,13 +48,13 @@ async def test_a_new_one_has_no_status_and_no_generation(running: Live) -> None:
     assert reply.headers[b"warning"] == DEPRECATED
 
 
-async def test_it_lies_where_kubernetes_keeps_its_own(running: Live) -> None:
+async def test_storage_key_is_that_of_kubernetes(running: Live) -> None:
     await running.ask("POST", ALL, migration())
     [found] = (await running.server.store.range("/registry/storageversionmigrations/")).items
     assert found.key == "/registry/storageversionmigrations/m"
 
 
-async def test_its_spec_never_changes(running: Live) -> None:
+async def test_spec_is_immutable(running: Live) -> None:
     await running.ask("POST", ALL, migration())
     refused = await running.ask(
         "PATCH", f"{ALL}/m", {"spec": {"resource": {"resource": "gadgets"}}}, kind=MERGE, expect=422
@@ -65,14 +65,14 @@ async def test_its_spec_never_changes(running: Live) -> None:
     )
 
 
-async def test_finalizers_are_qualified(running: Live) -> None:
+async def test_finalizers_must_be_qualified(running: Live) -> None:
     body = migration()
     body["metadata"]["finalizers"] = ["mine"]
     refused = await running.ask("POST", ALL, body, expect=422)
     assert "metadata.finalizers[0]" in refused["message"]
 
 
-async def test_a_status_is_written_by_its_endpoint_alone(running: Live) -> None:
+async def test_status_is_written_through_its_subresource(running: Live) -> None:
     await running.ask("POST", ALL, migration(group="", resource="nothings"))
     kept = {"resourceVersion": "5", "conditions": [condition("Custom")]}
     unmoved = await running.ask("PATCH", f"{ALL}/m", {"status": {"resourceVersion": "77"}}, kind=MERGE)
@@ -91,7 +91,7 @@ async def test_a_status_is_written_by_its_endpoint_alone(running: Live) -> None:
     assert condition("Custom") not in left["status"].get("conditions", [])
 
 
-async def test_a_list_is_no_migration(running: Live) -> None:
+async def test_list_is_rejected_as_a_migration(running: Live) -> None:
     refused = await running.ask("POST", ALL, {**migration(), "kind": "StorageVersionMigrationList"}, expect=400)
     assert refused["message"] == (
         'StorageVersionMigrationList in version "v1beta1" cannot be handled as a StorageVersionMigration: '
@@ -100,12 +100,12 @@ async def test_a_list_is_no_migration(running: Live) -> None:
     )
 
 
-async def test_what_is_refused_for_its_path_is_not_called_deprecated(running: Live) -> None:
+async def test_unknown_paths_cause_no_deprecation_warning(running: Live) -> None:
     reply = await running.client.call("PUT", ALL, {})
     assert reply.status == 405
     assert b"warning" not in reply.headers
 
 
-async def test_other_versions_of_the_group_are_not_found(running: Live) -> None:
+async def test_other_versions_are_not_found(running: Live) -> None:
     refused = await running.ask("GET", "/apis/storagemigration.k8s.io/v1alpha1", expect=404)
     assert refused["message"] == "the server could not find the requested resource"

@@ -1,3 +1,5 @@
+"""Tests of decoding into declared structs with the rules of Go."""
+
 from __future__ import annotations
 
 import json
@@ -33,13 +35,13 @@ def kept(value: Any) -> Any:
     return decode(schema(value), V1, report=False)[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
 
-def why(value: Any) -> str:
-    with pytest.raises(UndecodableObjectError) as refused:
+def error_of(value: Any) -> str:
+    with pytest.raises(UndecodableObjectError) as raised:
         kept(value)
-    return refused.value.detail
+    return raised.value.detail
 
 
-def test_what_go_never_leaves_out_appears() -> None:
+def test_fields_that_go_never_omits() -> None:
     assert decode({}, V1, report=True) == (
         {
             "metadata": {},
@@ -55,12 +57,12 @@ def test_what_go_never_leaves_out_appears() -> None:
     ]
 
 
-def test_empty_values_vanish_and_pointers_stay() -> None:
+def test_empty_values_are_omitted_unless_pointers() -> None:
     body = {"name": "", "labels": {}, "finalizers": [], "generation": 0, "deletionGracePeriodSeconds": 0, "uid": None}
     assert decode({"metadata": body}, V1, report=False)[0]["metadata"] == {"deletionGracePeriodSeconds": 0}
 
 
-def test_keys_come_in_the_order_of_the_struct_and_maps_sorted() -> None:
+def test_struct_order_and_sorted_maps() -> None:
     got, _ = decode(
         {"status": {}, "metadata": {"labels": {"b": "1", "a": "2"}, "name": "x"}, "kind": "K"}, NAMESPACE, report=False
     )
@@ -68,7 +70,7 @@ def test_keys_come_in_the_order_of_the_struct_and_maps_sorted() -> None:
     assert json.dumps(got["metadata"]) == '{"name": "x", "labels": {"a": "2", "b": "1"}}'
 
 
-def test_unknown_fields_are_dropped_and_told_in_their_order() -> None:
+def test_unknown_fields_are_dropped_and_reported_in_order() -> None:
     size = {"typ": 1, "type": "integer"}
     body = {
         "spec": {
@@ -87,18 +89,18 @@ def test_unknown_fields_are_dropped_and_told_in_their_order() -> None:
     assert "brim" not in got["spec"]
 
 
-def test_unknown_fields_below_items_and_additional_properties_are_dropped_silently() -> None:
+def test_unknown_fields_inside_custom_decoders_are_not_reported() -> None:
     inside = {"items": {"typ": 1}, "additionalProperties": {"typ": 1}, "not": {"typ": 1}}
     _, unknown = decode(schema(inside), V1, report=True)
     assert unknown == ["spec.versions[0].schema.openAPIV3Schema.not.typ"]
 
 
-def test_at_most_a_hundred_unknown_fields_are_told() -> None:
+def test_at_most_a_hundred_unknown_fields_are_reported() -> None:
     assert len(decode({f"x{i}": 1 for i in range(200)}, V1, report=True)[1]) == 100
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "message"),
     [
         ([], "json: cannot unmarshal array into Go value of type v1.CustomResourceDefinition"),
         (
@@ -165,22 +167,22 @@ def test_at_most_a_hundred_unknown_fields_are_told() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_in_the_decoders_words(body: object, why: str) -> None:
-    with pytest.raises(UndecodableObjectError) as refused:
+def test_decode_errors(body: object, message: str) -> None:
+    with pytest.raises(UndecodableObjectError) as raised:
         decode(body, V1, report=True)
     prefix = 'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: '
-    assert refused.value.message == prefix + why
-    assert (refused.value.code, refused.value.detail) == (400, why)
+    assert raised.value.message == prefix + message
+    assert (raised.value.code, raised.value.detail) == (400, message)
 
 
-def test_the_first_mismatch_is_told_but_a_decoder_of_its_own_ends_all() -> None:
+def test_first_mismatch_is_reported_but_custom_decoders_stop() -> None:
     with pytest.raises(UndecodableObjectError, match=r"spec\.group"):
         decode({"spec": {"group": 1, "scope": 1}}, V1, report=False)
     with pytest.raises(UndecodableObjectError, match="boolean or JSON schema expected"):
         decode({"metadata": {"name": 1}, **schema({"additionalItems": 1})}, V1, report=False)
 
 
-def test_versions_name_their_own_types() -> None:
+def test_errors_name_the_types_of_the_version() -> None:
     with pytest.raises(
         UndecodableObjectError, match=r'in version "v1beta1" .* of type v1beta1.CustomResourceDefinitionSpec'
     ):
@@ -192,14 +194,14 @@ def test_times_are_written_in_utc() -> None:
     assert got["metadata"] == {"creationTimestamp": "2019-12-31T23:00:00Z"}
 
 
-def test_raw_values_come_back_with_sorted_keys_and_null_is_absent() -> None:
+def test_raw_values_have_sorted_keys_and_null_is_absent() -> None:
     assert json.dumps(kept({"default": {"b": [{"d": 1, "c": 2}], "a": None}})) == (
         '{"default": {"a": null, "b": [{"c": 2, "d": 1}]}}'
     )
     assert kept({"default": None, "example": None, "enum": [None, 1]}) == {"enum": [None, 1]}
 
 
-def test_either_or_values() -> None:
+def test_schema_or_other_values() -> None:
     assert kept({"additionalProperties": True, "items": {"type": "string"}}) == {
         "items": {"type": "string"},
         "additionalProperties": True,
@@ -211,36 +213,37 @@ def test_either_or_values() -> None:
     assert kept({"properties": {"a": None}}) == {"properties": {"a": {}}}
 
 
-def test_numbers_are_refused_as_they_are_spelled() -> None:
+def test_rejected_numbers_keep_their_spelling() -> None:
     field = "json: cannot unmarshal number {} into Go struct field JSONSchemaProps.{} of type {}"
     where = "spec.versions.schema.openAPIV3Schema"
     for spelled in ("1.0", "1e3", "1.10", "1e400"):
-        assert why({"minLength": NumberLiteral(spelled)}) == field.format(spelled, f"{where}.minLength", "int64")
-    assert why({"minLength": 1 << 63}) == field.format(1 << 63, f"{where}.minLength", "int64")
-    assert why({"minimum": NumberLiteral("1e400")}) == field.format("1e400", f"{where}.minimum", "float64")
+        assert error_of({"minLength": NumberLiteral(spelled)}) == field.format(spelled, f"{where}.minLength", "int64")
+    assert error_of({"minLength": 1 << 63}) == field.format(1 << 63, f"{where}.minLength", "int64")
+    assert error_of({"minimum": NumberLiteral("1e400")}) == field.format("1e400", f"{where}.minimum", "float64")
     assert (
-        why({"default": NumberLiteral("1e400")}) == "json: cannot unmarshal number 1e400 into Go value of type float64"
+        error_of({"default": NumberLiteral("1e400")})
+        == "json: cannot unmarshal number 1e400 into Go value of type float64"
     )
 
 
-def test_untyped_numbers_are_floats_where_they_are_spelled_so() -> None:
+def test_untyped_numbers_keep_being_floats() -> None:
     assert repr(kept({"default": {"a": NumberLiteral("1.0")}, "enum": [1 << 64], "minimum": NumberLiteral("2.0")})) == (
         "{'default': {'a': 1.0}, 'minimum': 2, 'enum': [1.8446744073709552e+19]}"
     )
 
 
-def test_what_is_stated_and_empty_in_a_schema_is_kept() -> None:
+def test_empty_lists_of_a_schema_are_kept() -> None:
     assert kept({"enum": [], "required": [], "dependencies": {}}) == {"enum": [], "required": [], "dependencies": {}}
     assert kept({"title": "", "nullable": False, "externalDocs": {}}) == {"externalDocs": {}}
 
 
-def test_items_that_are_neither_a_schema_nor_a_list_are_told_from_none() -> None:
+def test_items_that_are_neither_schema_nor_list_are_false() -> None:
     assert kept({"items": "nothing"}) == {"items": False}
     assert kept({"items": []}) == {"items": []}
     assert kept({"items": None}) == {}
 
 
-def test_numbers_become_what_a_float64_holds() -> None:
+def test_numbers_are_rounded_to_float64() -> None:
     assert kept({"maximum": 2**53 + 1, "minimum": 2.5, "multipleOf": 4.0}) == {
         "maximum": 2**53,
         "minimum": 2.5,
@@ -248,7 +251,7 @@ def test_numbers_become_what_a_float64_holds() -> None:
     }
 
 
-def test_bytes_are_written_again_and_may_be_numbers() -> None:
+def test_bytes_are_normalized_and_may_be_numbers() -> None:
     def bundle(value: object) -> object:
         body = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": value}}}}}
         return decode(body, V1, report=False)[0]["spec"]["conversion"]["webhook"]["clientConfig"].get("caBundle")
@@ -267,7 +270,7 @@ def test_options_and_status() -> None:
     assert decode({"code": 404, "details": {}}, STATUS, report=False)[0] == {"metadata": {}, "details": {}, "code": 404}
 
 
-def test_what_is_accepted_can_be_written() -> None:
+def test_decoded_objects_can_be_encoded() -> None:
     deep: Any = {}
     for _ in range(300):
         deep = {"a": deep}
@@ -275,7 +278,7 @@ def test_what_is_accepted_can_be_written() -> None:
             orjson.dumps(decode(schema({"default": deep}), V1, report=True)[0])
 
 
-def test_nesting_has_a_bound() -> None:
+def test_nesting_is_limited() -> None:
     deep: Any = {}
     for _ in range(900):
         deep = {"items": deep}
@@ -288,7 +291,7 @@ def test_nesting_has_a_bound() -> None:
 
 
 @given(JSON)
-def test_anything_gives_a_value_or_a_refusal(value: Any) -> None:
+def test_any_input_decodes_or_raises(value: Any) -> None:
     for type_ in (V1, V1BETA1, NAMESPACE, DELETE_OPTIONS):
         for body in (value, {"spec": value}, {"metadata": value}, schema(value)):
             try:
