@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from polykind.cel.cel_types import DYN, Type
@@ -139,34 +139,28 @@ def copy_expr(node: Expr) -> Expr:
 
 
 def _copy_node(node: Expr, copy: Callable[[Expr], Expr]) -> Expr:
-    if isinstance(node, Literal):
-        return Literal(node.offset, node.value)
-    if isinstance(node, Ident):
-        return Ident(node.offset, node.name)
     if isinstance(node, Select):
-        return Select(node.offset, copy(node.operand), node.name, node.test_only)
+        return replace(node, operand=copy(node.operand))
     if isinstance(node, Call):
         target = copy(node.target) if node.target is not None else None
-        return Call(node.offset, node.function, target, [copy(arg) for arg in node.args])
+        return replace(node, target=target, args=[copy(arg) for arg in node.args])
     if isinstance(node, ListExpr):
-        return ListExpr(node.offset, [copy(item) for item in node.items], node.optional)
+        return replace(node, items=[copy(item) for item in node.items])
     if isinstance(node, MapExpr):
-        entries = [MapEntry(e.offset, copy(e.key), copy(e.value), e.optional) for e in node.entries]
-        return MapExpr(node.offset, entries)
+        return replace(node, entries=[replace(e, key=copy(e.key), value=copy(e.value)) for e in node.entries])
     if isinstance(node, StructExpr):
-        return StructExpr(node.offset, node.name, [(at, n, copy(v), opt) for at, n, v, opt in node.fields])
-    return Comprehension(
-        node.offset,
-        node.macro,
-        copy(node.iter_range),
-        node.iter_vars,
-        node.accu_var,
-        copy(node.accu_init),
-        copy(node.loop_condition),
-        copy(node.loop_step),
-        copy(node.result),
-        tuple(copy(part) for part in node.parts),
-    )
+        return replace(node, fields=[(at, name, copy(value), opt) for at, name, value, opt in node.fields])
+    if isinstance(node, Comprehension):
+        return replace(
+            node,
+            iter_range=copy(node.iter_range),
+            accu_init=copy(node.accu_init),
+            loop_condition=copy(node.loop_condition),
+            loop_step=copy(node.loop_step),
+            result=copy(node.result),
+            parts=tuple(copy(part) for part in node.parts),
+        )
+    return replace(node)
 
 
 def qualified_name(node: Expr | None) -> str | None:

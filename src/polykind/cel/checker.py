@@ -19,18 +19,7 @@ from polykind.cel.ast import (
     children,
     qualified_name,
 )
-from polykind.cel.cel_types import (
-    BOOL,
-    DYN,
-    ERROR,
-    Type,
-    list_of,
-    map_of,
-    optional_of,
-    type_of,
-    type_param,
-    unwrap_optional,
-)
+from polykind.cel.cel_types import BOOL, DYN, ERROR, Type, unwrap_optional
 from polykind.cel.library import FUNCTION_OVERLOADS, MUTATION_FUNCTION_OVERLOADS, Overload
 from polykind.cel.mutation_types import constructible_field, constructible_type
 from polykind.cel.source import Source
@@ -41,16 +30,20 @@ FieldTypes = Callable[[str, str], Type | None]
 """Returns the type of a field, given the name of a struct type and of the field, or None if there is no such field."""
 
 _TYPE_NAMES = {
-    **{name: type_of(t) for name, t in cel_types.PRIMITIVES.items() if name not in ("dyn", "timestamp", "duration")},
-    "null_type": type_of(cel_types.NULL),
-    "list": type_of(list_of(DYN)),
-    "map": type_of(map_of(DYN, DYN)),
-    "type": type_of(cel_types.TYPE),
-    "optional_type": type_of(Type("opaque", "optional_type")),
-    "google.protobuf.Timestamp": type_of(cel_types.TIMESTAMP),
-    "google.protobuf.Duration": type_of(cel_types.DURATION),
-    "net.IP": type_of(cel_types.IP),
-    "net.CIDR": type_of(cel_types.CIDR),
+    **{
+        name: cel_types.type_of(t)
+        for name, t in cel_types.PRIMITIVES.items()
+        if name not in ("dyn", "timestamp", "duration")
+    },
+    "null_type": cel_types.type_of(cel_types.NULL),
+    "list": cel_types.type_of(cel_types.list_of(DYN)),
+    "map": cel_types.type_of(cel_types.map_of(DYN, DYN)),
+    "type": cel_types.type_of(cel_types.TYPE),
+    "optional_type": cel_types.type_of(Type("opaque", "optional_type")),
+    "google.protobuf.Timestamp": cel_types.type_of(cel_types.TIMESTAMP),
+    "google.protobuf.Duration": cel_types.type_of(cel_types.DURATION),
+    "net.IP": cel_types.type_of(cel_types.IP),
+    "net.CIDR": cel_types.type_of(cel_types.CIDR),
 }
 _LITERAL_TYPES: dict[type, Type] = {
     type(None): cel_types.NULL,
@@ -135,7 +128,7 @@ class Checker:
             type_ = WELL_KNOWN_TYPES[name].type
         if type_ is None and name in self.structs:
             type_ = cel_types.struct_type(name)
-        return type_of(type_) if type_ is not None else _TYPE_NAMES.get(name)
+        return cel_types.type_of(type_) if type_ is not None else _TYPE_NAMES.get(name)
 
     def _ident(self, node: Expr, name: str) -> Type:
         type_ = self._lookup(name)
@@ -182,7 +175,7 @@ class Checker:
             if target.kind not in ("dyn", "error"):
                 self.source.report(node.offset, f"type '{target}' does not support field selection")
             result = DYN
-        return optional_of(result) if was_optional or optional else result
+        return cel_types.optional_of(result) if was_optional or optional else result
 
     def _field_type(self, type_name: str, field: str) -> Type | None:
         field_type = constructible_field(type_name, field) if self.patches else None
@@ -278,7 +271,7 @@ class Checker:
         for index, item in enumerate(node.items):
             self._check(item)
             item_type = self._join_types(item_type, self._item_type(item, index in node.optional))
-        node.type = list_of(item_type if item_type is not None else self._fresh_param())
+        node.type = cel_types.list_of(item_type if item_type is not None else self._fresh_param())
 
     def _map(self, node: MapExpr) -> None:
         key_type: Type | None = None
@@ -290,14 +283,14 @@ class Checker:
             value_type = self._join_types(value_type, self._item_type(entry.value, entry.optional))
         if key_type is None or value_type is None:
             key_type, value_type = self._fresh_param(), self._fresh_param()
-        node.type = map_of(key_type, value_type)
+        node.type = cel_types.map_of(key_type, value_type)
 
     def _item_type(self, item: Expr, optional: bool) -> Type:
         if not optional:
             return item.type
         value_type, was_optional = unwrap_optional(item.type)
         if not was_optional and value_type.kind != "dyn":
-            self._report_mismatch(item, optional_of(value_type), value_type)
+            self._report_mismatch(item, cel_types.optional_of(value_type), value_type)
         return value_type
 
     def _join_types(self, joined: Type | None, added: Type) -> Type:
@@ -392,4 +385,4 @@ class Checker:
 
     def _fresh_param(self) -> Type:
         self._param_count += 1
-        return type_param(f"_var{self._param_count - 1}")
+        return cel_types.type_param(f"_var{self._param_count - 1}")

@@ -6,17 +6,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from polykind.cel import evaluation_errors
 from polykind.cel.activation import PER_CALL_LIMIT, Closure, Frame, Plan, reserve_cost
 from polykind.cel.arithmetic import MAX_INT, MIN_INT
 from polykind.cel.ast import Expr, Literal
-from polykind.cel.evaluation_errors import (
-    CEL_ERRORS,
-    NO_OVERLOAD,
-    CostExceededError,
-    EvalError,
-    InternalError,
-    error_message,
-)
+from polykind.cel.evaluation_errors import CEL_ERRORS, NO_OVERLOAD, CostExceededError, EvalError, error_message
 from polykind.cel.library import OVERLOADS_BY_ID
 from polykind.cel.library.standard import COMPARISONS, double_comparison, in_list, optional_index
 from polykind.cel.overload_dispatch import no_such_overload
@@ -329,6 +323,6 @@ def list_argument(run: Closure) -> Closure:
         try:
             return run(frame)
         except CEL_ERRORS:
-            raise InternalError(_NOT_A_LISTER) from None
+            raise evaluation_errors.InternalError(_NOT_A_LISTER) from None
 
     return checked

@@ -67,16 +67,14 @@ class Planner:
 
     def plan(self, node: Expr) -> Plan:
         if isinstance(node, Literal):
-            value = node.value
-            return Plan(lambda frame: value, 0)
+            return _constant_plan(node.value)
         if isinstance(node, Ident):
             return self._ident(node)
         if isinstance(node, Select):
             return self._select(node)
         folded = self._constant(node)
         if folded is not None:
-            constant = folded[0]
-            return Plan(lambda frame: constant, 0)
+            return _constant_plan(folded[0])
         if isinstance(node, Call):
             return self._call(node)
         if isinstance(node, ListExpr):
@@ -110,8 +108,7 @@ class Planner:
     def _ident(self, node: Ident) -> Plan:
         variable = self._find(node.name.removeprefix("."))
         if variable is None:
-            constant = type_constant(node.type.params[0])
-            return Plan(lambda frame: constant, 0)
+            return _constant_plan(type_constant(node.type.params[0]))
         slot, decl_type, is_accumulator = variable
         if is_accumulator:
             return Plan(comprehensions.accumulator(slot), 1)
@@ -164,16 +161,14 @@ class Planner:
             convert = decl_type.from_json
             return Plan(get if convert is None else lambda frame: convert(get(frame)), cost)
         if node.type.kind == "type" and self._is_type_name(node):
-            constant = type_constant(node.type.params[0])
-            return Plan(lambda frame: constant, 0)
+            return _constant_plan(type_constant(node.type.params[0]))
         if node.type in _DOTTED_NAME_TYPES:
             # A variable or an enum constant whose name contains a dot.
             dotted_name = (qualified_name(node) or "").removeprefix(".")
             if dotted_name in self.scopes[0]:
                 return activation.authorizer_variable(dotted_name, self.scopes[0][dotted_name].slot)
             if dotted_name in ENUM_CONSTANTS:
-                number = ENUM_CONSTANTS[dotted_name]
-                return Plan(lambda frame: number, 0)
+                return _constant_plan(ENUM_CONSTANTS[dotted_name])
         operand, cost = self._operand(node.operand)
         name = node.name
         kind = node.operand.type.kind
@@ -380,6 +375,10 @@ class Planner:
     def _new_slot(self) -> int:
         self.size += 1
         return self.size - 1
+
+
+def _constant_plan(value: Any) -> Plan:
+    return Plan(lambda frame: value, 0)
 
 
 def _fold_call(implementation: Callable[..., Any], call_cost: CallCost | int, args: list[Any]) -> Plan | None:

@@ -84,11 +84,9 @@ class WellKnownType(NamedTuple):
 def message_constructor(name: str) -> Callable[[dict[str, Any]], Any]:
     """Return a function from fields to a value; it raises EvalError for a type that cannot be constructed."""
     message = WELL_KNOWN_TYPES.get(name)
-    return (
-        partial(_raise_unknown_type, name)
-        if message is None or name in _ALIASES
-        else partial(_construct, name, message)
-    )
+    if message is None or name in _ALIASES:
+        return partial(_raise_unknown_type, name)
+    return partial(_construct, name, message)
 
 
 def _raise_unknown_type(name: str, fields: dict[str, Any]) -> Any:
