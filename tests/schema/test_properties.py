@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from polykind import errors
 from polykind.schema import CompiledSchema
-from polykind.schema.defaulting import effective_default
 from polykind.schema.node import META_KEYS
+from polykind.schema.pruning import effective_default
 from tests.schema import strategies
 
 Json = dict[str, Any]

@@ -1,15 +1,14 @@
-"""Decoding of CRDs into their v1 representation, and encoding at a version of the API."""
+"""Decoding of CRDs into their v1 representation, with the defaults of each version, and encoding at a version."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
 from polykind.apis.machinery import decode as decode_typed
 from polykind.apis.meta.types import OBJECT_META
 from polykind.contract import JsonObject
 from polykind.crd import api_conversion
-from polykind.crd.defaults import default_v1, default_v1beta1
 from polykind.crd.empty_values import equal_specs
 from polykind.crd.validation import validate_internal_create
 from polykind.errors import InvalidError
@@ -21,6 +20,7 @@ _META_ORDER = [field.name for field in OBJECT_META.fields]
 
 GROUP = "apiextensions.k8s.io"
 KIND = "CustomResourceDefinition"
+WEBHOOK_PORT = 443
 
 
 def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, list[str]]:
@@ -31,13 +31,13 @@ def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, li
     """
     if version == "v1":
         crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1, report=report)
-        default_v1(crd)
+        _default_v1(crd)
         crd["spec"]["conversion"] = api_conversion.normalize_conversion(crd["spec"]["conversion"])
         if crd["spec"]["versions"]:
             api_conversion.share_version_settings(crd["spec"]["versions"])
         return crd, unknown
     crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1BETA1, report=report)
-    default_v1beta1(crd)
+    _default_v1beta1(crd)
     internal = api_conversion.v1beta1_to_internal(crd["spec"])
     crd_v1 = api_conversion.from_v1beta1(crd)
     if not equal_specs(api_conversion.to_internal(crd_v1["spec"]), internal):
@@ -56,3 +56,57 @@ def encode(crd: JsonObject, version: Version) -> JsonObject:
     out = {key: converted[key] for key in _ORDER if key in converted}
     out["metadata"] = {key: meta[key] for key in _META_ORDER if key in meta}
     return out
+
+
+def _default_v1(crd: JsonObject) -> None:
+    """Fill in the defaults of a decoded apiextensions.k8s.io/v1 CRD in place."""
+    spec = crd["spec"]
+    _default_names(spec["names"])
+    conversion = spec.get("conversion")
+    if conversion is None:
+        spec["conversion"] = {"strategy": "None"}
+    else:
+        webhook = conversion.get("webhook")
+        _default_port(webhook.get("clientConfig") if webhook else None)
+    _default_stored_versions(crd)
+
+
+def _default_v1beta1(crd: JsonObject) -> None:
+    """Fill in the defaults of a decoded apiextensions.k8s.io/v1beta1 CRD in place."""
+    spec = crd["spec"]
+    spec["scope"] = spec["scope"] or "Namespaced"
+    _default_names(spec["names"])
+    versions, version = spec.get("versions"), spec.get("version")
+    if not versions and version:
+        spec["versions"] = [{"name": version, "served": True, "storage": True}]
+    if not version and versions:
+        spec["version"] = versions[0]["name"]
+    conversion = spec.setdefault("conversion", {"strategy": "None"})
+    if conversion["strategy"] == "Webhook" and not conversion.get("conversionReviewVersions"):
+        conversion["conversionReviewVersions"] = ["v1beta1"]
+    _default_port(conversion.get("webhookClientConfig"))
+    spec.setdefault("preserveUnknownFields", True)
+    _default_stored_versions(crd)
+
+
+def _default_names(names: JsonObject) -> None:
+    if not names.get("singular") and names["kind"]:
+        names["singular"] = names["kind"].lower()
+    if not names.get("listKind") and names["kind"]:
+        names["listKind"] = f"{names['kind']}List"
+
+
+def _default_port(client: Any) -> None:
+    service = client.get("service") if client else None
+    if service is not None:
+        service.setdefault("port", WEBHOOK_PORT)
+
+
+def _default_stored_versions(crd: JsonObject) -> None:
+    status = crd["status"]
+    if status["storedVersions"]:
+        return
+    for version in crd["spec"].get("versions") or ():
+        if version["storage"]:
+            status["storedVersions"] = [version["name"]]
+            return

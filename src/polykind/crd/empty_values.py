@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.crd.schema_walker import LIST_MAP_KEYS, VALIDATIONS
+from polykind.crd.schema_walker import LIST_MAP_KEYS, LISTED, NAMED, NESTING, SINGLE, VALIDATIONS
 from polykind.schema.equality import deep_equal
 
-_NAMED = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
-_LISTED = frozenset({"allOf", "oneOf", "anyOf"})
-_SINGLE = frozenset({"items", "not", "additionalProperties", "additionalItems"})
-_OMITTED = _NAMED | _LISTED | {"enum", "required", LIST_MAP_KEYS, VALIDATIONS}
-_NESTING = _NAMED | _LISTED | _SINGLE
-_CHECKED_KEYS = _OMITTED | _SINGLE
+_OMITTED = NAMED | LISTED | {"enum", "required", LIST_MAP_KEYS, VALIDATIONS}
+_CHECKED_KEYS = _OMITTED | SINGLE
 _SETTINGS = frozenset({"schema", "validation", "additionalPrinterColumns", "selectableFields"})
 
 
@@ -56,7 +52,7 @@ def drop_empty_from_schema(node: JsonObject, *, keep_items: bool = False) -> Jso
                 changed[key] = None
             elif key == "items" and not isinstance(value, dict):
                 changed[key] = False if keep_items else None
-        elif key in _NESTING:
+        elif key in NESTING:
             reduced = _drop_empty_from_children(key, value, keep_items)
             if reduced is not value:
                 changed[key] = reduced
@@ -71,7 +67,7 @@ def _drop_empty_from_children(key: str, value: Any, keep_items: bool) -> Any:
         return value if all(map(_is_same, children, value)) else children
     if not isinstance(value, dict):
         return value
-    if key not in _NAMED:
+    if key not in NAMED:
         return drop_empty_from_schema(value, keep_items=keep_items)
     changed = {}
     for name, child in value.items():

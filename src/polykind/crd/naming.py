@@ -57,18 +57,14 @@ def accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, 
 
 def establish(crd: JsonObject, status: JsonObject, now: str) -> JsonObject:
     """Return the status with the condition Established, if all names are accepted and the CA bundle is valid."""
-    if _is_true(status, ESTABLISHED) or not _is_true(status, NAMES_ACCEPTED):
+    current = {"status": status}
+    if conditions.is_true(current, ESTABLISHED) or not conditions.is_true(current, NAMES_ACCEPTED):
         return status
     if has_invalid_ca_bundle(crd["spec"]):
         reason, message = "InvalidCABundle", "The conversion webhook CABundle is invalid"
         return conditions.set_condition(status, condition(ESTABLISHED, "False", reason, message), now)
     message = "the initial names have been accepted"
     return conditions.set_condition(status, condition(ESTABLISHED, "True", "InitialNamesAccepted", message), now)
-
-
-def _is_true(status: JsonObject, type_: str) -> bool:
-    match = find_condition(status, type_)
-    return match is not None and match["status"] == "True"
 
 
 def _accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Traversal of the schemas children a schema, and checks of single schema nodes."""
+"""Traversal of the schemas inside a schema, and checks of single schema nodes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ MAP_TYPE = "x-kubernetes-map-type"
 VALIDATIONS = "x-kubernetes-validations"
 
 _EXTENSIONS = frozenset({PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE})
-_SINGLE = frozenset({"not", "items", "additionalProperties", "additionalItems"})
-_LISTED = frozenset({"allOf", "anyOf", "oneOf"})
-_NAMED = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
-_NESTING = _SINGLE | _LISTED | _NAMED
+SINGLE = frozenset({"not", "items", "additionalProperties", "additionalItems"})
+LISTED = frozenset({"allOf", "anyOf", "oneOf"})
+NAMED = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
+NESTING = SINGLE | LISTED | NAMED
 
 
 def all_schemas(schema: JsonObject) -> list[JsonObject]:
-    """Return a schema and all schemas children it, parents first."""
+    """Return a schema and all schemas inside it, parents first."""
     out: list[JsonObject] = []
     pending = [schema]
     while pending:
         node = pending.pop()
         out.append(node)
-        if not _NESTING.isdisjoint(node):
+        if not NESTING.isdisjoint(node):
             pending.extend(reversed(_children(node)))
     return out
 
@@ -40,10 +40,8 @@ def all_schemas(schema: JsonObject) -> list[JsonObject]:
 def _children(node: JsonObject) -> list[JsonObject]:
     schemas: list[JsonObject] = []
     for key, value in node.items():
-        if key in _NESTING:
-            children: Iterable[Any] = (
-                value.values() if key in _NAMED else value if isinstance(value, list) else (value,)
-            )
+        if key in NESTING:
+            children: Iterable[Any] = value.values() if key in NAMED else value if isinstance(value, list) else (value,)
             schemas += [child for child in children if isinstance(child, dict)]
     return schemas
 

@@ -48,7 +48,7 @@ _NEEDS_VISIT = (_CHECKED | _MERGE_KEYWORDS | _NESTING | {VALIDATIONS}) - {"type"
 class SchemaStrictness(NamedTuple):
     """The checks that apply; those that the old CRD fails do not (ratcheting).
 
-    `defaults` is the reason message defaults are forbidden, None if they are allowed.
+    `defaults` is the reason why defaults are forbidden, None if they are allowed.
     """
 
     defaults: str | None
@@ -89,7 +89,8 @@ class SchemaValidator:
         if not _MERGE_KEYWORDS.isdisjoint(node):
             self._validate_merge_keywords(node, path)
         if node.get(VALIDATIONS):
-            self._validate_rules(node, path)
+            for index, rule in enumerate(node[VALIDATIONS]):
+                self._validate_rule(rule, f"{path}.{VALIDATIONS}[{index}]", node)
             if context.rules and len(self.errors) == before:
                 self.locations.append(RuleLocation(node, path, tuple(self._steps), context.uncorrelated))
 
@@ -231,10 +232,6 @@ class SchemaValidator:
             if key in known:
                 self.errors.append(invalid(f"{path}.{LIST_MAP_KEYS}", keys, "must not contain duplicate entries"))
             known.add(key)
-
-    def _validate_rules(self, node: JsonObject, path: str) -> None:
-        for index, rule in enumerate(node[VALIDATIONS]):
-            self._validate_rule(rule, f"{path}.{VALIDATIONS}[{index}]", node)
 
     def _validate_rule(self, rule: JsonObject, path: str, node: JsonObject) -> None:
         errors = self.errors

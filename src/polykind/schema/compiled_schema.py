@@ -12,11 +12,10 @@ from polykind.errors import FieldError
 from polykind.schema import object_meta
 from polykind.schema.codegen import Function
 from polykind.schema.correlation import Correlation
-from polykind.schema.defaulting import apply_defaults, drop_nulls
 from polykind.schema.embedded_resources import EmbeddedResourceError, coerce_embedded, validate_embedded
 from polykind.schema.list_types import validate_list_types
 from polykind.schema.node import SchemaNode
-from polykind.schema.pruning import prune
+from polykind.schema.pruning import apply_defaults, drop_nulls, prune
 from polykind.schema.pruning_program import PruningProgramWriter, SlowPathError
 from polykind.schema.scale_validation import validate_scale
 from polykind.schema.validation_program import ValidationProgramWriter
@@ -167,13 +166,10 @@ class CompiledSchema:
 
     def compile_programs(self) -> None:
         """Generate the programs now instead of after some uses. May be called in a thread."""
-        for write in (
-            self._generate_validation,
-            self._generate_pruning_and_defaulting,
-            self._generate_single_pass,
-            self._generate_pruning,
-        ):
-            write()
+        self._generate_validation()
+        self._generate_pruning_and_defaulting()
+        self._generate_single_pass()
+        self._generate_pruning()
 
     def _count_use(self) -> None:
         """Generate programs once the schema is used often enough; one at a time, to keep the event loop responsive."""

@@ -45,14 +45,14 @@ def _coerce_resource(value: JsonObject, path: str, unknown: list[str], *, strict
     for key in ("apiVersion", "kind"):
         if key in value and type(value[key]) is not str:
             if strict:
-                raise EmbeddedResourceError(errors.invalid(_join(path, key), value[key], "must be a string"))
+                raise EmbeddedResourceError(errors.invalid(join_path(path, key), value[key], "must be a string"))
             del value[key]
     if "metadata" not in value:
         return
     meta = value["metadata"]
     if not strict and meta is not None and type(meta) is not dict:
         return
-    here = _join(path, "metadata")
+    here = join_path(path, "metadata")
     try:
         coerced, unknown_fields = round_trip(meta, strict=strict)
     except ObjectMetaDecodeError as error:
@@ -80,11 +80,11 @@ def validate_embedded(node: SchemaNode | None, value: Any, path: str, field_erro
 
 
 def _validate_resource(value: JsonObject, path: str, field_errors: list[FieldError]) -> None:
-    field_errors.extend(errors.required(_join(path, key)) for key in ("apiVersion", "kind") if key not in value)
+    field_errors.extend(errors.required(join_path(path, key)) for key in ("apiVersion", "kind") if key not in value)
     for key in ("apiVersion", "kind"):
         if key not in value:
             continue
-        text, here = value[key], _join(path, key)
+        text, here = value[key], join_path(path, key)
         if type(text) is not str:
             field_errors.append(errors.invalid(here, text, "must be a string"))
         elif not text:
@@ -98,7 +98,7 @@ def _validate_resource(value: JsonObject, path: str, field_errors: list[FieldErr
                 detail = f"may have mixed case, but should otherwise match: {','.join(messages)}"
                 field_errors.append(errors.invalid(here, text, detail))
     if "metadata" in value:
-        here = _join(path, "metadata")
+        here = join_path(path, "metadata")
         try:
             meta, _ = round_trip(value["metadata"], strict=True)
         except ObjectMetaDecodeError as error:
@@ -116,8 +116,9 @@ def _validate_resource(value: JsonObject, path: str, field_errors: list[FieldErr
 
 def _child_path(node: SchemaNode, path: str, key: str) -> str:
     """Return the path of a property, or of a key that only additionalProperties describes."""
-    return _join(path, key) if node.has_property(key) else f"{path}[{key}]"
+    return join_path(path, key) if node.has_property(key) else f"{path}[{key}]"
 
 
-def _join(path: str, key: str) -> str:
+def join_path(path: str, key: str) -> str:
+    """Return the path of a property of the object at `path`, which is empty for the root."""
     return f"{path}.{key}" if path else key

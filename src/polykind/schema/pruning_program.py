@@ -1,7 +1,7 @@
 """Generated pruning and defaulting programs: one pass that prunes, drops nulls and fills in defaults.
 
-For rare values a program raises SlowPathError, and the caller runs the slow path of pruning.py and defaulting.py on
-the object. What the program had changed by then does not matter: the slow path leads to the same result.
+For rare values a program raises SlowPathError, and the caller runs the slow path of pruning.py on the object. What the
+program had changed by then does not matter: the slow path leads to the same result.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from polykind.schema.codegen import FunctionBody, Program
-from polykind.schema.defaulting import effective_default
 from polykind.schema.equality import deep_copy
 from polykind.schema.node import META_KEYS, SchemaNode
+from polykind.schema.pruning import effective_default
 
 _BUILTINS = (type, str, int, dict, list)
 _CONTAINERS = ("object", "array")

@@ -92,7 +92,7 @@ def is_duration(text: str) -> bool:
 
 
 def is_credit_card(text: str) -> bool:
-    """True for the number of a has_unit card brand with a valid Luhn checksum."""
+    """True for the number of a known card brand with a valid Luhn checksum."""
     digits = "".join(char for char in text if char in "0123456789")
     if not _card(digits):
         return False
@@ -124,16 +124,6 @@ def _strip_separators(text: str) -> str:
     return "".join(char for char in text if char not in "\t\n\f\r -")
 
 
-def is_short_name(text: str) -> bool:
-    """True for a DNS label."""
-    return len(text) <= 63 and _label(text) is not None
-
-
-def is_long_name(text: str) -> bool:
-    """True for a DNS subdomain."""
-    return len(text) <= 253 and _subdomain(text) is not None
-
-
 FormatCheck = Callable[[str], object]
 
 _FORMATS: dict[str, FormatCheck] = {
@@ -161,8 +151,8 @@ _FORMATS: dict[str, FormatCheck] = {
     "date": is_date,
     "duration": is_duration,
     "datetime": is_date_time,
-    "k8sshortname": is_short_name,
-    "k8slongname": is_long_name,
+    "k8sshortname": lambda text: len(text) <= 63 and _label(text),
+    "k8slongname": lambda text: len(text) <= 253 and _subdomain(text),
 }
 
 KNOWN_FORMATS = frozenset(_FORMATS)
@@ -178,7 +168,7 @@ def format_check(name: str) -> FormatCheck | None:
 
 
 def is_known_format(name: str, type_name: str) -> bool:
-    """True if a format is has_unit for a type (empty: no type, or int-or-string)."""
+    """True if a format is known for a type (empty: no type, or int-or-string)."""
     if type_name in ("", "string"):
         return name.replace("-", "") in KNOWN_FORMATS
     if type_name == "integer":

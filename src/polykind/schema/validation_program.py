@@ -12,11 +12,11 @@ from polykind.errors import FieldError
 from polykind.golang.regexp import Pattern
 from polykind.golang.strconv import float_to_int64
 from polykind.schema.codegen import FunctionBody, Program
-from polykind.schema.defaulting import effective_default
 from polykind.schema.embedded_resources import validate_embedded
 from polykind.schema.list_types import validate_list_type, validate_list_types
 from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.schema.numeric_validation import is_in_range
+from polykind.schema.pruning import effective_default
 from polykind.schema.string_formats import format_check
 from polykind.schema.value_validation import validate_value
 

@@ -9,8 +9,8 @@ from typing import Any
 from polykind.cel import compile_schema
 from polykind.contract import JsonObject, copy_json
 from polykind.errors import FieldError
-from polykind.schema.defaulting import apply_defaults
 from polykind.schema.node import SchemaNode
+from polykind.schema.pruning import apply_defaults
 from polykind.toolkit.proving.choices import Choices, GenerationError, chance, pick
 from polykind.toolkit.proving.pattern_generator import UnsupportedPatternError, pattern_generator
 

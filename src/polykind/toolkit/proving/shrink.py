@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from polykind.contract import JsonObject, copy_json
-from polykind.schema.defaulting import effective_default
 from polykind.schema.equality import deep_equal
 from polykind.schema.node import SchemaNode
+from polykind.schema.pruning import effective_default
 from polykind.toolkit.proving.object_diff import Path
 
 _MAX_ATTEMPTS = 3000
