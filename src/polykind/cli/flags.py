@@ -31,6 +31,11 @@ def add_bool_flag(command: argparse.ArgumentParser, name: str, help: str) -> Non
     )
 
 
+def add_list_flag(command: argparse.ArgumentParser, name: str, metavar: str, help: str) -> None:
+    """Add a flag that may be repeated; its values form a list."""
+    command.add_argument(name, action="append", default=[], metavar=metavar, help=f"{help}; may be repeated")
+
+
 def add_etcd_flags(command: argparse.ArgumentParser) -> None:
     """Add the flags of the connection to etcd."""
     flag = command.add_argument

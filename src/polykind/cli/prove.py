@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polykind.cli.flags import add_list_flag
+
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
     from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
@@ -40,14 +42,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="SEED",
         help="number that determines the generated objects, or random (default: %(default)s)",
     )
-    flag("--property", action="append", default=[], metavar="NAME", help="test only this property; may be repeated")
-    flag(
-        "--pair",
-        action="append",
-        default=[],
-        metavar="V1:V2",
-        help="test only the conversion from V1 to V2; may be repeated",
-    )
+    add_list_flag(command, "--property", "NAME", "test only this property")
+    add_list_flag(command, "--pair", "V1:V2", "test only the conversion from V1 to V2")
     flag(
         "--samples",
         action="append",

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polykind.cli.flags import add_bool_flag
+from polykind.cli.flags import add_bool_flag, add_list_flag
 from polykind.contract import JsonObject
 from polykind.server.settings import Settings, SettingsError
 
@@ -39,19 +39,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="FILE",
         help="CRD of one release; repeat for each release, oldest first",
     )
-    flag(
-        "--converter",
-        action="append",
-        default=[],
-        metavar="MODULE:OBJECT",
-        help="convert in-process with this Python object or rules file; may be repeated",
-    )
-    flag(
-        "--resolve",
-        action="append",
-        default=[],
-        metavar="NAMESPACE/SERVICE=HOST:PORT",
-        help="address of a Service that a CRD's webhook refers to; may be repeated",
+    add_list_flag(command, "--converter", "MODULE:OBJECT", "convert in-process with this Python object or rules file")
+    add_list_flag(
+        command, "--resolve", "NAMESPACE/SERVICE=HOST:PORT", "address of a Service that a CRD's webhook refers to"
     )
     add_bool_flag(command, "--migrate", "migrate all objects to the storage version at each release")
     add_bool_flag(command, "--back", "downgrade as well")

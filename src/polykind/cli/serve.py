@@ -11,6 +11,7 @@ from typing import Any
 from polykind.cli.flags import (
     add_bool_flag,
     add_etcd_flags,
+    add_list_flag,
     add_verbosity_flag,
     configure_logging,
     parse_bool,
@@ -86,20 +87,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="comma-separated authorizers in order: AlwaysAllow, AlwaysDeny, RBAC (default: AlwaysAllow)",
     )
     add_bool_flag(command, "--conversion-cache", "cache converted objects")
-    flag(
-        "--resolve",
-        action="append",
-        default=[],
-        metavar="NAMESPACE/SERVICE=HOST:PORT",
-        help="address of a Service that webhooks refer to; may be repeated",
-    )
-    flag(
-        "--converter",
-        action="append",
-        default=[],
-        metavar="MODULE:OBJECT",
-        help="convert in-process with this Python object or rules file; may be repeated",
-    )
+    add_list_flag(command, "--resolve", "NAMESPACE/SERVICE=HOST:PORT", "address of a Service that webhooks refer to")
+    add_list_flag(command, "--converter", "MODULE:OBJECT", "convert in-process with this Python object or rules file")
     add_bool_flag(command, "--serve-v1beta1", "serve apiextensions.k8s.io/v1beta1 in addition to v1")
     add_bool_flag(command, "--garbage-collector", "delete objects whose owners are gone")
     add_verbosity_flag(command, "every request")
