@@ -20,7 +20,8 @@ SAME_MEANING = {
     "defaults.py": "the defaults of an API group",
     "validation.py": "the validation of an API group",
     "strategy.py": "the strategies of an API group",
-    "store.py": "an implementation of the Store protocol, and the command about stores",
+    "store.py": "an implementation of the Store protocol",
+    "library.py": "the conversions of one module or file, and its public face",
 }
 """File names that several packages share, with their one meaning."""
 PRIVATE_WORDS = re.compile(

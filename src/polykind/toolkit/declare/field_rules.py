@@ -7,7 +7,7 @@
         rename_values("spec.mode", {"On": "Enabled", "Off": "Disabled"}),
         first("spec.host", "spec.hosts"),
         only("v2", "spec.timeZone"),
-        drop("v2", "spec.debug", why="nobody used it"),
+        drop("v2", "spec.debug", why="it is unused"),
     )
 
 The rules apply in order on the way to the newer version and in reverse order on the way back. If a rule has two paths,

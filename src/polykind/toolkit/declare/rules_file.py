@@ -8,7 +8,7 @@
       - renameValues: {path: spec.mode, values: {"On": Enabled, "Off": Disabled}}
       - first: [spec.host, spec.hosts]
       - only: {version: v2, path: spec.timeZone, default: UTC}
-      - drop: {version: v2, path: spec.debug, why: nobody used it}
+      - drop: {version: v2, path: spec.debug, why: it is unused}
 
 The rules are those of `polykind.toolkit.declare.field_rules`. In a pair of paths or versions, the older comes first.
 """
