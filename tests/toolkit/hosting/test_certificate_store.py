@@ -135,7 +135,7 @@ async def test_unreachable_store_serves_a_temporary_certificate(caplog: pytest.L
         "the store is unreachable, serving a temporary certificate: the Secret crontabs/certificates cannot be used: "
         in caplog.text
     )
-    with pytest.raises(OSError, match="the Secret crontabs/certificates: Cannot connect"):
+    with pytest.raises(OSError, match="the Secret crontabs/certificates cannot be used: Cannot connect"):
         await certificates.refresh()
     await closed(store)
 
