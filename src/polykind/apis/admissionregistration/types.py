@@ -30,88 +30,77 @@ def _rule_with_operations(*, enums: bool) -> Struct:
     """Declare RuleWithOperations; kube-apiserver publishes its enums only where policies embed it."""
     return _struct(
         "RuleWithOperations",
-        (
-            Field(
-                "operations",
-                1,
-                ListOf(String("v1.OperationType")),
-                enum=("*", "CONNECT", "CREATE", "DELETE", "UPDATE") if enums else (),
-                doc="The operations: CREATE, UPDATE, DELETE, CONNECT.",
-            ),
-            Field(
+        "Operations on resources. * stands for all.",
+        Field(
+            "operations",
+            1,
+            ListOf(String("v1.OperationType")),
+            "The operations: CREATE, UPDATE, DELETE, CONNECT.",
+            enum=("*", "CONNECT", "CREATE", "DELETE", "UPDATE") if enums else (),
+        ),
+        Field(
+            "",
+            2,
+            _struct(
+                "Rule",
                 "",
-                2,
-                _struct(
-                    "Rule",
-                    (
-                        Field("apiGroups", 1, STRINGS, doc="The API groups of the resources."),
-                        Field("apiVersions", 2, STRINGS, doc="The API versions of the resources."),
-                        Field("resources", 3, STRINGS, doc="The resources, such as pods, pods/status, pods/*."),
-                        Field(
-                            "scope",
-                            4,
-                            String("v1.ScopeType"),
-                            pointer=True,
-                            enum=("*", "Cluster", "Namespaced") if enums else (),
-                            doc="Cluster, Namespaced or *, which is the default.",
-                        ),
-                    ),
+                Field("apiGroups", 1, STRINGS, "The API groups of the resources."),
+                Field("apiVersions", 2, STRINGS, "The API versions of the resources."),
+                Field("resources", 3, STRINGS, "The resources, such as pods, pods/status, pods/*."),
+                Field(
+                    "scope",
+                    4,
+                    String("v1.ScopeType"),
+                    "Cluster, Namespaced or *, which is the default.",
+                    pointer=True,
+                    enum=("*", "Cluster", "Namespaced") if enums else (),
                 ),
             ),
         ),
-        doc="Operations on resources. * stands for all.",
     )
 
 
 _RULE_WITH_OPERATIONS = _rule_with_operations(enums=False)
 _NAMED_RULE = _struct(
     "NamedRuleWithOperations",
-    (
-        Field("resourceNames", 1, STRINGS, keep_empty=True, doc="The names of the objects; empty: all."),
-        Field("", 2, _rule_with_operations(enums=True)),
-    ),
-    doc="Operations on resources, possibly limited to named objects. * stands for all.",
+    "Operations on resources, possibly limited to named objects. * stands for all.",
+    Field("resourceNames", 1, STRINGS, "The names of the objects; empty: all.", keep_empty=True),
+    Field("", 2, _rule_with_operations(enums=True)),
     atomic=True,
 )
 
 _CLIENT_CONFIG = _struct(
     "WebhookClientConfig",
-    (
-        Field("url", 3, STRING, pointer=True, doc="The HTTPS URL of the webhook."),
-        Field(
-            "service",
-            1,
-            _struct(
-                "ServiceReference",
-                (
-                    Field("namespace", 1, STRING, omitempty=False, doc="The namespace of the service."),
-                    Field("name", 2, STRING, omitempty=False, doc="The name of the service."),
-                    Field("path", 3, STRING, pointer=True, doc="The URL path of the webhook."),
-                    Field("port", 4, INT32, pointer=True, doc="The port of the webhook, 443 by default."),
-                ),
-                doc="A reference to a service.",
-            ),
-            pointer=True,
-            doc="The service of the webhook.",
+    "The address of a webhook: a URL or a service.",
+    Field("url", 3, STRING, "The HTTPS URL of the webhook.", pointer=True),
+    Field(
+        "service",
+        1,
+        _struct(
+            "ServiceReference",
+            "A reference to a service.",
+            Field("namespace", 1, STRING, "The namespace of the service.", omitempty=False),
+            Field("name", 2, STRING, "The name of the service.", omitempty=False),
+            Field("path", 3, STRING, "The URL path of the webhook.", pointer=True),
+            Field("port", 4, INT32, "The port of the webhook, 443 by default.", pointer=True),
         ),
-        Field("caBundle", 2, BYTES, doc="The CA certificates that verify the webhook's certificate, in PEM."),
+        "The service of the webhook.",
+        pointer=True,
     ),
-    doc="The address of a webhook: a URL or a service.",
+    Field("caBundle", 2, BYTES, "The CA certificates that verify the webhook's certificate, in PEM."),
 )
 
 
 def _by_name(name: str, number: int, item: Struct, doc: str) -> Field:
     """Declare a list whose items are identified by their names."""
-    return Field(name, number, ListOf(item), list_type="map", keys=("name",), merge_key="name", doc=doc)
+    return Field(name, number, ListOf(item), doc, list_type="map", keys=("name",), merge_key="name")
 
 
 _MATCH_CONDITION = _struct(
     "MatchCondition",
-    (
-        Field("name", 1, STRING, omitempty=False, doc="The name of the condition."),
-        Field("expression", 2, STRING, omitempty=False, doc="A CEL expression that returns a bool."),
-    ),
-    doc="A condition that a request must meet before the webhook or policy is evaluated.",
+    "A condition that a request must meet before the webhook or policy is evaluated.",
+    Field("name", 1, STRING, "The name of the condition.", omitempty=False),
+    Field("expression", 2, STRING, "A CEL expression that returns a bool.", omitempty=False),
 )
 
 
@@ -119,65 +108,61 @@ def _webhook(name: str, doc: str, object_selector: int, match_conditions: int, *
     """Declare a webhook; the two kinds of webhook number their later fields differently."""
     return _struct(
         name,
-        (
-            Field("name", 1, STRING, omitempty=False, doc="The fully qualified name, such as check.example.com."),
-            Field("clientConfig", 2, _CLIENT_CONFIG, omitempty=False, doc="The address of the webhook."),
-            Field("rules", 3, ListOf(_RULE_WITH_OPERATIONS), doc="The requests that are sent to the webhook."),
-            Field(
-                "failurePolicy",
-                4,
-                _FAILURE_POLICY,
-                pointer=True,
-                doc="The treatment of requests if the webhook fails: Fail (the default) or Ignore.",
-            ),
-            Field(
-                "matchPolicy",
-                9,
-                _MATCH_POLICY,
-                pointer=True,
-                doc="Exact: match only the versions in the rules. Equivalent (the default): match other versions too.",
-            ),
-            Field(
-                "namespaceSelector",
-                5,
-                LABEL_SELECTOR,
-                pointer=True,
-                doc="The namespaces whose objects are sent to the webhook.",
-            ),
-            Field(
-                "objectSelector",
-                object_selector,
-                LABEL_SELECTOR,
-                pointer=True,
-                doc="The objects that are sent to the webhook, by their old or new labels.",
-            ),
-            Field(
-                "sideEffects",
-                6,
-                String("v1.SideEffectClass"),
-                pointer=True,
-                required=True,
-                doc="The side effects of a call: None or NoneOnDryRun.",
-            ),
-            Field(
-                "timeoutSeconds", 7, INT32, pointer=True, doc="The timeout of a call, 1 to 30 seconds; 10 by default."
-            ),
-            Field(
-                "admissionReviewVersions",
-                8,
-                STRINGS,
-                omitempty=False,
-                doc="The AdmissionReview versions that the webhook understands, in order of preference.",
-            ),
-            *more,
-            _by_name(
-                "matchConditions",
-                match_conditions,
-                _MATCH_CONDITION,
-                "Conditions for sending a request to the webhook.",
-            ),
+        doc,
+        Field("name", 1, STRING, "The fully qualified name, such as check.example.com.", omitempty=False),
+        Field("clientConfig", 2, _CLIENT_CONFIG, "The address of the webhook.", omitempty=False),
+        Field("rules", 3, ListOf(_RULE_WITH_OPERATIONS), "The requests that are sent to the webhook."),
+        Field(
+            "failurePolicy",
+            4,
+            _FAILURE_POLICY,
+            "The treatment of requests if the webhook fails: Fail (the default) or Ignore.",
+            pointer=True,
         ),
-        doc=doc,
+        Field(
+            "matchPolicy",
+            9,
+            _MATCH_POLICY,
+            "Exact: match only the versions in the rules. Equivalent (the default): match other versions too.",
+            pointer=True,
+        ),
+        Field(
+            "namespaceSelector",
+            5,
+            LABEL_SELECTOR,
+            "The namespaces whose objects are sent to the webhook.",
+            pointer=True,
+        ),
+        Field(
+            "objectSelector",
+            object_selector,
+            LABEL_SELECTOR,
+            "The objects that are sent to the webhook, by their old or new labels.",
+            pointer=True,
+        ),
+        Field(
+            "sideEffects",
+            6,
+            String("v1.SideEffectClass"),
+            "The side effects of a call: None or NoneOnDryRun.",
+            pointer=True,
+            required=True,
+        ),
+        Field("timeoutSeconds", 7, INT32, "The timeout of a call, 1 to 30 seconds; 10 by default.", pointer=True),
+        Field(
+            "admissionReviewVersions",
+            8,
+            STRINGS,
+            "The AdmissionReview versions that the webhook understands, in order of preference.",
+            omitempty=False,
+        ),
+        *more,
+        _by_name(
+            "matchConditions",
+            match_conditions,
+            _MATCH_CONDITION,
+            "Conditions for sending a request to the webhook.",
+        ),
     )
 
 
@@ -185,8 +170,8 @@ def _configuration(name: str, webhook: Struct, doc: str) -> Kind:
     return Kind(
         ADMISSIONREGISTRATION_V1,
         name,
-        fields=(_by_name("webhooks", 2, webhook, "The webhooks, and the requests that are sent to them."),),
-        doc=doc,
+        doc,
+        _by_name("webhooks", 2, webhook, "The webhooks, and the requests that are sent to them."),
         categories=("api-extensions",),
         columns=(Column("Webhooks", "integer", "The number of webhooks", count("webhooks")), AGE),
         known_versions=("v1", "v1beta1"),
@@ -209,8 +194,8 @@ MUTATING_WEBHOOK_CONFIGURATION = _configuration(
             "reinvocationPolicy",
             10,
             _REINVOCATION_POLICY,
+            "IfNeeded: call the webhook again if the object changes after the first call. Never: call it once.",
             pointer=True,
-            doc="IfNeeded: call the webhook again if the object changes after the first call. Never: call it once.",
         ),
     ),
     "Webhooks that can change the objects of requests before they are stored.",
@@ -218,51 +203,43 @@ MUTATING_WEBHOOK_CONFIGURATION = _configuration(
 
 _MATCH_RESOURCES = _struct(
     "MatchResources",
-    (
-        Field("namespaceSelector", 1, LABEL_SELECTOR, pointer=True, doc="The namespaces of matching requests."),
-        Field("objectSelector", 2, LABEL_SELECTOR, pointer=True, doc="The labels of matching objects."),
-        Field("resourceRules", 3, ListOf(_NAMED_RULE), doc="The operations and resources that match."),
-        Field("excludeResourceRules", 4, ListOf(_NAMED_RULE), doc="The operations and resources that do not match."),
-        Field(
-            "matchPolicy",
-            7,
-            _MATCH_POLICY,
-            pointer=True,
-            enum=("Equivalent", "Exact"),
-            doc="Exact: match only the versions in the rules. Equivalent: match other versions too.",
-        ),
+    "The requests that a policy or a binding matches.",
+    Field("namespaceSelector", 1, LABEL_SELECTOR, "The namespaces of matching requests.", pointer=True),
+    Field("objectSelector", 2, LABEL_SELECTOR, "The labels of matching objects.", pointer=True),
+    Field("resourceRules", 3, ListOf(_NAMED_RULE), "The operations and resources that match."),
+    Field("excludeResourceRules", 4, ListOf(_NAMED_RULE), "The operations and resources that do not match."),
+    Field(
+        "matchPolicy",
+        7,
+        _MATCH_POLICY,
+        "Exact: match only the versions in the rules. Equivalent: match other versions too.",
+        pointer=True,
+        enum=("Equivalent", "Exact"),
     ),
-    doc="The requests that a policy or a binding matches.",
     atomic=True,
 )
 
 _VALIDATION = _struct(
     "Validation",
-    (
-        Field("expression", 1, STRING, omitempty=False, doc="A CEL expression that returns a bool."),
-        Field("message", 2, STRING, doc="The message of a rejection."),
-        Field("reason", 3, String("v1.StatusReason"), pointer=True, doc="The reason of a rejection."),
-        Field("messageExpression", 4, STRING, doc="A CEL expression that returns the message of a rejection."),
-    ),
-    doc="A condition that a request must meet.",
+    "A condition that a request must meet.",
+    Field("expression", 1, STRING, "A CEL expression that returns a bool.", omitempty=False),
+    Field("message", 2, STRING, "The message of a rejection."),
+    Field("reason", 3, String("v1.StatusReason"), "The reason of a rejection.", pointer=True),
+    Field("messageExpression", 4, STRING, "A CEL expression that returns the message of a rejection."),
 )
 
 _AUDIT_ANNOTATION = _struct(
     "AuditAnnotation",
-    (
-        Field("key", 1, STRING, omitempty=False, doc="The key of the annotation."),
-        Field("valueExpression", 2, STRING, omitempty=False, doc="A CEL expression that returns a string or null."),
-    ),
-    doc="An annotation of the audit event of a request.",
+    "An annotation of the audit event of a request.",
+    Field("key", 1, STRING, "The key of the annotation.", omitempty=False),
+    Field("valueExpression", 2, STRING, "A CEL expression that returns a string or null.", omitempty=False),
 )
 
 _VARIABLE = _struct(
     "Variable",
-    (
-        Field("name", 1, STRING, omitempty=False, doc="The name; expressions use it as variables.<name>."),
-        Field("expression", 2, STRING, omitempty=False, doc="A CEL expression, evaluated at its first use."),
-    ),
-    doc="A value that several expressions use.",
+    "A value that several expressions use.",
+    Field("name", 1, STRING, "The name; expressions use it as variables.<name>.", omitempty=False),
+    Field("expression", 2, STRING, "A CEL expression, evaluated at its first use.", omitempty=False),
     atomic=True,
 )
 
@@ -271,18 +248,16 @@ _PARAM_KIND = Field(
     1,
     _struct(
         "ParamKind",
-        (
-            Field("apiVersion", 1, STRING, doc="The API group and version."),
-            Field("kind", 2, STRING, doc="The kind."),
-        ),
-        doc="The kind of parameter objects.",
+        "The kind of parameter objects.",
+        Field("apiVersion", 1, STRING, "The API group and version."),
+        Field("kind", 2, STRING, "The kind."),
         atomic=True,
     ),
+    "The kind of the parameter objects that bindings refer to.",
     pointer=True,
-    doc="The kind of the parameter objects that bindings refer to.",
 )
 _MATCH_CONSTRAINTS = Field(
-    "matchConstraints", 2, _MATCH_RESOURCES, pointer=True, doc="The requests that the policy applies to."
+    "matchConstraints", 2, _MATCH_RESOURCES, "The requests that the policy applies to.", pointer=True
 )
 _MATCH_CONDITIONS = _by_name(
     "matchConditions", 6, _MATCH_CONDITION, "Conditions that a request must meet before the policy is evaluated."
@@ -291,7 +266,7 @@ _MATCH_CONDITIONS = _by_name(
 
 def _policy_failure(number: int) -> Field:
     doc = "The treatment of requests if an expression fails: Fail or Ignore."
-    return Field("failurePolicy", number, _FAILURE_POLICY, pointer=True, enum=("Fail", "Ignore"), doc=doc)
+    return Field("failurePolicy", number, _FAILURE_POLICY, doc, pointer=True, enum=("Fail", "Ignore"))
 
 
 def _param_kind(obj: JsonObject) -> str:
@@ -305,9 +280,9 @@ def _policy(
     return Kind(
         ADMISSIONREGISTRATION_V1,
         name,
-        plural,
-        fields,
-        doc=doc,
+        doc,
+        *fields,
+        plural=plural,
         categories=("api-extensions",),
         subresources=(Subresource("status"),) if status else (),
         columns=(items, Column("ParamKind", "string", "The kind of the policy's parameter objects", _param_kind), AGE),
@@ -318,24 +293,20 @@ def _policy(
 
 _TYPE_CHECKING = _struct(
     "TypeChecking",
-    (
-        Field(
-            "expressionWarnings",
-            1,
-            ListOf(
-                _struct(
-                    "ExpressionWarning",
-                    (
-                        Field("fieldRef", 2, STRING, omitempty=False, doc="The path of the expression."),
-                        Field("warning", 3, STRING, omitempty=False, doc="The result of type checking."),
-                    ),
-                    doc="A warning about one expression.",
-                )
-            ),
-            doc="The warnings.",
+    "The results of type checking a policy's expressions.",
+    Field(
+        "expressionWarnings",
+        1,
+        ListOf(
+            _struct(
+                "ExpressionWarning",
+                "A warning about one expression.",
+                Field("fieldRef", 2, STRING, "The path of the expression.", omitempty=False),
+                Field("warning", 3, STRING, "The result of type checking.", omitempty=False),
+            )
         ),
+        "The warnings.",
     ),
-    doc="The results of type checking a policy's expressions.",
 )
 
 VALIDATING_ADMISSION_POLICY = _policy(
@@ -348,58 +319,52 @@ VALIDATING_ADMISSION_POLICY = _policy(
         2,
         _struct(
             "ValidatingAdmissionPolicySpec",
-            (
-                _PARAM_KIND,
-                _MATCH_CONSTRAINTS,
-                Field("validations", 3, ListOf(_VALIDATION), doc="The conditions that a request must meet."),
-                _policy_failure(4),
-                Field("auditAnnotations", 5, ListOf(_AUDIT_ANNOTATION), doc="Annotations of audit events."),
-                _MATCH_CONDITIONS,
-                _by_name("variables", 7, _VARIABLE, "Values that several expressions use."),
-            ),
-            doc="The desired behaviour of a policy.",
+            "The desired behaviour of a policy.",
+            _PARAM_KIND,
+            _MATCH_CONSTRAINTS,
+            Field("validations", 3, ListOf(_VALIDATION), "The conditions that a request must meet."),
+            _policy_failure(4),
+            Field("auditAnnotations", 5, ListOf(_AUDIT_ANNOTATION), "Annotations of audit events."),
+            _MATCH_CONDITIONS,
+            _by_name("variables", 7, _VARIABLE, "Values that several expressions use."),
         ),
-        doc="The desired behaviour of the policy.",
+        "The desired behaviour of the policy.",
     ),
     Field(
         "status",
         3,
         _struct(
             "ValidatingAdmissionPolicyStatus",
-            (
-                Field("observedGeneration", 1, INT64, doc="The generation that the status describes."),
-                Field("typeChecking", 2, _TYPE_CHECKING, pointer=True, doc="The results of type checking."),
-                Field(
-                    "conditions",
-                    3,
-                    ListOf(CONDITION),
-                    list_type="map",
-                    keys=("type",),
-                    doc="Aspects of the state of the policy.",
-                ),
+            "The observed state of a policy.",
+            Field("observedGeneration", 1, INT64, "The generation that the status describes."),
+            Field("typeChecking", 2, _TYPE_CHECKING, "The results of type checking.", pointer=True),
+            Field(
+                "conditions",
+                3,
+                ListOf(CONDITION),
+                "Aspects of the state of the policy.",
+                list_type="map",
+                keys=("type",),
             ),
-            doc="The observed state of a policy.",
         ),
-        doc="The observed state of the policy.",
+        "The observed state of the policy.",
     ),
     status=True,
 )
 
 _PARAM_REF = _struct(
     "ParamRef",
-    (
-        Field("name", 1, STRING, doc="The name of the parameter object."),
-        Field("namespace", 2, STRING, doc="The namespace of the parameter objects; by default that of the request."),
-        Field("selector", 3, LABEL_SELECTOR, pointer=True, doc="The labels of the parameter objects."),
-        Field(
-            "parameterNotFoundAction",
-            4,
-            String("v1.ParameterNotFoundActionType"),
-            pointer=True,
-            doc="The treatment of requests if there is no parameter object: Allow or Deny.",
-        ),
+    "The parameter objects of a binding.",
+    Field("name", 1, STRING, "The name of the parameter object."),
+    Field("namespace", 2, STRING, "The namespace of the parameter objects; by default that of the request."),
+    Field("selector", 3, LABEL_SELECTOR, "The labels of the parameter objects.", pointer=True),
+    Field(
+        "parameterNotFoundAction",
+        4,
+        String("v1.ParameterNotFoundActionType"),
+        "The treatment of requests if there is no parameter object: Allow or Deny.",
+        pointer=True,
     ),
-    doc="The parameter objects of a binding.",
     atomic=True,
 )
 
@@ -429,30 +394,28 @@ def _selector_text(selector: JsonObject) -> str:
 def _binding(name: str, *fields: Field, required: bool | None = None, stored_version: str = "") -> Kind:
     """Declare a binding; the fields are those that only one of the two kinds of binding has."""
     spec = (
-        Field("policyName", 1, STRING, required=bool(fields), doc="The name of the policy."),
-        Field("paramRef", 2, _PARAM_REF, pointer=True, doc="The parameter objects for the policy."),
+        Field("policyName", 1, STRING, "The name of the policy.", required=bool(fields)),
+        Field("paramRef", 2, _PARAM_REF, "The parameter objects for the policy.", pointer=True),
         Field(
             "matchResources",
             3,
             _MATCH_RESOURCES,
+            "Further limits of the requests that the policy applies to.",
             pointer=True,
-            doc="Further limits of the requests that the policy applies to.",
         ),
         *fields,
     )
     return Kind(
         ADMISSIONREGISTRATION_V1,
         name,
-        fields=(
-            Field(
-                "spec",
-                2,
-                _struct(f"{name}Spec", spec, doc="The policy to enable, and its parameters."),
-                required=required,
-                doc="The policy to enable, and its parameters.",
-            ),
+        "Enables a policy for some requests.",
+        Field(
+            "spec",
+            2,
+            _struct(f"{name}Spec", "The policy to enable, and its parameters.", *spec),
+            "The policy to enable, and its parameters.",
+            required=required,
         ),
-        doc="Enables a policy for some requests.",
         categories=("api-extensions",),
         columns=(
             Column("PolicyName", "string", "The policy of the binding", value_at("spec", "policyName", default="")),
@@ -470,46 +433,44 @@ VALIDATING_ADMISSION_POLICY_BINDING = _binding(
         "validationActions",
         4,
         ListOf(String("v1.ValidationAction")),
+        "The consequences of a failed validation.",
         list_type="set",
         enum=("Audit", "Deny", "Warn"),
         required=True,
-        doc="The consequences of a failed validation.",
     ),
     required=True,
 )
 
 
 def _expression(name: str, doc: str) -> Struct:
-    return _struct(name, (Field("expression", 1, STRING, doc=doc),), doc="A CEL expression that returns a patch.")
+    return _struct(name, "A CEL expression that returns a patch.", Field("expression", 1, STRING, doc))
 
 
 _MUTATION = _struct(
     "Mutation",
-    (
-        Field(
-            "patchType",
-            2,
-            String("v1.PatchType"),
-            omitempty=False,
-            enum=("ApplyConfiguration", "JSONPatch"),
-            doc="The field that contains the patch.",
-        ),
-        Field(
-            "applyConfiguration",
-            3,
-            _expression("ApplyConfiguration", "A CEL expression that returns an Object."),
-            pointer=True,
-            doc="An object that is merged into the object of the request, as server-side apply does.",
-        ),
-        Field(
-            "jsonPatch",
-            4,
-            _expression("JSONPatch", "A CEL expression that returns a list of JSONPatch operations."),
-            pointer=True,
-            doc="A JSON patch of the object of the request.",
-        ),
+    "A change of the object of a request.",
+    Field(
+        "patchType",
+        2,
+        String("v1.PatchType"),
+        "The field that contains the patch.",
+        omitempty=False,
+        enum=("ApplyConfiguration", "JSONPatch"),
     ),
-    doc="A change of the object of a request.",
+    Field(
+        "applyConfiguration",
+        3,
+        _expression("ApplyConfiguration", "A CEL expression that returns an Object."),
+        "An object that is merged into the object of the request, as server-side apply does.",
+        pointer=True,
+    ),
+    Field(
+        "jsonPatch",
+        4,
+        _expression("JSONPatch", "A CEL expression that returns a list of JSONPatch operations."),
+        "A JSON patch of the object of the request.",
+        pointer=True,
+    ),
 )
 
 # kube-apiserver stores both mutating kinds at v1beta1, and discovery publishes a hash of that version.
@@ -523,24 +484,22 @@ MUTATING_ADMISSION_POLICY = _policy(
         2,
         _struct(
             "MutatingAdmissionPolicySpec",
-            (
-                _PARAM_KIND,
-                _MATCH_CONSTRAINTS,
-                Field("variables", 3, ListOf(_VARIABLE), doc="Values that several expressions use."),
-                Field("mutations", 4, ListOf(_MUTATION), doc="The changes, in the order of their application."),
-                _policy_failure(5),
-                _MATCH_CONDITIONS,
-                Field(
-                    "reinvocationPolicy",
-                    7,
-                    _REINVOCATION_POLICY,
-                    enum=("IfNeeded", "Never"),
-                    doc="IfNeeded: evaluate the policy again if the object changes later. Never: evaluate it once.",
-                ),
+            "The desired behaviour of a policy.",
+            _PARAM_KIND,
+            _MATCH_CONSTRAINTS,
+            Field("variables", 3, ListOf(_VARIABLE), "Values that several expressions use."),
+            Field("mutations", 4, ListOf(_MUTATION), "The changes, in the order of their application."),
+            _policy_failure(5),
+            _MATCH_CONDITIONS,
+            Field(
+                "reinvocationPolicy",
+                7,
+                _REINVOCATION_POLICY,
+                "IfNeeded: evaluate the policy again if the object changes later. Never: evaluate it once.",
+                enum=("IfNeeded", "Never"),
             ),
-            doc="The desired behaviour of a policy.",
         ),
-        doc="The desired behaviour of the policy.",
+        "The desired behaviour of the policy.",
     ),
     stored_version="v1beta1",
 )

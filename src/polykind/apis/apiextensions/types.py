@@ -26,112 +26,94 @@ APIEXTENSIONS_V1BETA1 = _group_version("v1beta1", 9)
 def _names(api: GroupVersion) -> Struct:
     return api.struct(
         "CustomResourceDefinitionNames",
-        (
-            Field("plural", 1, STRING, omitempty=False, doc="The name in URL paths, in lower case. Cannot be changed."),
-            Field("singular", 2, STRING, doc="The singular name; by default the kind in lower case."),
-            Field("shortNames", 3, STRINGS, doc="Short names for the command line."),
-            Field("kind", 4, STRING, omitempty=False, doc="The kind, in CamelCase."),
-            Field("listKind", 5, STRING, doc="The kind of lists; by default <kind>List."),
-            Field("categories", 6, STRINGS, doc="Groups of resources that clients list together, such as all."),
-        ),
-        doc="The names of a resource and its kind.",
+        "The names of a resource and its kind.",
+        Field("plural", 1, STRING, "The name in URL paths, in lower case. Cannot be changed.", omitempty=False),
+        Field("singular", 2, STRING, "The singular name; by default the kind in lower case."),
+        Field("shortNames", 3, STRINGS, "Short names for the command line."),
+        Field("kind", 4, STRING, "The kind, in CamelCase.", omitempty=False),
+        Field("listKind", 5, STRING, "The kind of lists; by default <kind>List."),
+        Field("categories", 6, STRINGS, "Groups of resources that clients list together, such as all."),
     )
 
 
 def _client_config(api: GroupVersion) -> Struct:
     service = api.struct(
         "ServiceReference",
-        (
-            Field("namespace", 1, STRING, omitempty=False, doc="The namespace of the service."),
-            Field("name", 2, STRING, omitempty=False, doc="The name of the service."),
-            Field("path", 3, STRING, pointer=True, doc="The URL path of the webhook."),
-            Field("port", 4, INT32, pointer=True, doc="The port of the webhook, 443 by default."),
-        ),
-        doc="A reference to a service.",
+        "A reference to a service.",
+        Field("namespace", 1, STRING, "The namespace of the service.", omitempty=False),
+        Field("name", 2, STRING, "The name of the service.", omitempty=False),
+        Field("path", 3, STRING, "The URL path of the webhook.", pointer=True),
+        Field("port", 4, INT32, "The port of the webhook, 443 by default.", pointer=True),
     )
     return api.struct(
         "WebhookClientConfig",
-        (
-            Field("url", 3, STRING, pointer=True, doc="The HTTPS URL of the webhook."),
-            Field("service", 1, service, pointer=True, doc="The service of the webhook."),
-            Field("caBundle", 2, BYTES, doc="The CA certificates that verify the webhook's certificate, in PEM."),
-        ),
-        doc="The address of a webhook: a URL or a service.",
+        "The address of a webhook: a URL or a service.",
+        Field("url", 3, STRING, "The HTTPS URL of the webhook.", pointer=True),
+        Field("service", 1, service, "The service of the webhook.", pointer=True),
+        Field("caBundle", 2, BYTES, "The CA certificates that verify the webhook's certificate, in PEM."),
     )
 
 
 def _validation(api: GroupVersion) -> Struct:
     return api.struct(
         "CustomResourceValidation",
-        (
-            Field(
-                "openAPIV3Schema",
-                1,
-                json_schema_props(api),
-                pointer=True,
-                doc="The OpenAPI v3 schema by which objects are pruned, defaulted and validated.",
-            ),
+        "The schema of objects.",
+        Field(
+            "openAPIV3Schema",
+            1,
+            json_schema_props(api),
+            "The OpenAPI v3 schema by which objects are pruned, defaulted and validated.",
+            pointer=True,
         ),
-        doc="The schema of objects.",
     )
 
 
 def _subresources(api: GroupVersion) -> Struct:
     scale = api.struct(
         "CustomResourceSubresourceScale",
-        (
-            Field(
-                "specReplicasPath",
-                1,
-                STRING,
-                omitempty=False,
-                doc="The JSON path of the desired number of replicas, under .spec.",
-            ),
-            Field(
-                "statusReplicasPath",
-                2,
-                STRING,
-                omitempty=False,
-                doc="The JSON path of the observed number of replicas, under .status.",
-            ),
-            Field(
-                "labelSelectorPath",
-                3,
-                STRING,
-                pointer=True,
-                doc="The JSON path of the label selector, under .spec or .status.",
-            ),
+        "The settings of the scale subresource.",
+        Field(
+            "specReplicasPath",
+            1,
+            STRING,
+            "The JSON path of the desired number of replicas, under .spec.",
+            omitempty=False,
         ),
-        doc="The settings of the scale subresource.",
+        Field(
+            "statusReplicasPath",
+            2,
+            STRING,
+            "The JSON path of the observed number of replicas, under .status.",
+            omitempty=False,
+        ),
+        Field(
+            "labelSelectorPath", 3, STRING, "The JSON path of the label selector, under .spec or .status.", pointer=True
+        ),
     )
     return api.struct(
         "CustomResourceSubresources",
-        (
-            Field(
-                "status",
-                1,
-                api.struct("CustomResourceSubresourceStatus", doc="The settings of the status subresource."),
-                pointer=True,
-                doc="Enables /status. All other requests then ignore .status.",
-            ),
-            Field("scale", 2, scale, pointer=True, doc="Enables /scale."),
+        "The subresources of a version.",
+        Field(
+            "status",
+            1,
+            api.struct("CustomResourceSubresourceStatus", "The settings of the status subresource."),
+            "Enables /status. All other requests then ignore .status.",
+            pointer=True,
         ),
-        doc="The subresources of a version.",
+        Field("scale", 2, scale, "Enables /scale.", pointer=True),
     )
 
 
 def _columns(api: GroupVersion, path: str) -> ListOf:
     column = api.struct(
         "CustomResourceColumnDefinition",
-        (
-            Field("name", 1, STRING, omitempty=False, doc="The heading."),
-            Field("type", 2, STRING, omitempty=False, doc="The OpenAPI type of the values, or date."),
-            Field("format", 3, STRING, doc="The OpenAPI format of the values; name marks the column of names."),
-            Field("description", 4, STRING, doc="A readable description."),
-            Field("priority", 5, INT32, doc="0: always shown. Above 0: shown only in wide tables."),
-            Field(path, 6, STRING, omitempty=False, doc="The JSON path of the value."),
-        ),
-        doc="A column of tables.",
+        "A column of tables.",
+        Field("name", 1, STRING, "The heading.", omitempty=False),
+        Field("type", 2, STRING, "The OpenAPI type of the values, or date.", omitempty=False),
+        Field("format", 3, STRING, "The OpenAPI format of the values; name marks the column of names."),
+        Field("description", 4, STRING, "A readable description."),
+        Field("priority", 5, INT32, "0: always shown. Above 0: shown only in wide tables."),
+        Field(path, 6, STRING, "The JSON path of the value.", omitempty=False),
     )
     return ListOf(column)
 
@@ -139,49 +121,43 @@ def _columns(api: GroupVersion, path: str) -> ListOf:
 def _status(api: GroupVersion, names: Struct) -> Struct:
     condition = api.struct(
         "CustomResourceDefinitionCondition",
-        (
-            Field(
-                "type",
-                1,
-                String(f"{api.version}.CustomResourceDefinitionConditionType"),
-                omitempty=False,
-                doc="The aspect of the state, such as Established or NamesAccepted.",
-            ),
-            Field(
-                "status", 2, String(f"{api.version}.ConditionStatus"), omitempty=False, doc="True, False or Unknown."
-            ),
-            Field("lastTransitionTime", 3, TIME, doc="The time of the last change of the status."),
-            Field("reason", 4, STRING, doc="The reason for the last change, in CamelCase."),
-            Field("message", 5, STRING, doc="A readable explanation."),
-            Field("observedGeneration", 6, INT64, doc="The generation for which the condition was set."),
+        "One aspect of the state of a CustomResourceDefinition.",
+        Field(
+            "type",
+            1,
+            String(f"{api.version}.CustomResourceDefinitionConditionType"),
+            "The aspect of the state, such as Established or NamesAccepted.",
+            omitempty=False,
         ),
-        doc="One aspect of the state of a CustomResourceDefinition.",
+        Field("status", 2, String(f"{api.version}.ConditionStatus"), "True, False or Unknown.", omitempty=False),
+        Field("lastTransitionTime", 3, TIME, "The time of the last change of the status."),
+        Field("reason", 4, STRING, "The reason for the last change, in CamelCase."),
+        Field("message", 5, STRING, "A readable explanation."),
+        Field("observedGeneration", 6, INT64, "The generation for which the condition was set."),
     )
     return api.struct(
         "CustomResourceDefinitionStatus",
-        (
-            Field(
-                "conditions",
-                1,
-                ListOf(condition),
-                omitempty=False,
-                required=False,
-                list_type="map",
-                keys=("type",),
-                doc="Aspects of the state, such as whether the resource is served.",
-            ),
-            Field("acceptedNames", 2, names, omitempty=False, required=False, doc="The names that are served."),
-            Field(
-                "storedVersions",
-                3,
-                STRINGS,
-                omitempty=False,
-                required=False,
-                doc="All versions at which objects may be stored.",
-            ),
-            Field("observedGeneration", 4, INT64, doc="The generation that the status describes."),
+        "The observed state of a CustomResourceDefinition.",
+        Field(
+            "conditions",
+            1,
+            ListOf(condition),
+            "Aspects of the state, such as whether the resource is served.",
+            omitempty=False,
+            required=False,
+            list_type="map",
+            keys=("type",),
         ),
-        doc="The observed state of a CustomResourceDefinition.",
+        Field("acceptedNames", 2, names, "The names that are served.", omitempty=False, required=False),
+        Field(
+            "storedVersions",
+            3,
+            STRINGS,
+            "All versions at which objects may be stored.",
+            omitempty=False,
+            required=False,
+        ),
+        Field("observedGeneration", 4, INT64, "The generation that the status describes."),
     )
 
 
@@ -201,24 +177,22 @@ def _parts(api: GroupVersion, path: str) -> _Parts:
     selectable = ListOf(
         api.struct(
             "SelectableField",
-            (Field("jsonPath", 1, STRING, omitempty=False, doc="The JSON path, such as .spec.color."),),
-            doc="A field by which objects can be selected.",
+            "A field by which objects can be selected.",
+            Field("jsonPath", 1, STRING, "The JSON path, such as .spec.color.", omitempty=False),
         )
     )
     version = api.struct(
         "CustomResourceDefinitionVersion",
-        (
-            Field("name", 1, STRING, omitempty=False, doc="The name, such as v1 or v2beta1."),
-            Field("served", 2, BOOL, omitempty=False, doc="True if the version is served."),
-            Field("storage", 3, BOOL, omitempty=False, doc="True for the one version at which objects are stored."),
-            Field("deprecated", 7, BOOL, doc="True if clients get a warning."),
-            Field("deprecationWarning", 8, STRING, pointer=True, doc="The warning; by default a generated text."),
-            Field("schema", 4, validation, pointer=True, doc="The schema of this version."),
-            Field("subresources", 5, subresources, pointer=True, doc="The subresources of this version."),
-            Field("additionalPrinterColumns", 6, columns, keep_empty=True, doc="The columns of tables."),
-            Field("selectableFields", 9, selectable, keep_empty=True, doc="Fields for field selectors, at most eight."),
-        ),
-        doc="One version of the API.",
+        "One version of the API.",
+        Field("name", 1, STRING, "The name, such as v1 or v2beta1.", omitempty=False),
+        Field("served", 2, BOOL, "True if the version is served.", omitempty=False),
+        Field("storage", 3, BOOL, "True for the one version at which objects are stored.", omitempty=False),
+        Field("deprecated", 7, BOOL, "True if clients get a warning."),
+        Field("deprecationWarning", 8, STRING, "The warning; by default a generated text.", pointer=True),
+        Field("schema", 4, validation, "The schema of this version.", pointer=True),
+        Field("subresources", 5, subresources, "The subresources of this version.", pointer=True),
+        Field("additionalPrinterColumns", 6, columns, "The columns of tables.", keep_empty=True),
+        Field("selectableFields", 9, selectable, "Fields for field selectors, at most eight.", keep_empty=True),
     )
     return _Parts(validation, subresources, columns, selectable, ListOf(version), _names(api))
 
@@ -227,19 +201,15 @@ def _kind(api: GroupVersion, names: Struct, spec: tuple[Field, ...], deprecation
     return Kind(
         api,
         "CustomResourceDefinition",
-        fields=(
-            Field(
-                "spec",
-                2,
-                api.struct(
-                    "CustomResourceDefinitionSpec", spec, doc="The desired state of a CustomResourceDefinition."
-                ),
-                omitempty=False,
-                doc="The resource, its versions and their conversion.",
-            ),
-            Field("status", 3, _status(api, names), doc="The observed state."),
+        "A resource that is served at /apis/<group>/<version>/.../<plural>. Its name must be <plural>.<group>.",
+        Field(
+            "spec",
+            2,
+            api.struct("CustomResourceDefinitionSpec", "The desired state of a CustomResourceDefinition.", *spec),
+            "The resource, its versions and their conversion.",
+            omitempty=False,
         ),
-        doc="A resource that is served at /apis/<group>/<version>/.../<plural>. Its name must be <plural>.<group>.",
+        Field("status", 3, _status(api, names), "The observed state."),
         short_names=("crd", "crds"),
         categories=("api-extensions",),
         subresources=(Subresource("status"),),
@@ -252,12 +222,12 @@ def _kind(api: GroupVersion, names: Struct, spec: tuple[Field, ...], deprecation
 
 
 def _group(number: int = 1) -> Field:
-    return Field("group", number, STRING, omitempty=False, doc="The API group. Cannot be changed.")
+    return Field("group", number, STRING, "The API group. Cannot be changed.", omitempty=False)
 
 
 def _scope(api: GroupVersion) -> Field:
     scope = String(f"{api.version}.ResourceScope")
-    return Field("scope", 4, scope, omitempty=False, doc="Namespaced or Cluster. Cannot be changed.")
+    return Field("scope", 4, scope, "Namespaced or Cluster. Cannot be changed.", omitempty=False)
 
 
 _NAMES_DOC = "The names of the resource and its kind."
@@ -269,36 +239,32 @@ def _v1() -> Kind:
     parts = _parts(api, "jsonPath")
     webhook = api.struct(
         "WebhookConversion",
-        (
-            Field("clientConfig", 2, _client_config(api), pointer=True, doc="The address of the webhook."),
-            Field("conversionReviewVersions", 3, STRINGS, omitempty=False, doc=_REVIEW_VERSIONS_DOC),
-        ),
-        doc="A conversion webhook.",
+        "A conversion webhook.",
+        Field("clientConfig", 2, _client_config(api), "The address of the webhook.", pointer=True),
+        Field("conversionReviewVersions", 3, STRINGS, _REVIEW_VERSIONS_DOC, omitempty=False),
     )
     conversion = api.struct(
         "CustomResourceConversion",
-        (
-            Field(
-                "strategy",
-                1,
-                String("v1.ConversionStrategyType"),
-                omitempty=False,
-                doc="None: change only the apiVersion. Webhook: call a webhook.",
-            ),
-            Field("webhook", 2, webhook, pointer=True, doc="The webhook."),
+        "The conversion of objects between versions.",
+        Field(
+            "strategy",
+            1,
+            String("v1.ConversionStrategyType"),
+            "None: change only the apiVersion. Webhook: call a webhook.",
+            omitempty=False,
         ),
-        doc="The conversion of objects between versions.",
+        Field("webhook", 2, webhook, "The webhook.", pointer=True),
     )
     return _kind(
         api,
         parts.names,
         (
             _group(),
-            Field("names", 3, parts.names, omitempty=False, doc=_NAMES_DOC),
+            Field("names", 3, parts.names, _NAMES_DOC, omitempty=False),
             _scope(api),
-            Field("versions", 7, parts.versions, omitempty=False, doc="The versions, one of which is stored."),
-            Field("conversion", 9, conversion, pointer=True, doc="The conversion of objects between versions."),
-            Field("preserveUnknownFields", 10, BOOL, doc="Deprecated: keep fields that no schema declares."),
+            Field("versions", 7, parts.versions, "The versions, one of which is stored.", omitempty=False),
+            Field("conversion", 9, conversion, "The conversion of objects between versions.", pointer=True),
+            Field("preserveUnknownFields", 10, BOOL, "Deprecated: keep fields that no schema declares."),
         ),
     )
 
@@ -308,11 +274,10 @@ def _v1beta1() -> Kind:
     parts = _parts(api, "JSONPath")
     conversion = api.struct(
         "CustomResourceConversion",
-        (
-            Field("strategy", 1, String("v1beta1.ConversionStrategyType"), omitempty=False),
-            Field("webhookClientConfig", 2, _client_config(api), pointer=True),
-            Field("conversionReviewVersions", 3, STRINGS),
-        ),
+        "",
+        Field("strategy", 1, String("v1beta1.ConversionStrategyType"), omitempty=False),
+        Field("webhookClientConfig", 2, _client_config(api), pointer=True),
+        Field("conversionReviewVersions", 3, STRINGS),
     )
     return _kind(
         api,

@@ -13,32 +13,28 @@ AUTOSCALING_V1 = GroupVersion("autoscaling", "v1", "io.k8s.api.autoscaling.v1")
 SCALE = Kind(
     AUTOSCALING_V1,
     "Scale",
-    fields=(
-        Field(
-            "spec",
-            2,
-            AUTOSCALING_V1.struct(
-                "ScaleSpec",
-                (Field("replicas", 1, INT32, default=0, doc="The desired number of replicas."),),
-                doc="The desired state of a scale subresource.",
-            ),
-            doc="The desired state.",
+    "The desired and the observed number of replicas of an object.",
+    Field(
+        "spec",
+        2,
+        AUTOSCALING_V1.struct(
+            "ScaleSpec",
+            "The desired state of a scale subresource.",
+            Field("replicas", 1, INT32, "The desired number of replicas.", default=0),
         ),
-        Field(
-            "status",
-            3,
-            AUTOSCALING_V1.struct(
-                "ScaleStatus",
-                (
-                    Field("replicas", 1, INT32, omitempty=False, doc="The observed number of replicas."),
-                    Field("selector", 2, STRING, doc="The label selector of the replicas, as a query parameter."),
-                ),
-                doc="The observed state of a scale subresource.",
-            ),
-            doc="The observed state.",
-        ),
+        "The desired state.",
     ),
-    doc="The desired and the observed number of replicas of an object.",
+    Field(
+        "status",
+        3,
+        AUTOSCALING_V1.struct(
+            "ScaleStatus",
+            "The observed state of a scale subresource.",
+            Field("replicas", 1, INT32, "The observed number of replicas.", omitempty=False),
+            Field("selector", 2, STRING, "The label selector of the replicas, as a query parameter."),
+        ),
+        "The observed state.",
+    ),
     verbs=(),
     columns=(
         Column("Desired", "integer", "Number of desired replicas", value_at("spec", "replicas")),

@@ -29,12 +29,10 @@ _struct = partial(CORE_V1.struct, publishes_defaults=False)
 CONFIG_MAP = Kind(
     CORE_V1,
     "ConfigMap",
-    fields=(
-        Field("immutable", 4, BOOL, pointer=True, doc="True if the data cannot be changed. Cannot be reset."),
-        Field("data", 2, STRING_MAP, doc="Text values, by keys of alphanumeric characters, '-', '_' or '.'."),
-        Field("binaryData", 3, MapOf(BYTES), doc="Binary values, by keys that are not in `data`."),
-    ),
-    doc="Configuration that other objects use.",
+    "Configuration that other objects use.",
+    Field("immutable", 4, BOOL, "True if the data cannot be changed. Cannot be reset.", pointer=True),
+    Field("data", 2, STRING_MAP, "Text values, by keys of alphanumeric characters, '-', '_' or '.'."),
+    Field("binaryData", 3, MapOf(BYTES), "Binary values, by keys that are not in `data`."),
     namespaced=True,
     short_names=("cm",),
     columns=(Column("Data", "string", "The number of values", count("data", "binaryData")), AGE),
@@ -42,66 +40,58 @@ CONFIG_MAP = Kind(
 
 _NAMESPACE_CONDITION = _struct(
     "NamespaceCondition",
-    (
-        Field("type", 1, String("v1.NamespaceConditionType"), omitempty=False, doc="The aspect of the deletion."),
-        Field("status", 2, String("v1.ConditionStatus"), omitempty=False, doc="True, False or Unknown."),
-        Field("lastTransitionTime", 4, TIME, doc="The time of the last change of the status."),
-        Field("reason", 5, STRING, doc="The reason for the last change, in CamelCase."),
-        Field("message", 6, STRING, doc="A readable explanation."),
-    ),
-    doc="One aspect of the state of a namespace.",
+    "One aspect of the state of a namespace.",
+    Field("type", 1, String("v1.NamespaceConditionType"), "The aspect of the deletion.", omitempty=False),
+    Field("status", 2, String("v1.ConditionStatus"), "True, False or Unknown.", omitempty=False),
+    Field("lastTransitionTime", 4, TIME, "The time of the last change of the status."),
+    Field("reason", 5, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 6, STRING, "A readable explanation."),
 )
 
 NAMESPACE = Kind(
     CORE_V1,
     "Namespace",
-    fields=(
-        Field(
-            "spec",
-            2,
-            _struct(
-                "NamespaceSpec",
-                (
-                    Field(
-                        "finalizers",
-                        1,
-                        ListOf(String("v1.FinalizerName")),
-                        doc="Finalizers that must be removed before the namespace is removed.",
-                    ),
-                ),
-                doc="The desired state of a namespace.",
+    "A scope for names.",
+    Field(
+        "spec",
+        2,
+        _struct(
+            "NamespaceSpec",
+            "The desired state of a namespace.",
+            Field(
+                "finalizers",
+                1,
+                ListOf(String("v1.FinalizerName")),
+                "Finalizers that must be removed before the namespace is removed.",
             ),
-            doc="The desired state of the namespace.",
         ),
-        Field(
-            "status",
-            3,
-            _struct(
-                "NamespaceStatus",
-                (
-                    Field(
-                        "phase",
-                        1,
-                        String("v1.NamespacePhase"),
-                        enum=("Active", "Terminating"),
-                        doc="The phase of the namespace's life.",
-                    ),
-                    Field(
-                        "conditions",
-                        2,
-                        ListOf(_NAMESPACE_CONDITION),
-                        list_type="map",
-                        keys=("type",),
-                        merge_key="type",
-                        doc="The progress of the deletion.",
-                    ),
-                ),
-                doc="The observed state of a namespace.",
-            ),
-            doc="The observed state of the namespace.",
-        ),
+        "The desired state of the namespace.",
     ),
-    doc="A scope for names.",
+    Field(
+        "status",
+        3,
+        _struct(
+            "NamespaceStatus",
+            "The observed state of a namespace.",
+            Field(
+                "phase",
+                1,
+                String("v1.NamespacePhase"),
+                "The phase of the namespace's life.",
+                enum=("Active", "Terminating"),
+            ),
+            Field(
+                "conditions",
+                2,
+                ListOf(_NAMESPACE_CONDITION),
+                "The progress of the deletion.",
+                list_type="map",
+                keys=("type",),
+                merge_key="type",
+            ),
+        ),
+        "The observed state of the namespace.",
+    ),
     publishes_defaults=False,
     short_names=("ns",),
     without_verbs=("deletecollection",),
@@ -112,55 +102,51 @@ NAMESPACE = Kind(
 
 _SERVICE_PORT = _struct(
     "ServicePort",
-    (
-        Field("name", 1, STRING, doc="The name of the port."),
-        Field("protocol", 2, String("v1.Protocol"), default="TCP", doc="TCP, UDP or SCTP."),
-        Field("appProtocol", 6, STRING, pointer=True, doc="The application protocol of the port."),
-        Field("port", 3, INT32, omitempty=False, doc="The port number of the service."),
-        Field("targetPort", 4, INT_OR_STRING, doc="The number or name of the port of the pods."),
-        Field("nodePort", 5, INT32),
-    ),
-    doc="A port of a service.",
+    "A port of a service.",
+    Field("name", 1, STRING, "The name of the port."),
+    Field("protocol", 2, String("v1.Protocol"), "TCP, UDP or SCTP.", default="TCP"),
+    Field("appProtocol", 6, STRING, "The application protocol of the port.", pointer=True),
+    Field("port", 3, INT32, "The port number of the service.", omitempty=False),
+    Field("targetPort", 4, INT_OR_STRING, "The number or name of the port of the pods."),
+    Field("nodePort", 5, INT32),
 )
 
 _SERVICE_SPEC = _struct(
     "ServiceSpec",
-    (
-        Field(
-            "ports",
-            1,
-            ListOf(_SERVICE_PORT),
-            list_type="map",
-            keys=("port", "protocol"),
-            merge_key="port",
-            doc="The ports of the service.",
-        ),
-        Field("selector", 2, STRING_MAP, map_type="atomic", doc="The labels of the pods behind the service."),
-        Field("clusterIP", 3, STRING),
-        Field("clusterIPs", 18, STRINGS),
-        Field(
-            "type",
-            4,
-            String("v1.ServiceType"),
-            enum=("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
-            doc="The type of the service.",
-        ),
-        Field("externalIPs", 5, STRINGS),
-        Field("sessionAffinity", 7, String("v1.ServiceAffinity")),
-        Field("loadBalancerIP", 8, STRING),
-        Field("loadBalancerSourceRanges", 9, STRINGS),
-        Field("externalName", 10, STRING, doc="The host name to which a service of type ExternalName refers."),
-        Field("externalTrafficPolicy", 11, String("v1.ServiceExternalTrafficPolicy")),
-        Field("healthCheckNodePort", 12, INT32),
-        Field("publishNotReadyAddresses", 13, BOOL),
-        Field("ipFamilies", 19, ListOf(String("v1.IPFamily"))),
-        Field("ipFamilyPolicy", 17, String("v1.IPFamilyPolicy"), pointer=True),
-        Field("allocateLoadBalancerNodePorts", 20, BOOL, pointer=True),
-        Field("loadBalancerClass", 21, STRING, pointer=True),
-        Field("internalTrafficPolicy", 22, String("v1.ServiceInternalTrafficPolicy"), pointer=True),
-        Field("trafficDistribution", 23, STRING, pointer=True),
+    "The desired state of a service.",
+    Field(
+        "ports",
+        1,
+        ListOf(_SERVICE_PORT),
+        "The ports of the service.",
+        list_type="map",
+        keys=("port", "protocol"),
+        merge_key="port",
     ),
-    doc="The desired state of a service.",
+    Field("selector", 2, STRING_MAP, "The labels of the pods behind the service.", map_type="atomic"),
+    Field("clusterIP", 3, STRING),
+    Field("clusterIPs", 18, STRINGS),
+    Field(
+        "type",
+        4,
+        String("v1.ServiceType"),
+        "The type of the service.",
+        enum=("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
+    ),
+    Field("externalIPs", 5, STRINGS),
+    Field("sessionAffinity", 7, String("v1.ServiceAffinity")),
+    Field("loadBalancerIP", 8, STRING),
+    Field("loadBalancerSourceRanges", 9, STRINGS),
+    Field("externalName", 10, STRING, "The host name to which a service of type ExternalName refers."),
+    Field("externalTrafficPolicy", 11, String("v1.ServiceExternalTrafficPolicy")),
+    Field("healthCheckNodePort", 12, INT32),
+    Field("publishNotReadyAddresses", 13, BOOL),
+    Field("ipFamilies", 19, ListOf(String("v1.IPFamily"))),
+    Field("ipFamilyPolicy", 17, String("v1.IPFamilyPolicy"), pointer=True),
+    Field("allocateLoadBalancerNodePorts", 20, BOOL, pointer=True),
+    Field("loadBalancerClass", 21, STRING, pointer=True),
+    Field("internalTrafficPolicy", 22, String("v1.ServiceInternalTrafficPolicy"), pointer=True),
+    Field("trafficDistribution", 23, STRING, pointer=True),
 )
 
 
@@ -172,21 +158,19 @@ def _ports(obj: JsonObject) -> str:
 SERVICE = Kind(
     CORE_V1,
     "Service",
-    fields=(
-        Field("spec", 2, _SERVICE_SPEC, doc="The desired state of the service."),
-        Field(
-            "status",
-            3,
-            _struct(
-                "ServiceStatus",
-                # Without the addresses that only a cluster's network assigns.
-                (Field("loadBalancer", 1, Struct("v1.LoadBalancerStatus")),),
-                doc="The observed state of a service.",
-            ),
-            doc="The observed state of the service.",
+    "A name for a network endpoint; here the location of a webhook.",
+    Field("spec", 2, _SERVICE_SPEC, "The desired state of the service."),
+    Field(
+        "status",
+        3,
+        _struct(
+            "ServiceStatus",
+            "The observed state of a service.",
+            # Without the addresses that only a cluster's network assigns.
+            Field("loadBalancer", 1, Struct("v1.LoadBalancerStatus")),
         ),
+        "The observed state of the service.",
     ),
-    doc="A name for a network endpoint; here the location of a webhook.",
     publishes_defaults=False,
     namespaced=True,
     short_names=("svc",),

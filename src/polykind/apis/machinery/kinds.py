@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from polykind.apis.machinery.structs import Field, Fields, GroupVersion, Struct
+from polykind.apis.machinery.structs import Field, GroupVersion, Struct
 from polykind.apis.meta.types import OBJECT_META, TYPE_META
 from polykind.codec.table import CREATED_AT, Column, TableFormat
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_METADATA = Field("metadata", 1, OBJECT_META, default={}, doc="The standard metadata of objects.")
+_METADATA = Field("metadata", 1, OBJECT_META, "The standard metadata of objects.", default={})
 
 
 class Subresource(NamedTuple):
@@ -36,10 +36,9 @@ class Kind(Struct):
         self,
         group_version: GroupVersion,
         name: str,
+        doc: str,
+        *fields: Field,
         plural: str = "",
-        fields: Fields = (),
-        *,
-        doc: str = "",
         namespaced: bool = False,
         short_names: tuple[str, ...] = (),
         categories: tuple[str, ...] = (),
@@ -55,12 +54,9 @@ class Kind(Struct):
         opaque: bool = False,
         publishes_defaults: bool | None = None,
     ) -> None:
-        def all_fields() -> Sequence[Field]:
-            return (*TYPE_META, _METADATA, *(fields() if callable(fields) else fields))
-
         super().__init__(
             f"{group_version.version}.{name}",
-            all_fields,
+            (*TYPE_META, _METADATA, *fields),
             kind=name,
             version=group_version.version,
             model=f"{group_version.models}.{name}",

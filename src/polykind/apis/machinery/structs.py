@@ -22,13 +22,13 @@ class Field:
     name: str
     number: int
     type: ValueType
+    doc: str = ""
+    """The OpenAPI description."""
     omitempty: bool = True
     pointer: bool = False
     omitzero: bool = False
     keep_empty: bool = False
     """Keep an empty list or map after decoding, because validation and field ownership depend on it."""
-    doc: str = ""
-    """The OpenAPI description."""
     required: bool | None = None
     """True if OpenAPI lists the field as required. None: a field without `omitempty` that is not a pointer."""
     default: Any = None
@@ -169,9 +169,8 @@ class GroupVersion:
     def struct(
         self,
         name: str,
-        fields: Fields = (),
-        *,
         doc: str = "",
+        *fields: Field,
         atomic: bool = False,
         publishes_defaults: bool | None = None,
         kind: bool = False,

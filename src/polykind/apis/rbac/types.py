@@ -18,62 +18,54 @@ _KNOWN_VERSIONS = ("v1", "v1beta1", "v1alpha1")
 
 _POLICY_RULE = RBAC_V1.struct(
     "PolicyRule",
-    (
-        Field("verbs", 1, STRINGS, omitempty=False, doc="The allowed verbs."),
-        Field("apiGroups", 2, STRINGS, keep_empty=True, doc="The API groups of the resources; empty: the core group."),
-        Field("resources", 3, STRINGS, keep_empty=True, doc="The resources, such as pods, pods/status or */scale."),
-        Field("resourceNames", 4, STRINGS, keep_empty=True, doc="The names of the objects; an empty list allows all."),
-        Field(
-            "nonResourceURLs",
-            5,
-            STRINGS,
-            keep_empty=True,
-            doc="URL paths, of which * may be the last part. Only in a ClusterRole.",
-        ),
+    "The verbs that are allowed on resources or on other URL paths. * stands for all.",
+    Field("verbs", 1, STRINGS, "The allowed verbs.", omitempty=False),
+    Field("apiGroups", 2, STRINGS, "The API groups of the resources; empty: the core group.", keep_empty=True),
+    Field("resources", 3, STRINGS, "The resources, such as pods, pods/status or */scale.", keep_empty=True),
+    Field("resourceNames", 4, STRINGS, "The names of the objects; an empty list allows all.", keep_empty=True),
+    Field(
+        "nonResourceURLs",
+        5,
+        STRINGS,
+        "URL paths, of which * may be the last part. Only in a ClusterRole.",
+        keep_empty=True,
     ),
-    doc="The verbs that are allowed on resources or on other URL paths. * stands for all.",
 )
 
 _SUBJECT = RBAC_V1.struct(
     "Subject",
-    (
-        Field("kind", 1, STRING, omitempty=False, doc="User, Group or ServiceAccount."),
-        Field("apiGroup", 2, STRING, doc="The API group of the kind; empty for service accounts."),
-        Field("name", 3, STRING, omitempty=False, doc="The name of the user, group or service account."),
-        Field("namespace", 4, STRING, doc="The namespace of a service account."),
-    ),
-    doc="A user, a group or a service account to which a role is granted.",
+    "A user, a group or a service account to which a role is granted.",
+    Field("kind", 1, STRING, "User, Group or ServiceAccount.", omitempty=False),
+    Field("apiGroup", 2, STRING, "The API group of the kind; empty for service accounts."),
+    Field("name", 3, STRING, "The name of the user, group or service account.", omitempty=False),
+    Field("namespace", 4, STRING, "The namespace of a service account."),
     atomic=True,
 )
 
 _ROLE_REF = RBAC_V1.struct(
     "RoleRef",
-    (
-        Field("apiGroup", 1, STRING, omitempty=False, required=False, doc="The API group of the role."),
-        Field("kind", 2, STRING, omitempty=False, doc="Role or ClusterRole."),
-        Field("name", 3, STRING, omitempty=False, doc="The name of the role."),
-    ),
-    doc="A reference to a role.",
+    "A reference to a role.",
+    Field("apiGroup", 1, STRING, "The API group of the role.", omitempty=False, required=False),
+    Field("kind", 2, STRING, "Role or ClusterRole.", omitempty=False),
+    Field("name", 3, STRING, "The name of the role.", omitempty=False),
     atomic=True,
 )
 
 _AGGREGATION_RULE = RBAC_V1.struct(
     "AggregationRule",
-    (
-        Field(
-            "clusterRoleSelectors",
-            1,
-            ListOf(LABEL_SELECTOR),
-            doc="Label selectors. The rules of every ClusterRole that matches one of them are included.",
-        ),
+    "A selection of ClusterRoles whose rules are combined.",
+    Field(
+        "clusterRoleSelectors",
+        1,
+        ListOf(LABEL_SELECTOR),
+        "Label selectors. The rules of every ClusterRole that matches one of them are included.",
     ),
-    doc="A selection of ClusterRoles whose rules are combined.",
 )
 
 
 def _role(name: str, doc: str, *fields: Field, namespaced: bool = False) -> Kind:
-    rules = Field("rules", 2, ListOf(_POLICY_RULE), omitempty=False, required=False, doc="The allowed requests.")
-    return Kind(RBAC_V1, name, fields=(rules, *fields), doc=doc, namespaced=namespaced, known_versions=_KNOWN_VERSIONS)
+    rules = Field("rules", 2, ListOf(_POLICY_RULE), "The allowed requests.", omitempty=False, required=False)
+    return Kind(RBAC_V1, name, doc, rules, *fields, namespaced=namespaced, known_versions=_KNOWN_VERSIONS)
 
 
 def _role_ref(obj: JsonObject) -> str:
@@ -98,11 +90,9 @@ def _binding(name: str, doc: str, roles: str, *, namespaced: bool = False) -> Ki
     return Kind(
         RBAC_V1,
         name,
-        fields=(
-            Field("subjects", 2, ListOf(_SUBJECT), doc="The users, groups and service accounts that have the role."),
-            Field("roleRef", 3, _ROLE_REF, omitempty=False, doc=f"The granted role: {roles}. Cannot be changed."),
-        ),
-        doc=doc,
+        doc,
+        Field("subjects", 2, ListOf(_SUBJECT), "The users, groups and service accounts that have the role."),
+        Field("roleRef", 3, _ROLE_REF, f"The granted role: {roles}. Cannot be changed.", omitempty=False),
         namespaced=namespaced,
         columns=(
             Column("Role", "string", "The granted role", _role_ref),
@@ -129,8 +119,8 @@ CLUSTER_ROLE = _role(
         "aggregationRule",
         3,
         _AGGREGATION_RULE,
+        "The ClusterRoles whose rules are copied into `rules`. A controller overwrites other rules.",
         pointer=True,
-        doc="The ClusterRoles whose rules are copied into `rules`. A controller overwrites other rules.",
     ),
 )
 ROLE_BINDING = _binding(

@@ -20,11 +20,9 @@ STORAGEMIGRATION_V1BETA1 = GroupVersion(
 
 _GROUP_RESOURCE = META_V1.struct(
     "GroupResource",
-    (
-        Field("group", 1, STRING, omitempty=False, doc="The API group; empty for the core group."),
-        Field("resource", 2, STRING, omitempty=False, doc="The plural name of the resource."),
-    ),
-    doc="A resource, without a version.",
+    "A resource, without a version.",
+    Field("group", 1, STRING, "The API group; empty for the core group.", omitempty=False),
+    Field("resource", 2, STRING, "The plural name of the resource.", omitempty=False),
 )
 
 
@@ -45,51 +43,43 @@ def _state(obj: JsonObject) -> str:
 STORAGE_VERSION_MIGRATION = Kind(
     STORAGEMIGRATION_V1BETA1,
     "StorageVersionMigration",
-    fields=(
-        Field(
-            "spec",
-            2,
-            STORAGEMIGRATION_V1BETA1.struct(
-                "StorageVersionMigrationSpec",
-                (Field("resource", 1, _GROUP_RESOURCE, omitempty=False, doc="The resource. Cannot be changed."),),
-                doc="The resource whose objects are migrated.",
-            ),
-            doc="The resource whose objects are migrated.",
+    "A migration of all objects of a resource to its current storage version.",
+    Field(
+        "spec",
+        2,
+        STORAGEMIGRATION_V1BETA1.struct(
+            "StorageVersionMigrationSpec",
+            "The resource whose objects are migrated.",
+            Field("resource", 1, _GROUP_RESOURCE, "The resource. Cannot be changed.", omitempty=False),
         ),
-        Field(
-            "status",
-            3,
-            STORAGEMIGRATION_V1BETA1.struct(
-                "StorageVersionMigrationStatus",
-                (
-                    Field(
-                        "conditions",
-                        1,
-                        ListOf(CONDITION),
-                        list_type="map",
-                        keys=("type",),
-                        merge_key="type",
-                        doc="Running, Succeeded or Failed.",
-                    ),
-                    Field(
-                        "resourceVersion", 2, STRING, doc="The version of the collection when the migration started."
-                    ),
-                ),
-                doc="The progress of a migration.",
-            ),
-            doc="The progress of the migration.",
-        ),
+        "The resource whose objects are migrated.",
     ),
-    doc="A migration of all objects of a resource to its current storage version.",
+    Field(
+        "status",
+        3,
+        STORAGEMIGRATION_V1BETA1.struct(
+            "StorageVersionMigrationStatus",
+            "The progress of a migration.",
+            Field(
+                "conditions",
+                1,
+                ListOf(CONDITION),
+                "Running, Succeeded or Failed.",
+                list_type="map",
+                keys=("type",),
+                merge_key="type",
+            ),
+            Field("resourceVersion", 2, STRING, "The version of the collection when the migration started."),
+        ),
+        "The progress of the migration.",
+    ),
     subresources=(Subresource("status"),),
     columns=(
         Column("Resource", "string", "The resource whose objects are migrated", _resource),
         Column("Status", "string", "The progress of the migration", _state),
     ),
     name_format="",
-    deprecation=(
-        "storagemigration.k8s.io/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+"
-    ),
+    deprecation=f"{GROUP}/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+",
 )
 
 KINDS = (STORAGE_VERSION_MIGRATION,)
