@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from polykind.conversion.webhook_converter import WebhookConverter
-from polykind.webhook.resolver import Resolver
+from polykind.webhook.target import Resolver
 from tests.conversion.hook import Hook
 
 Make = Callable[..., WebhookConverter]

@@ -9,7 +9,7 @@ from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.errors import APIError
 from polykind.toolkit.declare.library import Library
-from polykind.webhook.resolver import Resolver
+from polykind.webhook.target import Resolver
 from tests.conversion import converters
 from tests.conversion.hook import Hook, crontab
 from tests.conversion.test_monitored_converter import FixedClock

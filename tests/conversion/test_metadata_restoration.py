@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.contract import JsonObject
-from polykind.conversion.metadata_restoration import InvalidMetadataError, restore_metadata
+from polykind.conversion.conversion_messages import InvalidMetadataError, restore_metadata
 
 _value = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=3), max_size=2)
 _labels = st.dictionaries(st.sampled_from(["a", "b", "example.com/c"]), st.sampled_from(["", "x", "y-1"]), max_size=3)

@@ -10,7 +10,7 @@ import pytest
 
 from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.errors import APIError, InternalError, UnknownReasonError
-from polykind.webhook.resolver import Endpoint, Resolver
+from polykind.webhook.target import Endpoint, Resolver
 from tests.conversion.conftest import Make
 from tests.conversion.hook import Call, Hook, Reply, converted, crontab, failing
 

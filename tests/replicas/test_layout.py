@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from polykind.codec.protobuf_envelope import MAGIC
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.server.server import Server
 from polykind.server.settings import Settings
 from polykind.store.etcd import EtcdAccess, EtcdStore, rpc_messages
 from polykind.store.etcd.rpc_messages import bytes_field, message_field
-from polykind.store.etcd.stored_protobuf import MAGIC
 from tests.replicas.load import definition, path, register
 from tests.support.client import Client
 from tests.support.etcd import Etcd

@@ -9,11 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY, MUTATING_WEBHOOK_CONFIGURATION
-from polykind.codec.protobuf_envelope import encode_object
+from polykind.codec.protobuf_envelope import MAGIC, encode_object
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.golang.varint import encode_varint
-from polykind.store.etcd.rpc_messages import bytes_field, decode_varint, message_field, parse_revision, varint_field
-from polykind.store.etcd.stored_protobuf import MAGIC, decode_stored
+from polykind.store.etcd.rpc_messages import (
+    bytes_field,
+    decode_stored,
+    decode_varint,
+    message_field,
+    parse_revision,
+    varint_field,
+)
 
 # The namespace "default" as stored by kube-apiserver 1.36.
 DEFAULT = bytes.fromhex(

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 import trustme
 
-from polykind.webhook import trust
-from polykind.webhook.resolver import Endpoint, Resolver, parse_resolve
-from polykind.webhook.target import TargetError, build_target
+from polykind.webhook import client
+from polykind.webhook.target import Endpoint, Resolver, TargetError, build_target, parse_resolve
 
 
 @pytest.mark.parametrize(
@@ -61,11 +60,11 @@ def test_invalid_resolve_flag_is_rejected(flag: str) -> None:
 
 
 def _bundle(pem: bytes) -> bytes:
-    return trust.decode_ca_bundle(base64.b64encode(pem).decode())
+    return client.decode_ca_bundle(base64.b64encode(pem).decode())
 
 
 def test_blank_bundle_counts_as_absent() -> None:
-    assert trust.decode_ca_bundle(None) == trust.decode_ca_bundle("") == _bundle(b" \n ") == b""
+    assert client.decode_ca_bundle(None) == client.decode_ca_bundle("") == _bundle(b" \n ") == b""
 
 
 @pytest.mark.parametrize(
@@ -80,14 +79,14 @@ def test_blank_bundle_counts_as_absent() -> None:
     ],
 )
 def test_invalid_bundle_error_matches_kube_apiserver(pem: bytes, expected: str) -> None:
-    with pytest.raises(trust.CABundleError) as caught:
-        trust.build_ssl_context(_bundle(pem))
+    with pytest.raises(client.CABundleError) as caught:
+        client.build_ssl_context(_bundle(pem))
     assert str(caught.value) == f"unable to load root certificates: {expected}"
 
 
 def test_one_valid_certificate_makes_a_bundle_valid() -> None:
     bad = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-    context = trust.build_ssl_context(_bundle(bad + trustme.CA().cert_pem.bytes()))
+    context = client.build_ssl_context(_bundle(bad + trustme.CA().cert_pem.bytes()))
     assert len(context.get_ca_certs()) == 1
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname

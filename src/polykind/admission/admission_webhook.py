@@ -22,7 +22,7 @@ from polykind.golang.fmt import go_quote
 from polykind.selectors.selector_objects import compile_label_selector
 from polykind.webhook import response_errors, review_envelope
 from polykind.webhook.client import WebhookClient, WebhookConfigError
-from polykind.webhook.resolver import Resolver
+from polykind.webhook.target import Resolver
 from polykind.webhook.transport_errors import TransportError
 
 log = logging.getLogger("polykind.admission")

@@ -105,7 +105,7 @@ def settings(args: argparse.Namespace) -> Settings:
                 gates[name] = parse_bool(value)
             except argparse.ArgumentTypeError as error:
                 raise SettingsError(f"--feature-gates {name}: {error}") from None
-    from polykind.webhook.resolver import parse_resolve
+    from polykind.webhook.target import parse_resolve
 
     try:
         parse_resolve(args.resolve)

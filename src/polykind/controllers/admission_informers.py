@@ -14,7 +14,7 @@ from polykind.controllers.policy_informer import PolicyInformer, find_params
 from polykind.controllers.webhook_informer import WebhookInformer
 from polykind.metrics.metrics import Metrics
 from polykind.resources.registry import Registry
-from polykind.webhook.resolver import Resolver
+from polykind.webhook.target import Resolver
 
 if TYPE_CHECKING:
     from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicy

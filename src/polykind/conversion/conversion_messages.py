@@ -7,6 +7,7 @@ the caller finds the failing object by sending smaller batches.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -15,9 +16,11 @@ from polykind.apis.apiextensions.conversion_review import CONVERSION_REVIEWS
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, AttemptError, error_prefix
-from polykind.conversion.metadata_restoration import InvalidMetadataError, restore_metadata
-from polykind.golang.fmt import go_quote
+from polykind.errors import FieldError, aggregate_message, invalid, too_long
+from polykind.golang.fmt import go_quote, go_type
 from polykind.golang.json import json_type_name
+from polykind.golang.utf8 import byte_length
+from polykind.names import label_value, qualified_name
 from polykind.webhook.review_envelope import (
     Header,
     MalformedReviewError,
@@ -36,6 +39,7 @@ REVIEWS = ReviewKind(
 
 _OBJECTS = frozenset({"objects", "convertedObjects"})
 _raw_items = msgspec.json.Decoder(list[Raw]).decode
+_MAX_ANNOTATION_BYTES = 256 * 1024
 
 
 def request(version: str, uid: str, to: str, objects: Sequence[bytes]) -> bytes:
@@ -150,3 +154,64 @@ def _identity_error(original: JsonObject, converted: JsonObject, to: str) -> str
 def _metadata(obj: JsonObject) -> JsonObject:
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
+
+
+class InvalidMetadataError(Exception):
+    """Metadata of a converted object that is not acceptable."""
+
+
+def restore_metadata(original: JsonObject, converted: JsonObject) -> JsonObject:
+    """Return the original's metadata with the labels and annotations of the converted object.
+
+    Raise InvalidMetadataError.
+    """
+    if "metadata" not in converted:
+        raise InvalidMetadataError("missing metadata in converted object")
+    response_metadata = converted["metadata"]
+    if not isinstance(response_metadata, dict):
+        raise InvalidMetadataError(f"invalid metadata of type {go_type(response_metadata)} in converted object")
+    original_metadata = original.get("metadata", {})
+    if not isinstance(original_metadata, dict):
+        raise InvalidMetadataError(f"invalid metadata of type {go_type(original_metadata)} in input object")
+    metadata = dict(original_metadata)
+    for field in ("labels", "annotations"):
+        value = response_metadata.get(field)
+        if value is None:
+            metadata.pop(field, None)
+        else:
+            _check(field, value, original_metadata.get(field))
+            metadata[field] = value
+    return metadata
+
+
+def _check(field: str, entries: Any, original: Any) -> None:
+    if not isinstance(entries, dict):
+        raise InvalidMetadataError(f"invalid metadata.{field} of type {go_type(entries)} in converted object")
+    if original is not None and not isinstance(original, dict):
+        raise InvalidMetadataError(f"invalid metadata.{field} of type {go_type(original)} in original object")
+    for key, value in entries.items():
+        if not isinstance(value, str):
+            raise InvalidMetadataError(
+                f"metadata.{field}[{key}] must be a string, but is {go_type(value)} in converted object"
+            )
+    if entries == (original or {}):
+        return
+    errors = _label_errors(entries) if field == "labels" else _annotation_errors(entries)
+    if errors:
+        raise InvalidMetadataError(aggregate_message(errors))
+
+
+def _label_errors(labels: dict[str, str]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for key, value in sorted(labels.items()):
+        errors += (invalid("metadata.labels", key, error) for error in qualified_name(key))
+        errors += (invalid("metadata.labels", value, error) for error in label_value(value))
+    return errors
+
+
+def _annotation_errors(annotations: dict[str, str]) -> list[FieldError]:
+    path = "metadata.annotation"
+    errors = [invalid(path, key, error) for key in sorted(annotations) for error in qualified_name(key.lower())]
+    if sum(byte_length(k) + byte_length(v) for k, v in annotations.items()) > _MAX_ANNOTATION_BYTES:
+        errors.append(too_long(path, _MAX_ANNOTATION_BYTES))
+    return errors

@@ -14,8 +14,8 @@ from polykind.conversion.conversion_observer import Observer
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter, RemoteConverter
 from polykind.conversion.webhook_converter import SECONDS, WebhookConverter
-from polykind.webhook.resolver import Resolver
-from polykind.webhook.trust import ClientCertificate
+from polykind.webhook.client import ClientCertificate
+from polykind.webhook.target import Resolver
 
 if TYPE_CHECKING:
     from polykind.toolkit.declare.library import Library

@@ -16,10 +16,9 @@ from polykind.conversion.batches import Batches, EncodedObject, LocatedError, is
 from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError, error_prefix
 from polykind.conversion.conversion_observer import Observer
 from polykind.errors import InternalError, UnknownReasonError
-from polykind.webhook import response_errors, review_envelope, trust
-from polykind.webhook.client import WebhookClient, WebhookConfigError
-from polykind.webhook.resolver import Resolver
-from polykind.webhook.target import TargetError, string_or_empty
+from polykind.webhook import response_errors, review_envelope
+from polykind.webhook.client import ClientCertificate, WebhookClient, WebhookConfigError
+from polykind.webhook.target import Resolver, TargetError, string_or_empty
 from polykind.webhook.transport_errors import TransportError
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class WebhookConverter:
         config: JsonObject,
         resolver: Resolver,
         *,
-        client_certificate: trust.ClientCertificate | None = None,
+        client_certificate: ClientCertificate | None = None,
         seconds: float = SECONDS,
         uid: Callable[[], str] = lambda: str(uuid.uuid4()),
         observer: Observer | None = None,

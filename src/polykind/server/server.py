@@ -50,7 +50,7 @@ from polykind.server.settings import Settings, SettingsError
 from polykind.server.version_report import VersionReporter
 from polykind.store.sqlite import SingleReplicaLeadership, SqliteStore
 from polykind.verbs.context import Backend
-from polykind.webhook.resolver import Resolver, parse_resolve
+from polykind.webhook.target import Resolver, parse_resolve
 
 if TYPE_CHECKING:
     from polykind.toolkit.declare.library import Library

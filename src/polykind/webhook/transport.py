@@ -22,13 +22,12 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from polykind.golang.fmt import go_quote
-from polykind.webhook import certificate_errors
-from polykind.webhook.resolver import Endpoint
 from polykind.webhook.response_errors import HTTPResponse
-from polykind.webhook.target import Target
+from polykind.webhook.target import Endpoint, Target
 from polykind.webhook.transport_errors import (
     TransportError,
     body_error,
+    certificate_message,
     connect_timeout_message,
     dial_message,
     handshake_message,
@@ -214,7 +213,7 @@ class Session:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             certificate_error = error.certificate_error
             if isinstance(certificate_error, ssl.SSLCertVerificationError):
-                message = await certificate_errors.error_message(
+                message = await certificate_message(
                     reached, self._target.server_name, certificate_error, max(0.1, min(5.0, seconds))
                 )
                 return request_error(url, message, "TLS")

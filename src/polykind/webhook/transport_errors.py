@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
 import os
 import re
 import socket
 import ssl
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from polykind.webhook.resolver import Endpoint
+from polykind.webhook.target import Endpoint
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _DIAGNOSIS_SECONDS = 2.0
 _ALERTS = {
@@ -27,6 +33,10 @@ _ALERTS = {
     "TLSV1_UNRECOGNIZED_NAME": "unrecognized name",
 }
 _EOF = ("UNEXPECTED_EOF_WHILE_READING", "EOF occurred")
+_VERIFY = "tls: failed to verify certificate: x509: "
+_UNKNOWN_AUTHORITY = "certificate signed by unknown authority"
+_X509_V_ERR_INVALID_PURPOSE = 26
+_looks_like_host = re.compile(r"(?:[A-Za-z0-9_*-]+\.?)+").fullmatch
 
 
 class TransportError(Exception):
@@ -123,3 +133,99 @@ def _name_server() -> str:
         message[1] for message in (line.split() for line in lines) if len(message) > 1 and message[0] == "nameserver"
     ]
     return str(Endpoint(servers[0], 53)) if servers else ""
+
+
+async def certificate_message(
+    endpoint: Endpoint, server_name: str, error: ssl.SSLCertVerificationError, seconds: float
+) -> str:
+    """Return the message of Go's crypto/x509 for a certificate that failed verification.
+
+    Python reports only OpenSSL's error number. Fetch the certificate, which Go's messages quote, in a second handshake.
+    """
+    der = await _fetch(endpoint, server_name, seconds)
+    message = await asyncio.to_thread(_certificate_error, der, server_name, datetime.now(UTC)) if der else None
+    if message is None:
+        message = (
+            "certificate specifies an incompatible key usage"
+            if error.verify_code == _X509_V_ERR_INVALID_PURPOSE
+            else _UNKNOWN_AUTHORITY
+        )
+    return _VERIFY + message
+
+
+async def _fetch(endpoint: Endpoint, server_name: str, seconds: float) -> bytes | None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        async with asyncio.timeout(seconds):
+            _, writer = await asyncio.open_connection(
+                endpoint.host, endpoint.port, ssl=context, server_hostname=server_name
+            )
+    except (OSError, TimeoutError):
+        return None
+    certificate = writer.get_extra_info("ssl_object").getpeercert(True)
+    writer.transport.abort()
+    return certificate if isinstance(certificate, bytes) else None
+
+
+def _certificate_error(der: bytes, server_name: str, now: datetime) -> str | None:
+    """Return the first error that Go would find in the certificate itself: its validity, then its names."""
+    from cryptography import x509
+
+    try:
+        leaf = x509.load_der_x509_certificate(der)
+        dns, addresses = _names(leaf)
+    except ValueError:
+        return None
+    validity_error = _validity_error(leaf.not_valid_before_utc, leaf.not_valid_after_utc, now)
+    return validity_error or _host_name_error(leaf, dns, addresses, server_name)
+
+
+def _validity_error(not_before: datetime, not_after: datetime, now: datetime) -> str | None:
+    current = f"certificate has expired or is not yet valid: current time {now:%Y-%m-%dT%H:%M:%SZ} is"
+    if now < not_before:
+        return f"{current} before {not_before:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{current} after {not_after:%Y-%m-%dT%H:%M:%SZ}" if now > not_after else None
+
+
+def _host_name_error(leaf: x509.Certificate, dns: list[str], addresses: list[str], server_name: str) -> str | None:
+    try:
+        address = str(ipaddress.ip_address(server_name))
+    except ValueError:
+        if any(_name_matches(name, server_name) for name in dns):
+            return None
+        if not dns and not addresses and _looks_like_host(_common_name(leaf)):
+            return "certificate relies on legacy Common Name field, use SANs instead"
+        if not dns:
+            return f"certificate is not valid for any names, but wanted to match {server_name}"
+        return f"certificate is valid for {', '.join(dns)}, not {server_name}"
+    if address in addresses:
+        return None
+    if not addresses:
+        return f"cannot validate certificate for {server_name} because it doesn't contain any IP SANs"
+    return f"certificate is valid for {', '.join(addresses)}, not {server_name}"
+
+
+def _names(leaf: x509.Certificate) -> tuple[list[str], list[str]]:
+    from cryptography import x509
+
+    try:
+        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return [], []
+    return names.get_values_for_type(x509.DNSName), [str(a) for a in names.get_values_for_type(x509.IPAddress)]
+
+
+def _common_name(leaf: x509.Certificate) -> str:
+    from cryptography.x509.oid import NameOID
+
+    names = leaf.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if names else ""
+
+
+def _name_matches(pattern: str, name: str) -> bool:
+    pattern, name = pattern.lower().rstrip("."), name.lower().rstrip(".")
+    if pattern.startswith("*."):
+        return "." in name and pattern[2:] == name.partition(".")[2]
+    return pattern == name

@@ -9,9 +9,8 @@ from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import StoreError, UnavailableError
 from polykind.store.coalescer import Coalescer, resolve
 from polykind.store.etcd import rpc_messages
-from polykind.store.etcd.etcd_client import ATTEMPT_SECONDS, TIMEOUT_SECONDS, EtcdClient
+from polykind.store.etcd.etcd_client import ATTEMPT_SECONDS, TIMEOUT_SECONDS, EtcdClient, Member
 from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, GrpcError
-from polykind.store.etcd.member import Member
 
 MAX_SHARED_READS = 100
 """Send the read when this many readers wait, although more may follow."""

@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, cast
 
+import orjson
+
+from polykind.apis import machinery
+from polykind.apis.groups import find_decodable_kind
+from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.codec import protobuf_wire
+from polykind.codec.protobuf_envelope import MAGIC, decode_envelope
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import KeyValue
+from polykind.errors import APIError
 from polykind.golang.varint import encode_varint
-from polykind.store.etcd.stored_protobuf import MAGIC, decode_stored
 
 RANGE = "/etcdserverpb.KV/Range"
 TXN = "/etcdserverpb.KV/Txn"
@@ -288,3 +294,20 @@ def parse_status(raw: bytes) -> str:
         if field == 2:
             return cast(bytes, value).decode(errors="replace")
     return ""
+
+
+def decode_stored(value: bytes) -> bytes:
+    """Convert a stored protobuf object of a known kind to JSON. Return any other value unchanged.
+
+    kube-apiserver stores custom resources and CRDs as JSON. It also reads JSON wherever it would write protobuf.
+    """
+    try:
+        api_version, kind, message = decode_envelope(value)
+        struct = find_decodable_kind(api_version, kind)
+        if struct is None:
+            return value
+        fields = {"apiVersion": api_version, "kind": kind, **decode_message(message, struct)}
+        decoded, _ = machinery.decode(fields, struct, report=False)
+        return orjson.dumps(decoded, option=orjson.OPT_SORT_KEYS)
+    except (APIError, ValueError, TypeError):
+        return value

@@ -23,13 +23,11 @@ from polykind.contract import (
     WatchListener,
 )
 from polykind.store.etcd import rpc_messages
-from polykind.store.etcd.etcd_client import EtcdClient, EtcdError
-from polykind.store.etcd.member import EtcdAccess
+from polykind.store.etcd.etcd_client import EtcdAccess, EtcdClient, EtcdError
 from polykind.store.etcd.revision_reader import RevisionReader
 from polykind.store.etcd.rpc_messages import prefix_range
-from polykind.store.etcd.shared_watch import SharedWatch
+from polykind.store.etcd.shared_watch import SharedWatch, Watches
 from polykind.store.etcd.watch_stream import read_oldest_revision, read_past_events
-from polykind.store.etcd.watches import Watches
 from polykind.taskless import in_task
 
 log = logging.getLogger("polykind.etcd")
