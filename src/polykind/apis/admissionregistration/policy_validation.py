@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 
+from polykind.admission import match_conditions
 from polykind.admission.cel_environment import MUTATIONS, Environment, composed_type
-from polykind.admission.match_conditions import (
-    compilation_field_error,
-    validate_expression,
-)
-from polykind.admission.match_conditions import (
-    validate_conditions as validate_match_conditions,
-)
+from polykind.admission.match_conditions import compilation_field_error, validate_expression
+from polykind.apis.admissionregistration import types
 from polykind.apis.admissionregistration.validation import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -148,12 +144,8 @@ def validate_mutating_policy(policy: JsonObject, old: JsonObject | None = None) 
     environment = Environment(params=has_params, variables=variables, patches=True)
     for index, mutation in enumerate(mutations):
         found += _validate_mutation(mutation, f"spec.mutations[{index}]", environment)
-    reinvocation = spec.get("reinvocationPolicy") or ""
-    if not reinvocation:
-        found.append(required("spec.reinvocationPolicy"))
-    elif reinvocation not in REINVOCATION_POLICIES:
-        found.append(not_supported("spec.reinvocationPolicy", reinvocation, REINVOCATION_POLICIES))
-    return found
+    reinvocation = spec.get("reinvocationPolicy") or None
+    return found + _validate_choice(reinvocation, REINVOCATION_POLICIES, "spec.reinvocationPolicy")
 
 
 def _validate_mutated_operations(match: JsonObject | None, at: str) -> list[FieldError]:
@@ -188,12 +180,15 @@ def _validate_mutation(mutation: JsonObject, at: str, environment: Environment) 
 
 def _validate_choices(spec: JsonObject) -> list[FieldError]:
     """Validate the failurePolicy and the paramKind of a policy."""
-    value, found = spec.get("failurePolicy"), []
-    if value is None:
-        found.append(required("spec.failurePolicy"))
-    elif value not in FAILURE_POLICIES:
-        found.append(not_supported("spec.failurePolicy", value, FAILURE_POLICIES))
+    found = _validate_choice(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy")
     return found + _validate_param_kind(spec["paramKind"]) if spec.get("paramKind") is not None else found
+
+
+def _validate_choice(value: str | None, supported: tuple[str, ...], at: str) -> list[FieldError]:
+    """Validate a required field that has one of the supported values."""
+    if value is None:
+        return [required(at)]
+    return [] if value in supported else [not_supported(at, value, supported)]
 
 
 def _validate_param_kind(kind: JsonObject) -> list[FieldError]:
@@ -233,12 +228,7 @@ def _validate_match_constraints(spec: JsonObject) -> list[FieldError]:
 
 def _validate_match_resources(match: JsonObject, at: str) -> list[FieldError]:
     """Validate the MatchResources of a policy or a binding."""
-    found: list[FieldError] = []
-    policy = match.get("matchPolicy")
-    if policy is None:
-        found.append(required(f"{at}.matchPolicy"))
-    elif policy not in MATCH_POLICIES:
-        found.append(not_supported(f"{at}.matchPolicy", policy, MATCH_POLICIES))
+    found = _validate_choice(match.get("matchPolicy"), MATCH_POLICIES, f"{at}.matchPolicy")
     for name in ("namespaceSelector", "objectSelector"):
         if match.get(name) is None:
             found.append(required(f"{at}.{name}"))
@@ -255,19 +245,21 @@ def _validate_match_conditions(spec: JsonObject, old: JsonObject | None) -> list
     if old is not None and all(spec.get(part) == old.get(part) for part in ("paramKind", "matchConditions")):
         return []
     has_params = spec.get("paramKind") is not None
-    return validate_match_conditions(spec.get("matchConditions") or (), "spec.matchConditions", params=has_params)
+    return match_conditions.validate_conditions(
+        spec.get("matchConditions") or (), "spec.matchConditions", params=has_params
+    )
 
 
-def _validate_variables(spec: JsonObject, environment: Environment, types: dict[str, Type]) -> list[FieldError]:
-    """Validate the variables of a policy, and add their types to `types`, by which later variables are checked."""
+def _validate_variables(spec: JsonObject, environment: Environment, known: dict[str, Type]) -> list[FieldError]:
+    """Validate the variables of a policy, and add their types to `known`, by which later variables are checked."""
     found: list[FieldError] = []
     for index, variable in enumerate(spec.get("variables") or ()):
-        found += _validate_variable(variable, f"spec.variables[{index}]", environment, types)
+        found += _validate_variable(variable, f"spec.variables[{index}]", environment, known)
     return found
 
 
 def _validate_variable(
-    variable: JsonObject, at: str, environment: Environment, types: dict[str, Type]
+    variable: JsonObject, at: str, environment: Environment, known: dict[str, Type]
 ) -> list[FieldError]:
     name, expression = variable["name"], variable["expression"]
     found: list[FieldError] = []
@@ -279,22 +271,20 @@ def _validate_variable(
         found.append(required(f"{at}.expression", "expression is not specified"))
         return found
     try:
-        types[name] = composed_type(environment.compile(expression, ()).type)
+        known[name] = composed_type(environment.compile(expression, ()).type)
     except CompilationError as error:
-        types[name] = DYN
+        known[name] = DYN
         found.append(compilation_field_error(f"{at}.expression", expression, error))
     return found
 
 
-def validate_binding(binding: JsonObject) -> list[FieldError]:
+def validate_binding(binding: JsonObject, _old: JsonObject | None = None) -> list[FieldError]:
     """Validate the spec of a ValidatingAdmissionPolicyBinding."""
-    spec = binding["spec"]
-    return _validate_binding_spec(spec) + _validate_actions(
-        spec.get("validationActions") or [], "spec.validationActions"
-    )
+    actions = binding["spec"].get("validationActions") or []
+    return _validate_binding_spec(binding["spec"]) + _validate_actions(actions, "spec.validationActions")
 
 
-def validate_mutating_binding(binding: JsonObject) -> list[FieldError]:
+def validate_mutating_binding(binding: JsonObject, _old: JsonObject | None = None) -> list[FieldError]:
     """Validate the spec of a mutating policy's binding."""
     spec = binding["spec"]
     found = _validate_binding_spec(spec)
@@ -326,12 +316,8 @@ def _validate_param_ref(ref: JsonObject, at: str) -> list[FieldError]:
             found.append(forbidden(f"{at}.selector", _EXCLUSIVE))
     if not name and selector is None:
         found.append(required(at, "one of name or selector must be specified"))
-    action = ref.get("parameterNotFoundAction")
-    if not action:
-        found.append(required(f"{at}.parameterNotFoundAction"))
-    elif action not in _NOT_FOUND_ACTIONS:
-        found.append(not_supported(f"{at}.parameterNotFoundAction", action, _NOT_FOUND_ACTIONS))
-    return found
+    action = ref.get("parameterNotFoundAction") or None
+    return found + _validate_choice(action, _NOT_FOUND_ACTIONS, f"{at}.parameterNotFoundAction")
 
 
 def _validate_actions(actions: list[str], at: str) -> list[FieldError]:
@@ -369,3 +355,12 @@ def _validate_expression_warning(warning: JsonObject, at: str) -> list[FieldErro
     except JsonPathError as error:
         found.append(invalid(f"{at}.fieldRef", field_ref, f"invalid JSONPath: {error}"))
     return found
+
+
+VALIDATION = {
+    types.VALIDATING_ADMISSION_POLICY: validate_policy,
+    types.VALIDATING_ADMISSION_POLICY_BINDING: validate_binding,
+    types.MUTATING_ADMISSION_POLICY: validate_mutating_policy,
+    types.MUTATING_ADMISSION_POLICY_BINDING: validate_mutating_binding,
+}
+"""The function that validates the spec of a new object, or of an update if the old object is given, by kind."""

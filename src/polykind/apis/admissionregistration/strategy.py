@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from polykind.apis.admissionregistration.defaults import (
@@ -20,6 +19,7 @@ from polykind.apis.admissionregistration.types import (
     VALIDATING_WEBHOOK_CONFIGURATION,
 )
 from polykind.apis.admissionregistration.validation import validate_webhooks
+from polykind.apis.machinery.kinds import Kind
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -29,50 +29,32 @@ from polykind.schema.equality import deep_equal
 
 _STATIC_SUFFIX = ".static.k8s.io"
 
-ContentErrors = Callable[[JsonObject, JsonObject | None], list[FieldError]]
-"""Validates the spec of a new object, or of an update if the old object is given."""
-
 
 def validating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
     """Return the resources of validating policies and of their bindings."""
-    return (
-        builtin_resource(cache, VALIDATING_ADMISSION_POLICY, ValidatingPolicyStrategy(), defaults=default_policy),
-        builtin_resource(
-            cache,
-            VALIDATING_ADMISSION_POLICY_BINDING,
-            PolicyStrategy(_validate_binding, "matchResources"),
-            defaults=default_binding,
-        ),
-    )
+    policies = builtin_resource(cache, VALIDATING_ADMISSION_POLICY, ValidatingPolicyStrategy(), defaults=default_policy)
+    return policies, _bindings(cache, VALIDATING_ADMISSION_POLICY_BINDING)
 
 
 def mutating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
     """Return the resources of mutating policies and of their bindings."""
-    return (
-        builtin_resource(
-            cache,
-            MUTATING_ADMISSION_POLICY,
-            PolicyStrategy(_validate_mutating_policy, "matchConstraints"),
-            defaults=default_policy,
-        ),
-        builtin_resource(
-            cache,
-            MUTATING_ADMISSION_POLICY_BINDING,
-            PolicyStrategy(_validate_mutating_binding, "matchResources"),
-            defaults=default_binding,
-        ),
-    )
+    strategy = PolicyStrategy(MUTATING_ADMISSION_POLICY, "matchConstraints")
+    policies = builtin_resource(cache, MUTATING_ADMISSION_POLICY, strategy, defaults=default_policy)
+    return policies, _bindings(cache, MUTATING_ADMISSION_POLICY_BINDING)
+
+
+def _bindings(cache: WatchCache, kind: Kind) -> BuiltinResource:
+    return builtin_resource(cache, kind, PolicyStrategy(kind, "matchResources"), defaults=default_binding)
 
 
 def webhook_configurations(cache: WatchCache, *, mutating: bool) -> BuiltinResource:
     """Return the resource of mutating or of validating webhook configurations."""
-    if mutating:
-        return builtin_resource(
-            cache, MUTATING_WEBHOOK_CONFIGURATION, WebhookConfigurationStrategy(), defaults=default_mutating_webhooks
-        )
-    return builtin_resource(
-        cache, VALIDATING_WEBHOOK_CONFIGURATION, WebhookConfigurationStrategy(), defaults=default_validating_webhooks
+    kind, defaults = (
+        (MUTATING_WEBHOOK_CONFIGURATION, default_mutating_webhooks)
+        if mutating
+        else (VALIDATING_WEBHOOK_CONFIGURATION, default_validating_webhooks)
     )
+    return builtin_resource(cache, kind, WebhookConfigurationStrategy(), defaults=defaults)
 
 
 class AdmissionStrategy(BuiltinStrategy):
@@ -124,13 +106,16 @@ class PolicyStrategy(AdmissionStrategy):
 
     reads_params = True
 
-    def __init__(self, content_errors: ContentErrors, match_field: str) -> None:
+    def __init__(self, kind: Kind, match_field: str) -> None:
         super().__init__()
-        self._content_errors = content_errors
+        self._kind = kind
         self._match_field = match_field
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        return self._content_errors(obj, old)
+        # The validation of policies compiles CEL, so it is imported when the first policy is written.
+        from polykind.apis.admissionregistration.policy_validation import VALIDATION
+
+        return VALIDATION[self._kind](obj, old)
 
     def prepare_create(self, obj: JsonObject) -> None:
         super().prepare_create(obj)
@@ -154,7 +139,7 @@ class ValidatingPolicyStrategy(PolicyStrategy):
     """Prepares and validates validating policies, which have a status."""
 
     def __init__(self) -> None:
-        super().__init__(_validate_policy, "matchConstraints")
+        super().__init__(VALIDATING_ADMISSION_POLICY, "matchConstraints")
 
     def prepare_create(self, obj: JsonObject) -> None:
         super().prepare_create(obj)
@@ -171,30 +156,3 @@ class ValidatingPolicyStrategy(PolicyStrategy):
         from polykind.apis.admissionregistration.policy_validation import validate_policy_status
 
         return validate_policy_status(new.get("status") or {})
-
-
-# The validation of policies compiles CEL, so it is imported when the first policy is written.
-
-
-def _validate_policy(policy: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    from polykind.apis.admissionregistration.policy_validation import validate_policy
-
-    return validate_policy(policy, old)
-
-
-def _validate_binding(binding: JsonObject, _old: JsonObject | None) -> list[FieldError]:
-    from polykind.apis.admissionregistration.policy_validation import validate_binding
-
-    return validate_binding(binding)
-
-
-def _validate_mutating_policy(policy: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    from polykind.apis.admissionregistration.policy_validation import validate_mutating_policy
-
-    return validate_mutating_policy(policy, old)
-
-
-def _validate_mutating_binding(binding: JsonObject, _old: JsonObject | None) -> list[FieldError]:
-    from polykind.apis.admissionregistration.policy_validation import validate_mutating_binding
-
-    return validate_mutating_binding(binding)

@@ -158,10 +158,7 @@ def _webhook(name: str, doc: str, object_selector: int, match_conditions: int, *
         ),
         *more,
         _by_name(
-            "matchConditions",
-            match_conditions,
-            _MATCH_CONDITION,
-            "Conditions for sending a request to the webhook.",
+            "matchConditions", match_conditions, _MATCH_CONDITION, "Conditions for sending a request to the webhook."
         ),
     )
 

@@ -10,11 +10,7 @@ import msgspec
 
 from polykind import crd as crd_rules
 from polykind import errors
-from polykind.apis.apiextensions.types import (
-    CUSTOM_RESOURCE_DEFINITION_V1,
-    CUSTOM_RESOURCE_DEFINITION_V1BETA1,
-    GROUP,
-)
+from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1, GROUP
 from polykind.apis.machinery.kinds import Kind
 from polykind.apply.ownership import SPEC_RESET
 from polykind.cache.cached_object import CachedObject, Encoded, Representation, labels_of
@@ -72,10 +68,7 @@ class CRDResource(BuiltinResource):
 
     def _serve_version(self, api: Api, kind: Kind) -> None:
         self.serve(
-            kind,
-            CRDStrategy(self, api),
-            codec=CRDCodec(self, kind, api),
-            representer=CRDRepresenter(self, kind, api),
+            kind, CRDStrategy(self, api), codec=CRDCodec(self, kind, api), representer=CRDRepresenter(self, kind, api)
         )
 
     async def after_write(self, name: str) -> None:

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.structs import Field, Struct
-from polykind.apis.machinery.value_types import (
-    Bool,
-    Bytes,
-    Float,
-    Int,
-    IntOrString,
-    ListOf,
-    MapOf,
-    String,
-    Time,
-    ValueType,
-    Verbatim,
-    Wrapped,
-)
+from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 from polykind.apply import model
 from polykind.apply.model import ANY, BOOLEAN, DEDUCED, NUMERIC, SCALAR, STRING, ListType, MapType, Type
 from polykind.apply.strategic_merge_patch import Strategy
@@ -47,16 +35,16 @@ def _type(value_type: ValueType, known: dict[Struct, Type]) -> Type:
     if isinstance(value_type, ListOf):
         return Type(list_type=ListType(_type(value_type.item, known), atomic=True))
     for classes, scalar in (
-        ((String, Bytes), STRING),
-        ((Bool,), BOOLEAN),
-        ((Int, Float), NUMERIC),
-        ((Time, IntOrString), SCALAR),
+        ((types.String, types.Bytes), STRING),
+        ((types.Bool,), BOOLEAN),
+        ((types.Int, types.Float), NUMERIC),
+        ((types.Time, types.IntOrString), SCALAR),
     ):
         if isinstance(value_type, classes):
             return scalar
-    if isinstance(value_type, Verbatim):
+    if isinstance(value_type, types.Verbatim):
         return Type(map_type=MapType({}, DEDUCED, atomic=False))
-    if isinstance(value_type, Wrapped):
+    if isinstance(value_type, types.Wrapped):
         return Type(list_type=ListType(STRING, atomic=True))
     return ANY
 
@@ -72,7 +60,7 @@ def _field_type(field: Field, known: dict[Struct, Type]) -> Type:
 
 def _key_default(field: Field) -> object:
     """Return the value that a missing list map key stands for: kube-apiserver defaults required strings to ""."""
-    return "" if isinstance(field.type, String) and not field.omitempty else field.default
+    return "" if isinstance(field.type, types.String) and not field.omitempty else field.default
 
 
 @cache

@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.structs import Field, Struct
-from polykind.apis.machinery.value_types import (
-    Bool,
-    Bytes,
-    Float,
-    Int,
-    IntOrString,
-    ListOf,
-    MapOf,
-    String,
-    Time,
-    ValueType,
-    Verbatim,
-    Wrapped,
-)
+from polykind.apis.machinery.value_types import ListOf, MapOf, String, ValueType
 from polykind.apis.meta.types import LIST_META, TYPE_META
 from polykind.contract import JsonObject
 
@@ -28,10 +16,10 @@ Model = Mapping[str, Any]
 """A schema in which `$ref` is the name of a model."""
 
 
-def models(types: Iterable[ValueType]) -> dict[str, Model]:
+def models(roots: Iterable[ValueType]) -> dict[str, Model]:
     """Return the models of the given types, of the lists of kinds among them and of all types they refer to, sorted."""
     out: dict[str, Model] = {}
-    pending = list(types)
+    pending = list(roots)
     while pending:
         value_type = pending.pop()
         if value_type.model in out:
@@ -65,9 +53,9 @@ def _published_fields(struct: Struct) -> tuple[Field, ...]:
 
 
 def _model(value_type: ValueType) -> Model:
-    if isinstance(value_type, Time):
+    if isinstance(value_type, types.Time):
         return {"description": "A time in RFC 3339 format.", "type": "string", "format": "date-time"}
-    if isinstance(value_type, Verbatim):
+    if isinstance(value_type, types.Verbatim):
         return {"description": "A set of fields, as nested objects.", "type": "object"}
     if not isinstance(value_type, Struct):
         return {"description": value_type.doc}
@@ -135,7 +123,7 @@ def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:
     """Return the default that kube-openapi publishes for a field that is not a pointer: its Go zero value, or None."""
     if isinstance(value_type, Struct):
         return {}
-    return value_type.zero() if isinstance(value_type, String | Bool | Int) and not omitempty else None
+    return value_type.zero() if isinstance(value_type, String | types.Bool | types.Int) and not omitempty else None
 
 
 def _list_schema(value_type: ListOf, doc: str, enum: tuple[str, ...], defaults: bool) -> JsonObject:
@@ -153,7 +141,7 @@ def _schema(
         return out | ({} if default is None else {"default": default}) | {"$ref": value_type.model}
     if isinstance(value_type, ListOf):
         return _list_schema(value_type, doc, enum, defaults)
-    if isinstance(value_type, Wrapped):
+    if isinstance(value_type, types.Wrapped):
         item: JsonObject = {"description": "", "type": "string"}
         return {**out, "type": "array", "items": {**item, "default": ""} if defaults else item}
     if isinstance(value_type, MapOf):
@@ -161,11 +149,11 @@ def _schema(
         values = _schema(value_type.item, "", element, (), defaults)
         return {**out, "type": "object", "additionalProperties": values}
     for classes, schema in (
-        (Bytes, {"type": "string", "format": "byte"}),
-        (IntOrString, {"type": "string", "format": "int-or-string"}),
+        (types.Bytes, {"type": "string", "format": "byte"}),
+        (types.IntOrString, {"type": "string", "format": "int-or-string"}),
         (String, {"type": "string"}),
-        (Bool, {"type": "boolean"}),
-        (Float, {"type": "number", "format": "double"}),
+        (types.Bool, {"type": "boolean"}),
+        (types.Float, {"type": "number", "format": "double"}),
     ):
         if isinstance(value_type, classes):
             out |= schema
@@ -173,7 +161,7 @@ def _schema(
     else:
         out |= (
             {"type": "integer", "format": f"int{value_type.bits}"}
-            if isinstance(value_type, Int)
+            if isinstance(value_type, types.Int)
             else {"type": "object"}
         )
     if default is not None:

@@ -11,26 +11,10 @@ from typing import Any
 import msgspec
 
 from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
+from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.decoding import MAX_DEPTH
 from polykind.apis.machinery.structs import Field, Struct
-from polykind.apis.machinery.value_types import (
-    INT32,
-    INT64,
-    STRING,
-    Bool,
-    Bytes,
-    Float,
-    Int,
-    IntOrString,
-    ListOf,
-    MapOf,
-    Raw,
-    String,
-    Time,
-    ValueType,
-    Verbatim,
-    Wrapped,
-)
+from polykind.apis.machinery.value_types import INT32, INT64, STRING, ListOf, MapOf, ValueType
 from polykind.apis.meta.types import LIST_META
 from polykind.codec.protobuf_wire import BYTES, VARINT, ProtobufError, iter_fields
 from polykind.contract import JsonObject
@@ -121,8 +105,8 @@ def _entry_reader(value_type: ValueType, field: Field) -> Reader:
 
 
 def _reader(value_type: ValueType, field: Field) -> Reader:
-    if isinstance(value_type, Bool | Int):
-        boolean = isinstance(value_type, Bool)
+    if isinstance(value_type, types.Bool | types.Int):
+        boolean = isinstance(value_type, types.Bool)
 
         def read_number(raw: int | bytes, _: int) -> Any:
             if not isinstance(raw, int):
@@ -135,14 +119,14 @@ def _reader(value_type: ValueType, field: Field) -> Reader:
     if isinstance(value_type, SchemaOrBool | SchemaOrArray | SchemaOrStrings):
         return lambda raw, depth: _schema_or(_bytes(raw, field), value_type, field, depth)
     for value_class, payload in (
-        (Float, _float),
-        (String, _text),
-        (Bytes, encode_base64),
-        (Time, _time),
-        (IntOrString, _int_or_string),
-        (Raw, _json),
-        (Verbatim, _json),
-        (Wrapped, _texts),
+        (types.Float, _float),
+        (types.String, _text),
+        (types.Bytes, encode_base64),
+        (types.Time, _time),
+        (types.IntOrString, _int_or_string),
+        (types.Raw, _json),
+        (types.Verbatim, _json),
+        (types.Wrapped, _texts),
     ):
         if isinstance(value_type, value_class):
             return _delimited_reader(payload, field)

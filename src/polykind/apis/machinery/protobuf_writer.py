@@ -14,22 +14,9 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
+from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.structs import Field, Struct
-from polykind.apis.machinery.value_types import (
-    Bool,
-    Bytes,
-    Float,
-    Int,
-    IntOrString,
-    ListOf,
-    MapOf,
-    Raw,
-    String,
-    Time,
-    ValueType,
-    Verbatim,
-    Wrapped,
-)
+from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 from polykind.codec.protobuf_wire import BYTES, FIXED64, bytes_field, encode_utf8, varint_field
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
@@ -83,7 +70,7 @@ def _plan(struct_type: Struct) -> _Plan:
 
 def _zero(field: Field, write: Writer) -> bytes:
     """Return the bytes of a field that was never set."""
-    if field.pointer or isinstance(field.type, ListOf | MapOf | Bytes):
+    if field.pointer or isinstance(field.type, ListOf | MapOf | types.Bytes):
         return b""
     return write(field.type.zero())
 
@@ -98,12 +85,12 @@ def _writer(number: int, value_type: ValueType) -> Writer:
         return lambda items: b"".join(
             [bytes_field(number, bytes_field(1, encode_utf8(key)) + named(items[key])) for key in sorted(items)]
         )
-    if isinstance(value_type, Bool):
+    if isinstance(value_type, types.Bool):
         no, yes = varint_field(number, 0), varint_field(number, 1)
         return lambda value: yes if value else no
-    if isinstance(value_type, Int):
+    if isinstance(value_type, types.Int):
         return lambda value: varint_field(number, value)
-    if isinstance(value_type, Float):
+    if isinstance(value_type, types.Float):
         tag = encode_varint(number << 3 | FIXED64)
         return lambda value: tag + struct.pack("<d", value)
     payload, head = _payload(value_type), encode_varint(number << 3 | BYTES)
@@ -120,13 +107,13 @@ def _payload(value_type: ValueType) -> Writer:
     if isinstance(value_type, Struct):
         return lambda value: encode_message(value, value_type)
     for value_class, payload in (
-        (String, encode_utf8),
-        (Bytes, _bytes),
-        (Time, _time),
-        (IntOrString, _int_or_string),
-        (Raw, _json),
-        (Verbatim, _json),
-        (Wrapped, _texts),
+        (types.String, encode_utf8),
+        (types.Bytes, _bytes),
+        (types.Time, _time),
+        (types.IntOrString, _int_or_string),
+        (types.Raw, _json),
+        (types.Verbatim, _json),
+        (types.Wrapped, _texts),
     ):
         if isinstance(value_type, value_class):
             return payload

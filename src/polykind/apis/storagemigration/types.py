@@ -11,11 +11,7 @@ from polykind.contract import JsonObject
 
 GROUP = "storagemigration.k8s.io"
 STORAGEMIGRATION_V1BETA1 = GroupVersion(
-    GROUP,
-    "v1beta1",
-    "io.k8s.api.storagemigration.v1beta1",
-    group_priority=15800,
-    version_priority=9,
+    GROUP, "v1beta1", "io.k8s.api.storagemigration.v1beta1", group_priority=15800, version_priority=9
 )
 
 _GROUP_RESOURCE = META_V1.struct(
