@@ -12,9 +12,9 @@ from polykind.admission.admission_webhook import AdmissionWebhook
 from polykind.admission.versioned_attributes import VersionedAttributes, unconverted
 from polykind.auth.authorizer import AlwaysAllow, AlwaysDeny
 from polykind.errors import APIError, BadRequestError, ForbiddenError, InternalError
-from polykind.webhook.response_errors import HTTPResponse
 from polykind.webhook.target import Endpoint, Resolver
 from polykind.webhook.transport import Session
+from polykind.webhook.transport_errors import HTTPResponse
 from tests.admission.hooks import AdmissionHook, refuse
 from tests.admission.hooks import review_response as review_response
 from tests.admission.support import attributes_for

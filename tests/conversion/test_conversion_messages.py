@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
 from polykind.conversion.conversion_errors import AttemptError, error_prefix
-from polykind.webhook import response_errors
 from polykind.webhook.review_envelope import choose_version
+from polykind.webhook.transport_errors import HTTPResponse, response_error
 from tests.conversion.hook import crontab
 
 _CASES: list[JsonObject] = json.loads((Path(__file__).parent / "kube_apiserver_responses.json").read_text())
@@ -31,9 +31,7 @@ def parse_case(case: JsonObject) -> tuple[str, Any]:
     obj = case.get("object", _ONE)
     before = json.dumps(obj)
     body = case.get("body", "").replace("{{uid}}", _UID).encode()
-    message = response_errors.error_message(
-        response_errors.HTTPResponse(case.get("status", 200), case.get("type", "application/json"), body)
-    )
+    message = response_error(HTTPResponse(case.get("status", 200), case.get("type", "application/json"), body))
     if message is not None:
         return f"{error_prefix(obj)} failed: {message}", None
     version = choose_version(case.get("review", "v1").split(","))

@@ -20,10 +20,10 @@ from polykind.apis.admissionregistration.validation import DRY_RUN_SIDE_EFFECTS
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.selectors.selector_objects import compile_label_selector
-from polykind.webhook import response_errors, review_envelope
+from polykind.webhook import review_envelope
 from polykind.webhook.client import WebhookClient, WebhookConfigError
 from polykind.webhook.target import Resolver
-from polykind.webhook.transport_errors import TransportError
+from polykind.webhook.transport_errors import TransportError, response_error
 
 log = logging.getLogger("polykind.admission")
 
@@ -191,7 +191,7 @@ class AdmissionWebhook:
             raise WebhookCallError(self.name, f"could not get REST client: {error}", 500) from error
         except TransportError as transport_error:
             raise WebhookCallError(self.name, f"failed to call webhook: {transport_error.text}") from transport_error
-        error_message = response_errors.error_message(http_response)
+        error_message = response_error(http_response)
         if error_message is not None:
             code = 503 if 200 <= http_response.status <= 206 else http_response.status
             raise WebhookCallError(self.name, f"failed to call webhook: {error_message}", code)

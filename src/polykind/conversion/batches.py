@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
-from polykind.conversion.conversion_errors import AttemptError
+from polykind.conversion.conversion_errors import AttemptError, ConversionFailedError
 
 _GROW_AFTER = 200
 """The number of full batches that must succeed before larger ones are tried again."""
@@ -57,6 +57,24 @@ class Batches:
         self._concurrency = concurrency
         self._batch_limit = max_objects
         self._successes = 0
+
+    async def convert_where_needed(
+        self, objects: Sequence[JsonObject], to: str, address: Callable[[], str]
+    ) -> list[JsonObject]:
+        """Convert the objects that are neither empty nor at the version `to`. Raise ConversionFailedError.
+
+        `address` returns the address of the converter for the error message.
+        """
+        out = [{**obj, "apiVersion": to} if is_empty(obj) else obj for obj in objects]
+        indexes = [i for i, obj in enumerate(out) if obj.get("apiVersion") != to]
+        if indexes:
+            try:
+                converted = await self.convert([out[i] for i in indexes], to)
+            except LocatedError as error:
+                raise ConversionFailedError(error.failure, error.obj, to, address()) from error.failure
+            for index, obj in zip(indexes, converted, strict=True):
+                out[index] = obj
+        return out
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         """Convert all objects. Raise LocatedError for the first one, in order, that fails."""

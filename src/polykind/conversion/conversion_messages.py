@@ -15,7 +15,15 @@ from msgspec import Raw
 from polykind.apis.apiextensions.conversion_review import CONVERSION_REVIEWS
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.conversion.conversion_errors import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, AttemptError, error_prefix
+from polykind.conversion.conversion_errors import (
+    CALL,
+    INVALID_OBJECT,
+    MALFORMED,
+    PARTIAL,
+    AttemptError,
+    ObjectIdentity,
+    error_prefix,
+)
 from polykind.errors import FieldError, aggregate_message, invalid, too_long
 from polykind.golang.fmt import go_quote, go_type
 from polykind.golang.json import json_type_name
@@ -74,18 +82,14 @@ def parse_response(version: str, uid: str, body: bytes, objects: Sequence[JsonOb
     message = _response_error(version, uid, header, response)
     if message is not None:
         raise AttemptError(f"{prefix} failed: {message}", MALFORMED, "Answer")
-    converted = (
-        _converted_items(header.fields["response"]) if response and response["convertedObjects"] is not None else []
-    )
+    converted: list[Raw] = []
+    if response and response["convertedObjects"] is not None:
+        converted = _raw_items(raw_fields(header.fields["response"])["convertedObjects"])
     if len(converted) != len(objects):
         raise AttemptError(f"{prefix} returned {len(converted)} objects, expected {len(objects)}", PARTIAL, "Answer")
     return [
         check_converted(original, _decode_object(item), to) for original, item in zip(objects, converted, strict=True)
     ]
-
-
-def _converted_items(response: Raw) -> list[Raw]:
-    return _raw_items(raw_fields(response)["convertedObjects"])
 
 
 def _response_error(version: str, uid: str, header: Header, response: JsonObject | None) -> str | None:
@@ -137,23 +141,20 @@ def check_converted(original: JsonObject, converted: JsonObject, to: str) -> Jso
 
 
 def _identity_error(original: JsonObject, converted: JsonObject, to: str) -> str | None:
-    received = string_or_empty(converted.get("apiVersion")).removeprefix("/")
+    before, after = ObjectIdentity(original), ObjectIdentity(converted)
+    received = after.api_version.removeprefix("/")
     if received != to:
         return f"returned invalid object at index 0: invalid groupVersion (expected {to}, received {received})"
-    expected, kind = string_or_empty(original.get("kind")), string_or_empty(converted.get("kind"))
-    if expected != kind:
-        return f"returned invalid object at index 0: invalid kind (expected {expected}, received {kind})"
-    before, after = (_metadata(obj) for obj in (original, converted))
-    for field, text_value in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        before_value, after_value = string_or_empty(before.get(field)), string_or_empty(after.get(field))
-        if before_value != after_value:
-            return f"returned invalid object: must have the same {text_value}: {before_value} != {after_value}"
+    if before.kind != after.kind:
+        return f"returned invalid object at index 0: invalid kind (expected {before.kind}, received {after.kind})"
+    for field, expected, actual in (
+        ("name", before.name, after.name),
+        ("namespace", before.namespace, after.namespace),
+        ("UID", before.uid, after.uid),
+    ):
+        if expected != actual:
+            return f"returned invalid object: must have the same {field}: {expected} != {actual}"
     return None
-
-
-def _metadata(obj: JsonObject) -> JsonObject:
-    metadata = obj.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
 
 
 class InvalidMetadataError(Exception):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from polykind.toolkit.declare.library import Library
 
 WEBHOOK_GATE = "CustomResourceWebhookConversion"
+_DISABLED = "webhook conversion is disabled on this cluster"
 
 
 def build_converter(
@@ -48,18 +49,11 @@ def build_converter(
         from polykind.conversion.in_process_converter import InProcessConverter
 
         remote = InProcessConverter(library.spec, library.function(group, kind), seconds=seconds)
+    elif conversion.get("strategy") == "Webhook" and not (feature_gates or {}).get(WEBHOOK_GATE, True):
+        remote = _DisabledConverter()
     elif conversion.get("strategy") == "Webhook":
-        if (feature_gates or {}).get(WEBHOOK_GATE, True):
-            remote = WebhookConverter(
-                name,
-                conversion.get("webhook") or {},
-                resolver,
-                client_certificate=client_certificate,
-                seconds=seconds,
-                observer=observer,
-            )
-        else:
-            remote = _DisabledConverter()
+        config, tls = conversion.get("webhook") or {}, client_certificate
+        remote = WebhookConverter(name, config, resolver, client_certificate=tls, seconds=seconds, observer=observer)
     configuration = library.spec if library else conversion
     parts = [metadata.get("uid"), metadata.get("generation"), configuration]
     return MonitoredConverter(
@@ -86,10 +80,6 @@ class _DisabledConverter:
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         for obj in objects:
             if obj.get("apiVersion") != to:
-                error = AttemptError(_DISABLED, CALL, "Connection", explanation=_DISABLED_EXPLANATION)
+                error = AttemptError(_DISABLED, CALL, "Connection", explanation="the feature gate is off")
                 raise ConversionFailedError(error, obj, to, self.address)
         return list(objects)
-
-
-_DISABLED = "webhook conversion is disabled on this cluster"
-_DISABLED_EXPLANATION = "the feature gate is off"

@@ -16,14 +16,8 @@ from typing import Any
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
-from polykind.conversion.batches import Batches, EncodedObject, LocatedError, is_empty
-from polykind.conversion.conversion_errors import (
-    CALL,
-    INVALID_OBJECT,
-    AttemptError,
-    ConversionFailedError,
-    error_prefix,
-)
+from polykind.conversion.batches import Batches, EncodedObject, LocatedError
+from polykind.conversion.conversion_errors import CALL, INVALID_OBJECT, AttemptError, error_prefix
 from polykind.golang.fmt import go_type
 from polykind.toolkit.declare.conversions import ConversionError
 from polykind.toolkit.declare.library import Convert
@@ -50,16 +44,7 @@ class InProcessConverter:
             threads.shutdown(wait=False)
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        out = [{**obj, "apiVersion": to} if is_empty(obj) else obj for obj in objects]
-        indexes = [i for i, obj in enumerate(out) if obj.get("apiVersion") != to]
-        if indexes:
-            try:
-                converted = await self._batches.convert([objects[i] for i in indexes], to)
-            except LocatedError as error:
-                raise ConversionFailedError(error.failure, error.obj, to, self.address) from error.failure
-            for index, obj in zip(indexes, converted, strict=True):
-                out[index] = obj
-        return out
+        return await self._batches.convert_where_needed(objects, to, lambda: self.address)
 
     async def _convert_batch(self, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         try:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
-from polykind.conversion.batches import Batches, EncodedObject, LocatedError, is_empty
-from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError, error_prefix
+from polykind.conversion.batches import Batches, EncodedObject, is_empty
+from polykind.conversion.conversion_errors import CALL, AttemptError, error_prefix
 from polykind.conversion.conversion_observer import Observer
 from polykind.errors import InternalError, UnknownReasonError
-from polykind.webhook import response_errors, review_envelope
+from polykind.webhook import review_envelope
 from polykind.webhook.client import ClientCertificate, WebhookClient, WebhookConfigError
 from polykind.webhook.target import Resolver, TargetError, string_or_empty
-from polykind.webhook.transport_errors import TransportError
+from polykind.webhook.transport_errors import TransportError, response_error
 
 if TYPE_CHECKING:
     from polykind.webhook.transport import Session
@@ -93,25 +93,9 @@ class WebhookConverter:
         await self._client.close()
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        out: list[JsonObject] = []
-        indexes: list[int] = []
-        for obj in objects:
-            if is_empty(obj):
-                out.append({**obj, "apiVersion": to})
-                continue
-            if obj.get("apiVersion") != to:
-                indexes.append(len(out))
-            out.append(obj)
         if self._version is None and not all(map(is_empty, objects)):
             raise UnknownReasonError("no supported conversion review versions")
-        if indexes:
-            try:
-                converted = await self._batches.convert([out[i] for i in indexes], to)
-            except LocatedError as error:
-                raise ConversionFailedError(error.failure, error.obj, to, self.address) from error.failure
-            for index, obj in zip(indexes, converted, strict=True):
-                out[index] = obj
-        return out
+        return await self._batches.convert_where_needed(objects, to, lambda: self.address)
 
     async def _convert_batch(self, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         try:
@@ -145,7 +129,7 @@ class WebhookConverter:
             raise AttemptError(
                 message, CALL, transport_error.cause, divisible=transport_error.divisible
             ) from transport_error
-        error = response_errors.error_message(response)
+        error = response_error(response)
         if error is not None:
             success = 200 <= response.status <= 206
             cause, status = ("Answer", 0) if success else ("HTTPStatus", response.status)

@@ -113,9 +113,6 @@ class Connection(asyncio.Protocol):
             self._resumed.exception()
         self._end_stream()
 
-    def eof_received(self) -> bool:
-        return False
-
     def pause_writing(self) -> None:
         self._writing_paused = True
 
@@ -220,8 +217,7 @@ class Connection(asyncio.Protocol):
             response = None if continuation.cancelled else continuation.result()
             if isinstance(response, Stream):
                 response.on_end()
-            return
-        if continuation.cancelled:
+        elif continuation.cancelled:
             self._write(request, Response(504, _TIMEOUT_STATUS, TEXT), False)
         else:
             self._write(request, continuation.result(), keep_alive)
@@ -256,8 +252,8 @@ class Connection(asyncio.Protocol):
         for name, value in response.headers:
             if name == b"Cache-Control":
                 parts[3] = b"\r\nCache-Control: %b\r\nDate: " % value
-                continue
-            parts += (b"\r\n", name, b": ", value)
+            else:
+                parts += (b"\r\n", name, b": ", value)
         if isinstance(response, Stream):
             parts.append(b"\r\nTransfer-Encoding: chunked")
         elif response.status != 304:
@@ -348,15 +344,13 @@ class Connection(asyncio.Protocol):
             limit = self._server.limits.max_unread_bytes
             log.info("http: closing a stream whose client reads too slowly: over %d bytes are unread", limit)
             self.abort()
-            return
-        self._unsent.append(chunk)
+        else:
+            self._unsent.append(chunk)
 
     def finish(self) -> None:
         if self._stream is None or self.closing:
             return
-        self._unsent.append(b"0\r\n\r\n")
-        unsent, self._unsent, self._unsent_size = b"".join(self._unsent), [], 0
-        self.transport.write(unsent)
+        self.transport.write(b"".join((*self._unsent, b"0\r\n\r\n")))
         self._end_stream()
         self._after_response(self._keep_alive_after_stream and not self._server.stopping)
 

@@ -94,16 +94,14 @@ def build_target(config: JsonObject, webhook: str) -> Target:
         return Target(f"https://{service_host}:{service_port}{path}", service_host, service_port, (namespace, name))
     url = string_or_empty(config.get("url"))
     if not url:
-        raise TargetError(_error_message(webhook, "webhook configuration must have either service or URL"))
+        raise _target_error(webhook, "webhook configuration must have either service or URL")
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
     except ValueError as error:
-        raise TargetError(_error_message(webhook, f"Unparsable URL: parse {go_quote(url)}: {error}")) from None
+        raise _target_error(webhook, f"Unparsable URL: parse {go_quote(url)}: {error}") from None
     if parts.scheme != "https" or not host:
-        raise TargetError(
-            _error_message(webhook, f"Unparsable URL: parse {go_quote(url)}: not an https URL with a host")
-        )
+        raise _target_error(webhook, f"Unparsable URL: parse {go_quote(url)}: not an https URL with a host")
     authority = parts.netloc.rpartition("@")[2]
     return Target(f"https://{authority}{_path(unquote(parts.path))}", host, 443 if port is None else port)
 
@@ -122,5 +120,5 @@ def _path(path: str) -> str:
     return quote(cleaned.encode(errors="surrogatepass"), safe=_PATH_SAFE)
 
 
-def _error_message(webhook: str, error: str) -> str:
-    return f"failed calling webhook {go_quote(webhook)}: {error}"
+def _target_error(webhook: str, error: str) -> TargetError:
+    return TargetError(f"failed calling webhook {go_quote(webhook)}: {error}")

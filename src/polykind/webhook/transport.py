@@ -22,9 +22,9 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from polykind.golang.fmt import go_quote
-from polykind.webhook.response_errors import HTTPResponse
 from polykind.webhook.target import Endpoint, Target
 from polykind.webhook.transport_errors import (
+    HTTPResponse,
     TransportError,
     body_error,
     certificate_message,
