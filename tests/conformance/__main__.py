@@ -70,7 +70,7 @@ def main() -> int:
     args = parser.parse_intermixed_args()
     recording = args.wanted[:1] == ["record"]
     if recording and not args.server:
-        parser.error("record needs --server: the reference")
+        parser.error("record needs --server with the address of kube-apiserver")
     with target(args.server, args.token) as server:
         settle = 0.3 if recording else 0.0
         scenarios = [Scenario(p, server, settle=settle) for p in paths(args.wanted[recording:])]

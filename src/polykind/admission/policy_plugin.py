@@ -1,4 +1,4 @@
-"""What validating and mutating policies share: policies, bindings, params and metrics."""
+"""The parts that validating and mutating policies share: policies, bindings, params and metrics."""
 
 from __future__ import annotations
 
