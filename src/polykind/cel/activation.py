@@ -1,4 +1,4 @@
-"""The frame that closures evaluate on: runtime cost, variables and interrupt check; closures that resolve variables."""
+"""The frame that planned closures run on, the checks of its cost limit, and closures that resolve variables."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ PER_CALL_LIMIT = 1_000_000
 """Runtime cost limit of one evaluation, kube-apiserver's PerCallLimit."""
 SELF, OLD_SELF, FIRST_FREE_SLOT = 1, 2, 3
 _INTERRUPT_INTERVAL = 50
-"""Runtime cost between two interrupt checks; small, because cost says little about the time an operation takes."""
+"""Runtime cost between two interrupt checks. The value is small because cost says little about elapsed time."""
 
 Frame: TypeAlias = list[Any]
-"""[runtime cost so far, variables..., interrupt check, cost at which to check the limit next]."""
+"""A list of: runtime cost so far, variables, interrupt check, and the cost at which to check the limit next."""
 Closure: TypeAlias = Callable[[Frame], Any]
 InterruptCheck: TypeAlias = Callable[[int], None]
-"""Raises an exception to end the evaluation; the argument is the cost of the next operation if known, else 0."""
+"""Raises an exception to end the evaluation. The argument is the cost of the next operation, or 0 if unknown."""
 
 
 class Plan(NamedTuple):
-    """A planned expression; the caller of `run` adds `cost`, the part of the cost that depends on no value."""
+    """A planned expression. `cost` is the fixed part of its cost, which the caller of `run` must add."""
 
     run: Closure
     cost: int
 
 
 def interrupt_slots(check: InterruptCheck | None) -> tuple[InterruptCheck | None, int]:
-    """Return the last two items of a frame. Without a check only the cost limit ends an evaluation."""
+    """Return the last two items of a frame. If `check` is None, only the cost limit ends an evaluation."""
     return check, PER_CALL_LIMIT if check is None else 0
 
 
 def check_cost_limit(frame: Frame) -> None:
-    """Check the limit and call the interrupt check. Raises CostExceededError, or what the interrupt check raises."""
+    """Raise CostExceededError if the frame's cost is above the limit. Otherwise call the interrupt check."""
     if frame[0] > PER_CALL_LIMIT:
         raise CostExceededError
     frame[-2](0)
@@ -42,7 +42,7 @@ def check_cost_limit(frame: Frame) -> None:
 
 
 def reserve_cost(frame: Frame, cost: int) -> None:
-    """Check the limit before an expensive operation runs. Raises as `check_cost_limit` does."""
+    """Raise CostExceededError if `cost` more would exceed the limit. Otherwise call the interrupt check."""
     if frame[0] + cost > PER_CALL_LIMIT:
         frame[0] += cost
         raise CostExceededError
@@ -51,7 +51,7 @@ def reserve_cost(frame: Frame, cost: int) -> None:
 
 
 def slot_field(slot: int, key: str, name: str) -> Closure:
-    """Return a closure for a field of the JSON object in a slot."""
+    """Return a closure that reads the field `key` of the JSON object in a slot. Errors call the field `name`."""
 
     def get(frame: Frame) -> Any:
         value = frame[slot].get(key)
@@ -63,7 +63,7 @@ def slot_field(slot: int, key: str, name: str) -> Closure:
 
 
 def nested_field(operand: Closure, key: str, name: str) -> Closure:
-    """Return a closure for a field of the JSON object that another closure returns."""
+    """Return a closure that reads the field `key` of the JSON object that `operand` returns. Errors call it `name`."""
 
     def get(frame: Frame) -> Any:
         value = operand(frame).get(key)
@@ -75,7 +75,7 @@ def nested_field(operand: Closure, key: str, name: str) -> Closure:
 
 
 def authorizer_variable(name: str, slot: int) -> Plan:
-    """Plan an authorizer variable, which is declared even where the activation does not provide it."""
+    """Plan an authorizer variable. Its evaluation fails if the caller provided no authorizer."""
 
     def get(frame: Frame) -> Any:
         value = frame[slot]
@@ -87,7 +87,7 @@ def authorizer_variable(name: str, slot: int) -> Plan:
 
 
 def old_self(from_json: Callable[[Any], Any] | None) -> Closure:
-    """Return a closure for oldSelf that fails if there is no old value."""
+    """Return a closure that returns oldSelf. The closure raises EvalError if there is no old value."""
 
     def get(frame: Frame) -> Any:
         raw = frame[OLD_SELF]

@@ -12,7 +12,7 @@ from polykind.cel.to_native import value_string
 
 
 def list_literal(items: Sequence[Closure], optional: Container[int], list_class: type[list[Any]]) -> Closure:
-    """Return a closure for a list. Items at the `optional` indexes are left out if they are absent."""
+    """Return a closure that builds a list. An item at an `optional` index is left out if its value is absent."""
     if not optional:
         if list_class is not list:
             return lambda frame: list_class([item(frame) for item in items])
@@ -32,7 +32,7 @@ def list_literal(items: Sequence[Closure], optional: Container[int], list_class:
 
 
 def map_literal(entries: Sequence[tuple[Plan, Plan, bool]], map_class: type[dict[Any, Any]]) -> Closure:
-    """Return a closure for a map of (key, value, optional) entries. Absent optional entries are left out."""
+    """Return a closure that builds a map from (key, value, optional) entries. Absent optional entries are left out."""
 
     def construct(frame: Frame) -> dict[Any, Any]:
         result = map_class()
@@ -49,7 +49,7 @@ def map_literal(entries: Sequence[tuple[Plan, Plan, bool]], map_class: type[dict
 
 
 def struct_literal(construct: Callable[[dict[str, Any]], Any], fields: Sequence[tuple[str, Plan, bool]]) -> Closure:
-    """Return a closure for a struct of (name, value, optional) fields. Absent optional fields are left out."""
+    """Return a closure that builds a struct from (name, value, optional) fields, without absent optional fields."""
 
     def evaluate(frame: Frame) -> Any:
         values: dict[str, Any] = {}

@@ -134,7 +134,7 @@ def string_to_bool(text: str) -> bool:
 
 
 def double_to_string(value: float) -> str:
-    """Return the shortest decimal form, with an exponent below 1e-4 and from 1e6 on, as Go's %g does."""
+    """Return the shortest decimal form. Like Go's %g, use an exponent for numbers below 1e-4 and from 1e6 on."""
     if value != value:
         return "NaN"
     if value in (math.inf, -math.inf):

@@ -1,4 +1,4 @@
-"""The abstract syntax tree of an expression; the checker adds types and overloads to it."""
+"""The abstract syntax tree of an expression. The checker adds types and overloads to its nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INDEX_FUNCTIONS = frozenset({"_[_]", "_[?_]"})
 
 
 class UInt(int):
-    """A CEL uint, which is a type of its own beside int."""
+    """A CEL uint. CEL has distinct types for signed and unsigned integers."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ LiteralValue: TypeAlias = bool | int | float | str | bytes | None
 
 @dataclass(eq=False, slots=True)
 class BaseExpr:
-    """An expression; error messages name its `offset` in the text."""
+    """Base class of all expressions. `offset` is the position in the text that error messages report."""
 
     offset: int
     type: Type = field(default=DYN, init=False)
@@ -41,7 +41,7 @@ class Ident(BaseExpr):
 
 @dataclass(eq=False, slots=True)
 class Select(BaseExpr):
-    """A field selection; with `test_only`, the presence test of the has() macro."""
+    """A field selection. If `test_only` is true, the node is a presence test made by the has() macro."""
 
     operand: Expr
     name: str
@@ -50,7 +50,7 @@ class Select(BaseExpr):
 
 @dataclass(eq=False, slots=True)
 class Call(BaseExpr):
-    """A function call; `overloads` are the ids of the overloads that the checker resolved."""
+    """A function call. `overloads` lists the ids of the overloads that the checker resolved."""
 
     function: str
     target: Expr | None
@@ -87,8 +87,8 @@ class StructExpr(BaseExpr):
 class Comprehension(BaseExpr):
     """A comprehension over a list or a map.
 
-    `macro` names its shape: the planner has a specialized closure for most macros. `parts` are the macro's arguments,
-    shared with `loop_step`.
+    `macro` names the kind of comprehension: the planner has a specialized closure for most macros. `parts` are the
+    macro's arguments; `loop_step` contains the same nodes.
     """
 
     macro: str
@@ -110,7 +110,7 @@ Expr: TypeAlias = Literal | Ident | Select | Call | ListExpr | MapExpr | StructE
 
 
 def children(node: Expr) -> list[Expr]:
-    """Return the direct subexpressions in the order of the text."""
+    """Return the direct subexpressions in the order of the source text."""
     if isinstance(node, Select):
         return [node.operand]
     if isinstance(node, Call):
@@ -127,7 +127,7 @@ def children(node: Expr) -> list[Expr]:
 
 
 def copy_expr(node: Expr) -> Expr:
-    """Return a deep copy. Nodes that occur twice, as the parts of a comprehension do, are copied once."""
+    """Return a deep copy. A node that occurs twice, such as a part of a comprehension, is copied once."""
     copies: dict[int, Expr] = {}
 
     def copy(node: Expr) -> Expr:
@@ -164,7 +164,7 @@ def _copy_node(node: Expr, copy: Callable[[Expr], Expr]) -> Expr:
 
 
 def qualified_name(node: Expr | None) -> str | None:
-    """Return the name that a chain of selections such as a.b.c spells. Return None for any other expression."""
+    """Return the dotted name that a chain of selections such as a.b.c forms. Return None for any other expression."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         parts.append(node.name)
@@ -175,7 +175,7 @@ def qualified_name(node: Expr | None) -> str | None:
 
 
 def is_attribute(node: Expr) -> bool:
-    """True for cel-go's attributes: variables, selections, indexes and conditionals, which resolve as one path."""
+    """True if cel-go treats the expression as an attribute: a variable, selection, index or conditional."""
     if isinstance(node, Call):
         return node.function in INDEX_FUNCTIONS or node.function == "_?._" or is_conditional(node)
     return isinstance(node, Ident) or (isinstance(node, Select) and not node.test_only)

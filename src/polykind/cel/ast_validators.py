@@ -1,4 +1,4 @@
-"""AST validators: checks after type checking, for literals that cannot be parsed and for mixed-type aggregates.
+"""AST validators: checks that run after type checking and report invalid literals and mixed-type lists and maps.
 
 These are cel-go's validators of duration, timestamp, regex, format and homogeneous aggregate literals.
 """
@@ -25,12 +25,12 @@ _CLAUSE_KINDS = {
     "x": frozenset({"int", "uint", "string", "bytes"}),
     "o": frozenset({"int", "uint"}),
 }
-"""Kinds of arguments that each formatting clause accepts."""
+"""Kinds of arguments that each clause of a format string accepts."""
 _RUNTIME_NAMES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}
 
 
 def validate_ast(ast: Expr, source: Source) -> None:
-    """Report invalid literals and mixed-type aggregates to the source; format() arguments may be of mixed types."""
+    """Report invalid literals and mixed-type lists and maps. The arguments of format() may have mixed types."""
     pending = [(ast, False)]
     while pending:
         node, in_format = pending.pop()
@@ -125,7 +125,7 @@ def _validate_format(node: Call, source: Source) -> None:
 
 
 def _invalid_argument(kind: str, item: Expr) -> Expr | None:
-    """Return the argument, or the item in it, that a clause cannot format. Return None if there is none."""
+    """Return the argument, or the item in the argument, that a clause cannot format. Return None if all are valid."""
     if item.type is not cel_types.DYN and item.type.kind not in _CLAUSE_KINDS[kind]:
         return item
     if kind == "s" and isinstance(item, ListExpr | MapExpr):

@@ -1,4 +1,4 @@
-"""Cost estimates of function calls, from the sizes that their arguments can have."""
+"""Cost estimates of function calls, computed from the possible sizes of the arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Range(NamedTuple):
         return Range(min(self.min * other.min, MAX_UINT64), min(self.max * other.max, MAX_UINT64))
 
     def scaled(self, factor: float) -> Range:
-        """Multiply and round up, in float64 arithmetic as cel-go does."""
+        """Multiply both bounds by a factor and round up, in float64 arithmetic as cel-go does."""
         return Range(_scaled(self.min, factor), _scaled(self.max, factor))
 
     def union(self, other: Range) -> Range:
@@ -56,7 +56,7 @@ def _scaled(value: int, factor: float) -> int:
 
 
 class Argument(NamedTuple):
-    """An argument: its expression, the schema path of its value, and its size if known."""
+    """An argument of a call: its expression, the schema path of its value, and its size if known."""
 
     node: Expr
     path: tuple[str, ...]
@@ -64,7 +64,7 @@ class Argument(NamedTuple):
 
 
 class CallEstimate(NamedTuple):
-    """The estimated cost of a call without its arguments, and the size of its result if known."""
+    """The estimated cost of a call, excluding its arguments, and the size of its result if known."""
 
     cost: Range
     result_size: Range | None = None
@@ -84,7 +84,7 @@ class EstimatedCall(NamedTuple):
         return self.args[index].size or UNKNOWN
 
     def element_type(self) -> Type | None:
-        """Return the type of the elements of the first argument. Return None if it is not declared."""
+        """Return the element type of the first argument. Return None if the type declares no element type."""
         params = self.args[0].node.type.params
         return params[0] if params else None
 
@@ -94,7 +94,7 @@ class EstimatedCall(NamedTuple):
 
 
 Estimator = Callable[[EstimatedCall], CallEstimate | None]
-"""Returns None for a call that it does not know, which then costs what a standard function costs."""
+"""Estimates the cost of a call. Returns None if the call costs the same as a standard function."""
 
 
 def _int_literal(arg: Argument) -> int | None:
@@ -125,7 +125,7 @@ def _string_traversal(call: EstimatedCall) -> CallEstimate:
 
 
 def _replace(call: EstimatedCall) -> CallEstimate:
-    """Estimate replace(): the result has as many new strings as old ones fit, and the characters between them."""
+    """Estimate replace(). The result size counts the possible replacements and the characters that are kept."""
     size, old, new = call.size(0), call.size(1), call.size(2)
     if old.min == 0:
         max_count, max_kept = min(size.max + 1, MAX_UINT64), size.max
@@ -186,7 +186,7 @@ def _validate(call: EstimatedCall) -> CallEstimate:
 
 
 def _selector(call: EstimatedCall) -> CallEstimate:
-    """Estimate a selector: a traversal of the string, and a list and a struct per two characters."""
+    """Estimate parsing a selector: one traversal of the string, plus a list and a struct for every two characters."""
     size = call.size(1)
     return CallEstimate(exactly(10).plus(size.scaled(STRING_TRAVERSAL_FACTOR)).plus(size.scaled(0.5).scaled(50)))
 
@@ -207,7 +207,7 @@ def _equals(call: EstimatedCall) -> CallEstimate | None:
 
 
 def _list_result(factor: float, size: Range) -> CallEstimate:
-    """Estimate a call that allocates a list."""
+    """Estimate a call that returns a new list of this size, with a cost of `factor` per item."""
     return CallEstimate(size.scaled(factor).plus(ONE).plus(exactly(10)), size)
 
 
@@ -227,7 +227,7 @@ def _flatten(call: EstimatedCall) -> CallEstimate:
 
 
 def _sort(call: EstimatedCall) -> CallEstimate:
-    """Estimate sort(), sortBy() and distinct(), which compare the items, or their keys, with each other."""
+    """Estimate sort(), sortBy() and distinct(), which compare items, or the keys of items, with each other."""
     size = call.size(-1)
     factor = 2.1 if call.overload.startswith(("list_string_", "list_bytes_")) else 2.0
     return _list_result(factor, size.times(size))
@@ -248,7 +248,7 @@ ESTIMATORS_BY_OVERLOAD: dict[str, Estimator] = {
     "list_sets_equivalent_list": _sets(2),
     **dict.fromkeys(SELF_COMPARING_OVERLOADS, _sort),
 }
-"""Tried first, by overload id."""
+"""Estimators by overload id. They take precedence over the estimators by function name."""
 
 ESTIMATORS_BY_FUNCTION: dict[str, Estimator] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_traversal),
@@ -271,4 +271,4 @@ ESTIMATORS_BY_FUNCTION: dict[str, Estimator] = {
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     "_==_": _equals,
 }
-"""Tried next, by function name."""
+"""Estimators by function name, for calls that no estimator by overload id covers."""

@@ -1,10 +1,10 @@
-"""The type system of CEL: primitive and parameterized types, and types that a schema or a library names."""
+"""The type system of CEL: primitive types, parameterized types, and named types of schemas and libraries."""
 
 from __future__ import annotations
 
 
 class Type:
-    """An immutable type; types with the same kind, name and parameters are equal."""
+    """An immutable type. Two types are equal if their kinds, names and parameters are equal."""
 
     __slots__ = ("_hash", "kind", "name", "params")
 
@@ -29,7 +29,7 @@ class Type:
         return self._hash
 
     def __str__(self) -> str:
-        """Return the name in error messages."""
+        """Return the type's name as error messages show it."""
         if not self.params:
             return self.name
         return f"{self.name}({', '.join(str(p) for p in self.params)})"
@@ -38,14 +38,14 @@ class Type:
 
     @property
     def declared_name(self) -> str:
-        """The name in messages about an expression's result type."""
+        """The type's name in error messages about the result type of an expression."""
         if not self.params:
             return _DECLARED_NAMES.get(self.name, self.name)
         return f"{self.name}({', '.join(p.declared_name for p in self.params)})"
 
 
 class WrapperType(Type):
-    """A primitive type or null, as protobuf's wrapper messages such as Int64Value have it."""
+    """A nullable primitive type: the type of protobuf's wrapper messages such as Int64Value."""
 
     __slots__ = ()
 
@@ -94,13 +94,13 @@ AUTHORIZER_TYPES = {
 }
 
 PRIMITIVES = {t.name: t for t in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, DYN, TIMESTAMP, DURATION)}
-"""By their names in function declarations."""
+"""Primitive types by their names in function declarations."""
 
 ORDERED_KINDS = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-"""Kinds of values that can be compared with < and sorted, in the order in which list functions are resolved."""
+"""Kinds of values that have an order, for < and sort(). List functions try their overloads in this order."""
 
 LIBRARY_STRUCTS = frozenset({URL, QUANTITY, SEMVER, FORMAT, *AUTHORIZER_TYPES.values()})
-"""Types of Kubernetes' libraries, which have no fields."""
+"""Types of Kubernetes' CEL libraries. They have no fields."""
 
 
 def list_of(item: Type) -> Type:
@@ -128,7 +128,7 @@ def struct_type(name: str) -> Type:
 
 
 def unwrap_optional(t: Type) -> tuple[Type, bool]:
-    """Return the value type of an optional and True, or any other type and False."""
+    """Return the value type and True if the type is an optional. Otherwise return the type itself and False."""
     if t.kind == "opaque" and t.name == "optional_type":
         return t.params[0], True
     return t, False

@@ -27,7 +27,7 @@ from polykind.cel.unification import Bindings, assign, assign_all, most_general,
 from polykind.cel.well_known_types import ENUM_CONSTANTS, WELL_KNOWN_TYPES
 
 FieldTypes = Callable[[str, str], Type | None]
-"""Returns the type of a field, given the name of a struct type and of the field, or None if there is no such field."""
+"""Returns the type of a field, given a struct type's name and the field's name. Returns None for an unknown field."""
 
 _TYPE_NAMES = {
     **{
@@ -55,14 +55,14 @@ _LITERAL_TYPES: dict[type, Type] = {
     bytes: cel_types.BYTES,
 }
 _SCALARS = frozenset(["bool", "bytes", "double", "int", "list", "string", "uint"])
-"""Types that cel-go's type provider knows, so that the error is about the undefined field and not about the type."""
+"""Types that cel-go's type provider knows. A struct literal of such a type fails with an undefined field error."""
 
 
 class Checker:
-    """Checks one AST; `used` are the names of the variables in it.
+    """Checks one AST and collects in `used` the names of the variables that the expression uses.
 
-    `structs` are the names of declared struct types, whose field types `fields` returns. With `patches`, the
-    expression may construct Object and JSONPatch values.
+    `structs` are the names of declared struct types, and `fields` returns the types of their fields. If `patches` is
+    true, the expression may construct Object and JSONPatch values.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Checker:
         return self._type_name(name)
 
     def _type_name(self, name: str) -> Type | None:
-        """Return the type of a type's name, type(T). Return None if there is no type T of this name."""
+        """Return type(T) if the expression is the name of a type T. Return None if no type has this name."""
         type_ = constructible_type(name) if self.patches else None
         if type_ is None and name in WELL_KNOWN_TYPES:
             type_ = WELL_KNOWN_TYPES[name].type
@@ -216,7 +216,7 @@ class Checker:
         self.source.report(node.offset, f"undeclared reference to '{name}' (in container '')")
 
     def _resolve(self, node: Call, overloads: tuple[Overload, ...]) -> None:
-        """Resolve the overloads that accept the argument types; the result is dyn if their results differ."""
+        """Resolve the overloads that accept the argument types. The result type is dyn if their results differ."""
         if node.function in ("_&&_", "_||_"):
             self._logical(node, overloads[0].id)
             return
@@ -228,7 +228,7 @@ class Checker:
                 continue
             args, result_type = overload.args, overload.result
             if overload.params:
-                # Each call gets type parameters of its own.
+                # Each call gets fresh type parameters.
                 fresh: Bindings = {param: self._fresh_param() for param in overload.params}
                 args = tuple(substitute(fresh, arg, free_to_dyn=False) for arg in args)
                 result_type = substitute(fresh, result_type, free_to_dyn=False)
@@ -294,7 +294,7 @@ class Checker:
         return value_type
 
     def _join_types(self, joined: Type | None, added: Type) -> Type:
-        """Return the most general of two types, or dyn if neither is assignable to the other."""
+        """Return the more general of two types. Return dyn if neither is assignable to the other."""
         if joined is None:
             return added
         return most_general(joined, added) if self._assign(joined, added) else DYN
@@ -321,7 +321,7 @@ class Checker:
                 self.source.report(offset, message)
 
     def _assigned_field_type(self, offset: int, type_name: str, field: str) -> Type:
-        """Return the type of a field that a struct literal sets, or report that there is no such field."""
+        """Return the type of a field that a struct literal sets. Report an error if there is no such field."""
         message = WELL_KNOWN_TYPES.get(type_name)
         field_type = message.field(field) if message is not None else self._field_type(type_name, field)
         if field_type is not None:
@@ -376,7 +376,7 @@ class Checker:
         self.source.report(node.offset, f"expected type '{expected}' but found '{actual}'")
 
     def _assign(self, actual: Type, expected: Type) -> bool:
-        """True if one type is assignable to the other; then keep the new bindings of type parameters."""
+        """True if one type is assignable to the other. In this case, store the new bindings of type parameters."""
         bindings = assign(self.bindings, actual, expected)
         if bindings is None:
             return False

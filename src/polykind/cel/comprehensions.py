@@ -1,4 +1,4 @@
-"""Closures for comprehensions: the macros that iterate over lists and maps, and bindings of variables."""
+"""Closures for comprehensions: macros that iterate over lists and maps, and variables bound with cel.bind()."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from polykind.cel.evaluation_errors import CEL_ERRORS, NO_OVERLOAD, EvalError, e
 from polykind.cel.runtime_values import SchemaObject, kind_of
 
 _QUANTIFIERS = {"all": (False, 3), "exists": (True, 4)}
-"""The predicate's result that ends the loop, and the cost of one iteration without the predicate."""
+"""Per macro: the predicate result that ends the loop, and the cost of one iteration without the predicate."""
 _APPEND_COST = 12
 _COUNT_COST = 2
 _END = object()
 
 
 def _single_values(value: Any) -> Iterable[Any]:
-    """Return the values of one iteration variable: the items of a list or the keys of a map."""
+    """Return the successive values of a single iteration variable: the items of a list or the keys of a map."""
     if isinstance(value, list | dict):
         return value
     if isinstance(value, SchemaObject):
@@ -26,7 +26,7 @@ def _single_values(value: Any) -> Iterable[Any]:
 
 
 def _value_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the values of two iteration variables: index and item, or key and value."""
+    """Return the successive values of two iteration variables: index and item of a list, or key and value of a map."""
     if isinstance(value, list):
         return enumerate(value)
     if isinstance(value, dict):
@@ -37,7 +37,7 @@ def _value_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _iterator(iter_range: Closure, slots: Sequence[int]) -> Callable[[Frame], Iterable[None]]:
-    """Return a generator function that assigns one element after the other to the iteration variables."""
+    """Return a generator function that assigns each element in turn to the iteration variables."""
     if len(slots) == 1:
         slot = slots[0]
 
@@ -60,9 +60,9 @@ def _iterator(iter_range: Closure, slots: Sequence[int]) -> Callable[[Frame], It
 def macro_comprehension(
     macro: str, iter_range: Plan, slots: Sequence[int], parts: Sequence[Plan], *, is_constant: bool
 ) -> Plan:
-    """Plan a comprehension that a macro expands to; `parts` are the macro's arguments.
+    """Plan the comprehension that a macro expands to. `parts` are the macro's arguments.
 
-    With `is_constant`, the expression that map() collects is a constant, whose list cel-go creates only once.
+    `is_constant` is true if the expression that map() collects is a constant: cel-go creates its list only once.
     """
     if macro in _QUANTIFIERS:
         stop, step_cost = _QUANTIFIERS[macro]
@@ -210,7 +210,7 @@ def bind(slot: int, value: Plan, body: Plan) -> Plan:
 
 
 def accumulator(slot: int) -> Closure:
-    """Return a closure for an accumulator or bound variable, which raises the error that the slot may hold."""
+    """Return a closure that reads an accumulator or bound variable, and raises an error that the slot holds."""
 
     def get(frame: Frame) -> Any:
         value = frame[slot]
@@ -222,7 +222,7 @@ def accumulator(slot: int) -> Closure:
 
 
 def _charge_loop_condition(frame: Frame, rest: Iterator[Any], step_cost: int) -> None:
-    """Charge for the loop condition before the next element, if there is one: a step without the step's own cost."""
+    """If another element follows, charge for the loop condition: `step_cost` minus 1 for the step itself."""
     if next(rest, _END) is not _END:
         _charge(frame, step_cost - 1)
 
@@ -234,7 +234,7 @@ def _charge(frame: Frame, cost: int) -> None:
 
 
 def _error_as_value(run: Closure) -> Callable[[Frame], bool | EvalError]:
-    """Return a predicate that returns its error instead of raising it."""
+    """Return a closure that runs the predicate and returns its error instead of raising it."""
 
     def test(frame: Frame) -> bool | EvalError:
         try:

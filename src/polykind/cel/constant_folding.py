@@ -1,4 +1,4 @@
-"""Constant folding: expressions that are evaluated once, when their program is instantiated."""
+"""Constant folding: evaluates constant expressions once, when a program is instantiated."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from polykind.cel.well_known_types import REGISTERED_TYPES, WELL_KNOWN_TYPES
 from polykind.golang.regexp import PatternError
 
 NameResolver = Callable[[Expr], tuple[Any] | None]
-"""Returns the constant that a name denotes in a 1-tuple, or None for a variable."""
+"""Returns a 1-tuple with the constant that a name denotes. Returns None if the name denotes a variable."""
 
 REGEX_FUNCTIONS = frozenset({"matches", "find", "findAll"})
-"""Functions whose second argument, counting the receiver, is a regular expression."""
+"""Functions whose second argument is a regular expression. The receiver counts as the first argument."""
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 
 
@@ -28,7 +28,7 @@ def constant_value(
     list_class: type[list[Any]] = list,
     map_class: type[dict[Any, Any]] = dict,
 ) -> tuple[Any] | None:
-    """Return the value of a literal, a list or map of constants, or a conversion of a constant, in a 1-tuple.
+    """Return a 1-tuple with the value of a literal, a list or map of constants, or a conversion of a constant.
 
     Return None for any other expression. Raises EvalError if a conversion fails.
     """
@@ -67,7 +67,7 @@ def constant_value(
 def instantiation_error(ast: Expr) -> str | None:
     """Return the first error that cel-go reports when it instantiates the program. Return None if there is none.
 
-    cel-go then evaluates constant conversions, compiles constant regular expressions and resolves type names.
+    On instantiation, cel-go evaluates constant conversions, compiles constant regexes and resolves type names.
     """
     errors: list[tuple[int, str]] = []
     pending = [ast]
@@ -94,7 +94,7 @@ def instantiation_error(ast: Expr) -> str | None:
 
 
 def _is_undefined_at_runtime(name: str, type_: Type) -> bool:
-    """True for a type that the checker knows and whose name is no value at runtime."""
+    """True if `name` is a type name that the checker accepts but that has no value at runtime."""
     if name in REGISTERED_TYPES:
         return False
     return name in WELL_KNOWN_TYPES or (type_.kind == "struct" and type_.name == name)

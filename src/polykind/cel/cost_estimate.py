@@ -1,4 +1,4 @@
-"""Cost estimate of an expression, from the largest values that its schema allows; follows cel-go's checker/cost.go."""
+"""Cost estimate of an expression for the largest values that its schema allows. Follows cel-go's checker/cost.go."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SCALARS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 
 
 class _Entry(NamedTuple):
-    """The sizes of a container's keys, or indexes, and of its values."""
+    """The sizes of the elements of a list or map: of its indexes or keys, and of its values."""
 
     kind: str
     key: Range
@@ -43,7 +43,7 @@ class _Entry(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """An iteration or accumulator variable: the schema path of its value and the sizes known of it."""
+    """An iteration or accumulator variable: the schema path, size and element sizes of its value, as far as known."""
 
     path: tuple[str, ...]
     size: Range | None
@@ -51,12 +51,12 @@ class _Local(NamedTuple):
 
 
 def estimate_cost(ast: Expr, decl_type: DeclType) -> Range:
-    """Return the minimum and maximum cost of a checked expression over a value of the declared type."""
+    """Return the minimum and maximum cost of a checked expression whose variables have the declared type."""
     return _Estimator(decl_type).cost(ast)
 
 
 class _Estimator:
-    """Estimates one AST; keeps the path and the sizes of each node for the nodes around it."""
+    """Estimates the cost of one AST. Stores each node's path and sizes, which the parent nodes need."""
 
     def __init__(self, decl_type: DeclType) -> None:
         self.root = decl_type
@@ -159,7 +159,7 @@ class _Estimator:
 
     def _select(self, node: Select) -> Range:
         if node.type.kind == "type":
-            # A type's name with dots in it.
+            # A type name that contains dots.
             self.paths[node] = (node.name,)
             return ONE
         cost = self.cost(node.operand)

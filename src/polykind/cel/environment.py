@@ -17,7 +17,7 @@ from polykind.cel.source import Source
 
 
 class CompiledRule(NamedTuple):
-    """A checked rule or message expression; `ast` is None if it has `errors`."""
+    """A compiled rule or message expression. `ast` is None if the expression has `errors`."""
 
     ast: Expr | None
     errors: str
@@ -25,7 +25,7 @@ class CompiledRule(NamedTuple):
     optional_old_self: bool
 
     def instantiation_error(self) -> str | None:
-        """Return the reason why a well-typed expression has no program. Return None if it has one."""
+        """Return the reason why a well-typed expression cannot be instantiated. Return None if it can."""
         return instantiation_error(self.ast) if self.ast is not None else None
 
     def program(self, decl_type: DeclType) -> RuleProgram:
@@ -34,14 +34,14 @@ class CompiledRule(NamedTuple):
         return RuleProgram(self.ast, decl_type, optional_old=self.optional_old_self)
 
     def message_program(self, decl_type: DeclType) -> RuleProgram:
-        """Return the program of a message expression, whose oldSelf is never an optional value at runtime."""
+        """Return the program of a message expression. Its oldSelf is never an optional value at runtime."""
         return self._replace(optional_old_self=False).program(decl_type)
 
 
 def compile_rule(
     text: str, decl_type: DeclType, type_provider: DeclTypeProvider, *, optional_old: bool
 ) -> CompiledRule:
-    """Compile an expression over self and oldSelf of a declared type."""
+    """Compile an expression whose variables self and oldSelf have a declared type."""
     old_type = optional_of(decl_type.type) if optional_old else decl_type.type
     variables = {"self": decl_type.type, "oldSelf": old_type}
     ast, errors, used = _parse_and_check(text, variables, type_provider.field_type)
@@ -49,7 +49,7 @@ def compile_rule(
 
 
 class CompilationError(ValueError):
-    """An expression does not compile; the message is kube-apiserver's.
+    """The expression does not compile. The message is the same as kube-apiserver's.
 
     `internal` is true for a well-typed expression whose program cannot be instantiated.
     """
@@ -68,11 +68,11 @@ def compile_expression(
     results: Sequence[Type] = (BOOL,),
     patches: bool = False,
 ) -> Program:
-    """Compile an expression over variables of untyped JSON. Raises CompilationError.
+    """Compile an expression over variables of untyped JSON. Raises CompilationError if the expression is invalid.
 
     `structs` are the names of declared struct types and `fields` returns the types of their fields. The result type
-    must be one of `results`, or any type if that is empty. With `patches`, the expression may construct Object and
-    JSONPatch values.
+    must be one of `results`; an empty `results` allows any type. If `patches` is true, the expression may construct
+    Object and JSONPatch values.
     """
     ast, errors, _ = _parse_and_check(text, variables, fields, structs=structs, patches=patches)
     if ast is None:

@@ -28,7 +28,7 @@ def integer(value: Any) -> int:
 
 
 def integer_item(value: Any) -> Any:
-    """Return an item of a list or map of integers; raise EvalError for other JSON, even for 1.0."""
+    """Return an item of a list or map of integers. Raises EvalError if the item is not an integer; 1.0 is not one."""
     if type(value) in _OTHER_JSON:
         raise _unexpected_type("int", value)
     return value
@@ -46,16 +46,16 @@ def number(value: Any) -> float:
 
 
 def _unexpected_type(expected: str, value: Any) -> EvalError:
-    """Return the error for a value whose type the schema no longer allows and which an update left unchanged."""
+    """Return the error for a value of the wrong type. Such a value was valid under an earlier version of the schema."""
     return EvalError(f"invalid data, expected {expected}, got {go_type(value)}")
 
 
 PYTHON_TYPES: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
-"""Python types by schema type, for the schema types that are checked before a rule is evaluated."""
+"""Python types by schema type. Only values of these schema types are checked before a rule is evaluated."""
 
 
 def wrong_type_message(type_name: str, value: Any) -> str:
-    """Return the evaluation error for a value that is not of its schema type."""
+    """Return the error message for a value that does not have the type its schema declares."""
     if type_name == "object":
         return "invalid data, expected a map for the provided schema with type=object"
     if type_name == "array":
@@ -64,7 +64,7 @@ def wrong_type_message(type_name: str, value: Any) -> str:
 
 
 def nullable_item(convert: FromJson | None, nullable: bool) -> FromJson | None:
-    """Return the conversion of list or map items, which may be null if they are `nullable`."""
+    """Return the conversion of a list or map item. If `nullable` is true, the conversion accepts null."""
     if convert is None:
         return None
 
@@ -144,4 +144,4 @@ def _bytes(text: str) -> bytes:
 
 
 STRING_FORMATS: dict[str, FromJson] = {"duration": _duration, "date": _date, "date-time": _date_time, "byte": _bytes}
-"""Conversions of strings by format."""
+"""Conversions of JSON strings to CEL values, by OpenAPI format."""

@@ -35,7 +35,7 @@ _ESCAPED_NAME = re.compile(r"`[A-Za-z0-9_.\-/ ]*")
 
 
 class Token(NamedTuple):
-    """A token; `kind` is the operator or keyword itself, or the name of the token class."""
+    """A token. `kind` is the text of an operator or keyword, or else the name of the token class."""
 
     kind: str
     text: str
@@ -43,7 +43,7 @@ class Token(NamedTuple):
 
 
 def tokenize(source: Source) -> list[Token]:
-    """Return all tokens and a final <EOF> token. Text that is no token is reported and skipped."""
+    """Return all tokens and a final <EOF> token. Report and skip text that is not a token."""
     text, offset = source.text, 0
     tokens: list[Token] = []
     while offset < len(text):
@@ -65,7 +65,7 @@ def tokenize(source: Source) -> list[Token]:
 
 
 def _unrecognized_end(text: str, at: int) -> int:
-    """Return the end of the text that ANTLR's longest-match lexer consumes, and reports, before it fails."""
+    """Return the end of the invalid text at `at` that ANTLR's lexer would consume and report as one error."""
     char = text[at]
     if char in "bB" and text[at + 1 : at + 2] in ("'", '"'):
         return _unrecognized_end(text, at + 1)
@@ -97,7 +97,7 @@ def _unterminated_string_end(text: str, at: int) -> int:
 
 
 def _invalid_escape_length(text: str, at: int) -> int:
-    """Return the number of characters that the lexer accepts of an invalid escape sequence."""
+    """Return the length of the valid beginning of an invalid escape sequence."""
     kind = text[at + 1 : at + 2]
     octal = kind in ("0", "1", "2", "3")
     max_digits = 2 if octal else {"x": 2, "X": 2, "u": 4, "U": 8}.get(kind)
