@@ -24,7 +24,7 @@ class Finding:
     message: str
     differences: list[Difference] = field(default_factory=list)
     location: str = ""
-    """The line of the converter that raised the exception, or empty."""
+    """The line of the converter that raised the exception, or an empty string if there was no exception."""
     edit: Edit | None = None
 
     @builtins.property
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass
 class ProofCase:
-    """One round trip, edits at its target version, and the losses that are acknowledged."""
+    """The input of a property check: one round trip, edits at its target version, and the acknowledged losses."""
 
     round_trip: RoundTrip
     losses: LossTracker

@@ -1,4 +1,4 @@
-"""Repair of generated values that violate CEL rules: change what a rule names until the rule holds."""
+"""Repair of generated values that violate CEL rules: change the fields that a rule names until the rule holds."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ _FUNCTION_ARGUMENTS = {
     "semver": ("1.2.3",),
     "isSemver": ("1.2.3",),
 }
-"""Strings that are valid arguments of CEL functions."""
+"""Strings that are valid arguments of CEL functions, by function name."""
 
 
 class CelRepair:
     """Searches for a similar value that violates fewer rules, one small change at a time."""
 
     def __init__(self, generate: Callable[..., Any], keep: Callable[[JsonObject], bool]) -> None:
-        """`generate` makes a value for a schema node. `keep` is true for nodes whose value should stay."""
+        """`generate` makes a value for a schema node.
+
+        `keep` returns True for nodes whose value should be kept if possible.
+        """
         self._generate = generate
         self._keep = keep
         self._rules: dict[int, tuple[JsonObject, Any]] = {}
@@ -52,7 +55,7 @@ class CelRepair:
     def fix(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, value: Any, *, resource: bool = False
     ) -> tuple[Any, str]:
-        """Return a value that satisfies all rules and an empty string, or the last value and the rule it violates."""
+        """Return a value that satisfies all rules and "", or the last value and the description of a violated rule."""
         violations = self._violations(raw, node, value, resource)
         for _ in range(_MAX_CHANGES):
             if not violations:
@@ -78,7 +81,7 @@ class CelRepair:
         return rules.validate(defaulted, None)[0]
 
     def _change_value(self, choices: Choices, raw: JsonObject, value: Any, message: str) -> Any:
-        """Change one thing that a violated rule names."""
+        """Return the value with one change to something that a violated rule names."""
         rules = raw[RULES]
         if isinstance(value, dict):
             rules = [rule for rule in rules if (rule.get("message") or rule.get("rule") or "") in message] or rules
@@ -96,7 +99,7 @@ class CelRepair:
         ]
         removable = [chain[0] for chain in known_chains if len(chain) == 1 and self._removable(raw, value, chain[0])]
         if len(removable) > 1 and chance(choices, 60):
-            # A rule that names many fields usually wants fewer of them to be set together.
+            # A rule that names several fields often forbids setting all of them, so remove one.
             del value[pick(choices, removable)]
         elif known_chains:
             self._change_field(choices, raw, value, pick(choices, known_chains), strings)
@@ -143,7 +146,7 @@ class CelRepair:
         field_chains: list[tuple[str, ...]],
         strings: list[str],
     ) -> None:
-        """Change a whole item, or a field of it that the rule names."""
+        """Replace the item at `key`, or change a field of the item that the rule names."""
         known_chains = [chain for chain in field_chains if chain[0] in (raw.get("properties") or {})]
         if known_chains and isinstance(holder[key], dict) and chance(choices, 70):
             self._change_field(choices, raw, holder[key], pick(choices, known_chains), strings)
@@ -153,7 +156,7 @@ class CelRepair:
     def _change_field(
         self, choices: Choices, raw: JsonObject, holder: JsonObject, chain: tuple[str, ...], strings: list[str]
     ) -> None:
-        """Set, change or remove the field at the end of a chain of names, or a field on the way to it."""
+        """Set, change or remove the field at the path `chain`, or one of its parent fields."""
         for at, name in enumerate(chain):
             if name == "metadata" and "name" in chain:
                 _rename(choices, holder, strings)
@@ -185,7 +188,9 @@ def _describe_error(error: FieldError) -> str:
 
 
 def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
-    """Return string literals of the rules, strings that match their patterns, and arguments of their functions."""
+    """Return string literals of the rules, matches of their patterns, and valid arguments of the functions they
+    call.
+    """
     out = []
     for call, raw, single_quoted, double_quoted in _literals(rule_text):
         literal = single_quoted or double_quoted
@@ -204,7 +209,7 @@ def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
 
 
 def _combine_strings(choices: Choices, strings: list[str]) -> list[str]:
-    """Return strings that a rule names, alone and as prefix or suffix of other strings."""
+    """Return one of the strings alone, and combined with a second string or with letters."""
     if not strings:
         return []
     first, second = pick(choices, strings), pick(choices, strings)
@@ -212,12 +217,12 @@ def _combine_strings(choices: Choices, strings: list[str]) -> list[str]:
 
 
 def _rename(choices: Choices, obj: Any, strings: list[str]) -> None:
-    """Give an object a name that a rule mentions."""
+    """Set metadata.name of an object to a string that a rule mentions, or to a combination of such strings."""
     if isinstance(obj.get("metadata"), dict):
         obj["metadata"]["name"] = pick(choices, _combine_strings(choices, strings))
 
 
 def _paths(root: str, rest: str) -> list[tuple[str, ...]]:
-    """Return the field names in a chain of a rule, without `self` or a macro's variable."""
+    """Return the field names of an expression such as `self.spec.size`, without `self` or a macro's variable."""
     names = tuple(rest.split(".")[1:])
     return [names] if names else []

@@ -1,4 +1,4 @@
-"""The source of randomness of generators: a sequence of small choices, each with a simplest value."""
+"""The source of randomness for generators: a sequence of small choices. Choice 0 is the simplest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class GenerationError(Exception):
-    """No valid value was found. `path` is the field, and `message` why the last attempt was invalid."""
+    """No valid value was found. `path` is the field, and `message` says why the last attempt was invalid."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -23,7 +23,7 @@ class GenerationError(Exception):
 
 
 class Choices(Protocol):
-    """A source of choices. Zero is always the simplest choice, towards which failures shrink."""
+    """A source of choices. Zero is the simplest choice, so shrinking a failure moves choices towards zero."""
 
     def up_to(self, maximum: int) -> int:
         """Return an integer from 0 to `maximum`."""
@@ -61,12 +61,12 @@ class RecordedChoices:
 
 
 def pick(choices: Choices, options: Sequence[T]) -> T:
-    """Choose one of some options, of which the first is the simplest."""
+    """Return one of the options. The first option is the simplest."""
     return options[choices.up_to(len(options) - 1)] if len(options) > 1 else options[0]
 
 
 def chance(choices: Choices, percent: float) -> bool:
-    """Return True in `percent` of all cases. False is simpler."""
+    """Return True with a probability of `percent`. False is the simpler choice."""
     if percent <= 0:
         return False
     return percent >= 100 or choices.up_to(99) >= 100 - percent

@@ -1,4 +1,4 @@
-"""The edit-survives property: an edit at one version is kept and changes nothing else."""
+"""The edit-survives property: a client's edit at one version is kept, and no other field changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 
 
 def edit_survives(case: ProofCase) -> Finding | None:
-    """A client's edit at the other version is there when the client reads again, and nothing else has changed."""
+    """A client that edits the object at the other version reads the edit again, and no other field has changed."""
     for edit in case.edits:
         with suppress(ConversionFailedError):
             found = _check_edit(case, edit)
@@ -58,16 +58,16 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
 
 
 def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:
-    """Return what the edited object would lose as a new object without a stash, which is not the edit's fault.
+    """Return the fields that a new object like the edited one loses without a stash. The edit does not cause them.
 
-    Raises ConversionFailedError if it cannot be converted at all.
+    Raises ConversionFailedError if the object cannot be converted.
     """
     fresh = _without_converter_annotations(round_trip, edit.obj)
     return list(user_differences(fresh, round_trip.converter.convert(round_trip.convert_back(fresh), round_trip.goal)))
 
 
 def _unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) -> Iterator[Difference]:
-    """Yield changes in the source version that the same edit does not cause in an object without a stash."""
+    """Yield changes at the source version that the same edit does not cause in an object without a stash."""
     if _overrides_stash(edit, round_trip):
         return
     before, after = (
@@ -101,7 +101,7 @@ def _without_converter_annotations(round_trip: RoundTrip, obj: JsonObject) -> Js
 
 
 def _overrides_stash(edit: Edit, round_trip: RoundTrip) -> bool:
-    """True if a stashed value depends on the edited field. Then the edit is meant to replace that value."""
+    """True if a stashed value depends on the edited field. Such an edit is meant to replace the stashed value."""
     text = (edit.obj["metadata"].get("annotations") or {}).get(f"{round_trip.goal.crd.group}/{ANNOTATION}", "{}")
     try:
         entries = msgspec.json.decode(text)
@@ -113,5 +113,5 @@ def _overrides_stash(edit: Edit, round_trip: RoundTrip) -> bool:
 
 
 def _path_to_first_list(path: Path) -> Path:
-    """Return the path up to its first list, because items may move within a list."""
+    """Return the part of the path before its first list index, because items may move within a list."""
     return path[: next((at for at, step in enumerate(path) if isinstance(step, int)), len(path))]

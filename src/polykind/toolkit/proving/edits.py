@@ -1,4 +1,4 @@
-"""Edits like those of a client that knows one version: set, change or remove one field, item or key."""
+"""Edits of single fields, list items or map keys, as made by a client that knows only one version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ATTEMPTS = 6
 
 
 class Edit(NamedTuple):
-    """One edit, and the object as the server stores it."""
+    """An edit of the value at `path`. `obj` is the edited object as the server stores it."""
 
     path: Path
     before: Any
@@ -30,7 +30,7 @@ class Edit(NamedTuple):
 
 
 class EditTarget(NamedTuple):
-    """A place in an object that can be edited. `raw` is its schema."""
+    """A field, list item or map key that can be edited. `raw` is the schema of the value at `path`."""
 
     action: str
     path: Path
@@ -38,19 +38,19 @@ class EditTarget(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, Path]:
-        """The action and the path without list indexes, which are equal for the same place in other objects."""
+        """The action and the path with `*` for list indexes. Equal for the same field of different objects."""
         return self.action, tuple("*" if isinstance(step, int) else step for step in self.path)
 
 
 class Editor:
-    """Edits objects of one version. Places that were edited least come first, so that all places are covered."""
+    """Edits objects of one version. The least edited fields come first, so that all fields are covered."""
 
     def __init__(self, generator: ObjectGenerator) -> None:
         self._generator = generator
         self._edit_counts: Counter[tuple[str, Path]] = Counter()
 
     def edit(self, choices: Choices, obj: JsonObject) -> Edit | None:
-        """Return one valid edit of an object, or None if none is found."""
+        """Return one valid edit of an object, or None if no attempt gives a valid edit."""
         targets = list(_edit_targets(self._generator.version.openapi, obj, ()))
         for _ in range(_ATTEMPTS if targets else 0):
             least = min(self._edit_counts[target.kind] for target in targets)
@@ -70,7 +70,9 @@ def _try_edit(choices: Choices, generator: ObjectGenerator, obj: JsonObject, tar
 
 
 def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
-    """Apply an edit. Return None if it changes nothing, is invalid, or its path does not exist."""
+    """Return the edit with the stored object, or None if the edit changes nothing, is invalid, or its path does not
+    exist.
+    """
     out = copy_json(obj)
     try:
         before = _set_at(out, path, copy_json(value))
@@ -83,7 +85,7 @@ def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any) -> 
 
 
 def _edit_targets(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarget]:
-    """Yield every place that can be edited: existing values, and fields of the schema that are not set."""
+    """Yield an edit target for each existing value and for each schema field that the object does not set."""
     if isinstance(value, dict):
         properties: JsonObject = raw.get("properties") or {}
         for name, child in properties.items():

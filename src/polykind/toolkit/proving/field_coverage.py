@@ -11,7 +11,7 @@ from polykind.toolkit.crd_versions import CRDVersion
 
 
 class FieldCoverage:
-    """The fields of a version that objects have had. Paths are schema paths, such as `spec.ports[*].name`."""
+    """The fields of a version that tested objects had. Paths are schema paths, such as `spec.ports[*].name`."""
 
     def __init__(self, version: CRDVersion) -> None:
         self._version = version
@@ -25,7 +25,7 @@ class FieldCoverage:
                 self._walk(root.child(key), value, key)
 
     def uncovered(self) -> list[str]:
-        """Return the fields that no object had, without the fields below them."""
+        """Return the fields that no object had. Omit fields below an uncovered field."""
         out: list[str] = []
         for path in _paths(self._version.openapi):
             if path not in self._covered and not (out and path.startswith((f"{out[-1]}.", f"{out[-1]}["))):

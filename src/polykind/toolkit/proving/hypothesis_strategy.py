@@ -18,7 +18,7 @@ _number = lru_cache(maxsize=4096)(lambda most: st.integers(0, most))
 
 
 class HypothesisChoices:
-    """Choices drawn by Hypothesis, which shrinks them."""
+    """Choices that Hypothesis draws and can shrink."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         self._draw = draw

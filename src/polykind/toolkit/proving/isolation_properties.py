@@ -40,7 +40,7 @@ def batch_independence(case: ProofCase) -> Finding | None:
 
 
 def _convertible_batch(round_trip: RoundTrip) -> list[JsonObject]:
-    """Return the object and related objects, as far as they can be converted."""
+    """Return those of the object and its related objects that can be converted."""
     return [obj for obj in partial_objects.related_objects(round_trip.obj) if _is_convertible(round_trip, obj)]
 
 
@@ -53,14 +53,14 @@ def _is_convertible(round_trip: RoundTrip, obj: JsonObject) -> bool:
 
 
 def _convert_repeatedly(converter: TestedConverter, obj: JsonObject, round_trip: RoundTrip) -> JsonObject | None:
-    """Return the result if it is the same in two further calls, else None."""
+    """Call the converter three times. Return the second result if the third is equal, else None."""
     converter.convert_raw(obj, round_trip.goal)
     out = converter.convert_raw(obj, round_trip.goal)
     return out if deep_equal(out, converter.convert_raw(obj, round_trip.goal)) else None
 
 
 def order_kept(case: ProofCase) -> Finding | None:
-    """In a review of several objects, every result stands in the place of its object."""
+    """A review of several objects returns the converted objects in the order of the originals."""
     round_trip = case.round_trip
     batch = _convertible_batch(round_trip)
     results = _review(round_trip, batch)
@@ -72,7 +72,7 @@ def order_kept(case: ProofCase) -> Finding | None:
 
 
 def _review(round_trip: RoundTrip, batch: list[JsonObject]) -> list[JsonObject]:
-    """Send a ConversionReview through the same code as a host."""
+    """Convert objects with a ConversionReview, handled by the same code as in the webhook host."""
     request = {"uid": "1", "desiredAPIVersion": round_trip.goal.api_version, "objects": batch}
     body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
     converter = round_trip.converter
@@ -90,7 +90,7 @@ def _identity(obj: JsonObject) -> tuple[str, str]:
 
 
 def input_untouched(case: ProofCase) -> Finding | None:
-    """Calls share nothing: changing one result changes neither another result nor the next call."""
+    """Calls share no state: changing one result changes neither another result nor the result of the next call."""
     round_trip = case.round_trip
     if not deep_equal(*round_trip.responses[1:]):
         return None
@@ -124,7 +124,7 @@ def _shared_values(first: Any, second: Any, path: Path = ()) -> Iterator[tuple[P
 
 
 def _mutate_all(value: Any) -> None:
-    """Change every mutable part of a value."""
+    """Change every object and list inside a value in place."""
     inner = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
     for item in inner:
         _mutate_all(item)

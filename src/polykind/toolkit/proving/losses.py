@@ -1,4 +1,4 @@
-"""Acknowledged and observed losses of a proof run. An acknowledged loss must really happen."""
+"""Acknowledged and observed losses of a proof run. An acknowledged loss that never happens is reported as stale."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 _tokens = re.compile(r"\[\*\]|\[[^\]]*\]|[^.\[\]]+").findall
 ANY = "*"
 _MIN_OBSERVATIONS = 3
-"""The number of objects that must have a field before a loss that never happened counts as stale."""
+"""The number of objects that must have a field before its acknowledged loss can be reported as stale."""
 
 
 class Acknowledgement(NamedTuple):
-    """A field that a conversion function declares to lose, and the reason."""
+    """A field that a conversion function is declared to lose, with the declared reason."""
 
     step: ConversionFunction
     path: str
     reason: str
 
     def covers(self, difference: Difference) -> bool:
-        """True if a difference is this loss, lies below it, or is a parent that contained nothing else."""
+        """True if the difference is at or below this field, or is a removed or added parent without other values."""
         pattern = parse_path(self.path)
         if _matches_prefix(pattern, difference.path):
             return True
@@ -43,14 +43,14 @@ class Acknowledgement(NamedTuple):
 
 
 def _leaf_value(value: Any, leaf: Path, above: Path) -> Any:
-    """Return the value at a leaf in a list, or None if it is an empty object or list."""
+    """Return a list with the value at `leaf`, or None if the value is an empty object or list."""
     for step in leaf[len(above) :]:
         value = value[step]
     return None if value in ({}, []) else [value]
 
 
 def parse_path(path: str) -> tuple[str, ...]:
-    """Split a path as authors write it. `[*]` and `*` match anything."""
+    """Split a path as written in a conversion's `loses` argument. `[*]` and `*` match any item or key."""
     return tuple(ANY if part == "[*]" else part.strip("[]") for part in _tokens(path))
 
 
@@ -62,7 +62,7 @@ def _matches_prefix(pattern: tuple[str, ...], path: Path) -> bool:
 
 @dataclass
 class Loss:
-    """A field of a version that changed on the way to another version and back."""
+    """A field that changed in a conversion to another version and back."""
 
     origin: str
     goal: str
@@ -70,12 +70,12 @@ class Loss:
     kind: str
     example: Difference
     reason: str | None
-    """The acknowledged reason, or None."""
+    """The reason that a conversion function declares for the loss, or None if the loss is not acknowledged."""
     count: int = 0
 
 
 class LossTracker:
-    """Compares the losses of a run with those that conversion functions acknowledge."""
+    """Compares the observed losses of a run with the losses that conversion functions acknowledge."""
 
     def __init__(self, converter: TestedConverter) -> None:
         self._converter = converter
@@ -84,7 +84,10 @@ class LossTracker:
         self._present_counts: Counter[tuple[str, str, str]] = Counter()
 
     def matrix(self) -> list[Loss]:
-        """Return the observed losses: unacknowledged first, then by versions and path."""
+        """Return the observed losses.
+
+        Unacknowledged losses come first. The rest of the order is by versions and path.
+        """
         return sorted(
             self.observed.values(), key=lambda loss: (loss.reason is not None, loss.origin, loss.goal, loss.path)
         )
@@ -111,7 +114,7 @@ class LossTracker:
             loss.count += 1
 
     def unacknowledged(self, round_trip: RoundTrip) -> list[Difference]:
-        """Return differences after a round trip that are not acknowledged. Raises ConversionFailedError."""
+        """Return the unacknowledged differences of a round trip. Raises ConversionFailedError if a conversion fails."""
         return [
             difference
             for difference in user_differences(round_trip.obj, round_trip.returned)
@@ -119,13 +122,13 @@ class LossTracker:
         ]
 
     def is_acknowledged(self, round_trip: RoundTrip, difference: Difference, version: str) -> bool:
-        """True if a difference between objects of a version on this round trip is acknowledged."""
+        """True if the conversion functions of this round trip acknowledge a difference between objects of `version`."""
         return any(
             known.step.origin == version and known.covers(difference) for known in self._acknowledged(round_trip)
         )
 
     def stale(self) -> list[Acknowledgement]:
-        """Return the acknowledged losses that never happened, although objects had the field."""
+        """Return the acknowledged losses that never happened although enough objects had the field."""
         declared = self._converter.declared
         steps = declared.steps.values() if declared is not None else ()
         return [
@@ -166,7 +169,7 @@ class LossTracker:
         return None
 
     def _corresponding_paths(self, round_trip: RoundTrip, acknowledgement: Acknowledgement) -> set[Path]:
-        """Return the paths in the source version of a field that is lost from another version."""
+        """Return the paths in the source version that change when another version loses the acknowledged field."""
         versions = self._converter.crd.versions
         version = versions[acknowledgement.step.origin]
         try:
@@ -182,7 +185,7 @@ class LossTracker:
 
 
 def user_differences(before: JsonObject, after: JsonObject) -> Iterator[Difference]:
-    """Yield the differences, except annotations that a converter adds."""
+    """Yield the differences between two objects, except annotations that exist only in `after`."""
     for difference in differences(before, after):
         if difference.before is MISSING and difference.path[:2] == ("metadata", "annotations"):
             continue
@@ -190,7 +193,7 @@ def user_differences(before: JsonObject, after: JsonObject) -> Iterator[Differen
 
 
 def has_path(value: Any, path: tuple[str, ...]) -> bool:
-    """True if a value exists at a path."""
+    """True if a value exists at a path. ANY in the path matches any key or index."""
     if not path:
         return True
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -198,7 +201,7 @@ def has_path(value: Any, path: tuple[str, ...]) -> bool:
 
 
 def remove_path(value: Any, path: tuple[str, ...]) -> None:
-    """Remove the values at a path in place."""
+    """Remove all values at a path in place. ANY in the path matches any key or index."""
     first, rest = path[0], path[1:]
     if isinstance(value, dict):
         for key in [key for key in value if first in (ANY, key)]:

@@ -1,4 +1,4 @@
-"""Generated metadata: what clients write, and what a server adds."""
+"""Generated metadata: fields that clients write, and fields that the server adds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> 
 
 
 def _add_server_metadata(choices: Choices, version: CRDVersion, metadata: JsonObject) -> None:
-    """Add the metadata of an object that was read from a server."""
+    """Add the metadata that an object has when a client reads it from a server, such as uid and resourceVersion."""
     low = choices.up_to(0xFFFF)
     metadata |= {
         "uid": f"0000{low:04x}-1111-4222-8333-444455556666",
@@ -66,7 +66,7 @@ def make_embedded_resource(choices: Choices, out: JsonObject) -> None:
 
 
 def _generate_name(choices: Choices, limits: JsonObject) -> str:
-    """Generate a name within the schema's limits, if one is found."""
+    """Generate a name. Try to match the pattern of the schema, and respect its maximum length."""
     if not limits:
         return scalar_generators.generate_name(choices)
     node = SchemaNode(limits)

@@ -13,7 +13,7 @@ MISSING: Any = object()
 
 
 class Difference(NamedTuple):
-    """One field that differs. MISSING stands for a field that does not exist."""
+    """One field that differs between two objects. MISSING is the value of a field that an object does not have."""
 
     path: Path
     before: Any
@@ -27,7 +27,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference]:
-    """Yield the deepest fields that differ."""
+    """Yield a difference for each field or item that differs, as deep in the objects as possible."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
             yield from differences(before.get(key, MISSING), after.get(key, MISSING), (*path, key))

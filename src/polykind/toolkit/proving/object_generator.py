@@ -17,22 +17,22 @@ from polykind.toolkit.proving.value_generator import ValueGenerator
 _VALUE_BUDGET = 60.0
 """The approximate maximum number of optional values in an object."""
 _DENSITIES = (25, 50, 75, 10, 95)
-"""Percentages of optional fields that are set. One is chosen for each object."""
+"""Percentages of optional fields to set. The generator chooses one percentage for each object."""
 
 
 class ObjectGenerator:
-    """Generates objects of one version. `samples` are real objects, used unchanged and with exchanged fields."""
+    """Generates objects of one version. `samples` are real objects, used unchanged or with fields of other objects."""
 
     def __init__(self, version: CRDVersion, samples: Sequence[JsonObject] = ()) -> None:
         self.version = version
         self.samples = [admitted for sample in samples if (admitted := self._admit_sample(sample)) is not None]
         self.rejections: Counter[str] = Counter()
-        """Reasons for which generated objects were invalid, with their number."""
+        """Reasons why generated objects were invalid, each with its count."""
         self._values = ValueGenerator()
 
     @cached_property
     def leaf_nodes(self) -> list[tuple[int, ...]]:
-        """The leaves of the schema, each as the ids of the nodes on the way to it."""
+        """The leaves of the schema. Each is a tuple of the ids of the schema nodes from the root to the leaf."""
         return list(_leaf_nodes(self.version.openapi, (), root=True))
 
     def object(self, choices: Choices, targets: Iterable[tuple[int, ...]] = ()) -> JsonObject | None:
@@ -54,7 +54,10 @@ class ObjectGenerator:
         return admitted
 
     def value(self, choices: Choices, raw: JsonObject) -> Any:
-        """Generate a value that is valid for one schema node. Raises GenerationError."""
+        """Generate a value that is valid for one schema node.
+
+        Raises GenerationError if no attempt gives a valid value.
+        """
         return self._values.value(choices, raw)
 
     def _generate(self, choices: Choices) -> JsonObject:

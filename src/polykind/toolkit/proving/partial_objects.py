@@ -1,4 +1,4 @@
-"""Partial objects, as server-side apply sends them, and related objects for the same review."""
+"""Partial objects, as server-side apply sends them, and variants of an object for the same review."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from polykind.schema.node import META_KEYS
 from polykind.toolkit.proving.object_diff import Path, format_path, leaf_paths
 
 _MAX_SINGLE_FIELDS = 24
-"""The maximum number of single fields that are tested for one object."""
+"""The maximum number of partial objects with a single field that are tested for one object."""
 
 
 def partial_objects(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yield a description and a partial object, as server-side apply may send it."""
+    """Yield partial objects, as server-side apply may send them, each with a description."""
     head = {key: obj[key] for key in ("apiVersion", "kind")}
     body = {key: value for key, value in obj.items() if key not in META_KEYS}
     metadata = {key: value for key, value in obj["metadata"].items() if key in ("name", "namespace")}
@@ -31,7 +31,7 @@ def partial_objects(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _keep_only(value: Any, path: Path) -> Any:
-    """Return a value with only the field at a path, or only that item of a list."""
+    """Return a copy of the value that contains only the field or list item at the path."""
     if not path:
         return value
     inner = _keep_only(value[path[0]], path[1:])
@@ -39,7 +39,7 @@ def _keep_only(value: Any, path: Path) -> Any:
 
 
 def related_objects(obj: JsonObject) -> list[JsonObject]:
-    """Return the object with a copy, a nearly empty one, and one of the same name with half of its fields."""
+    """Return the object, a renamed copy, a copy with an empty body, and a copy with half of the fields."""
     twin, minimal, half = copy_json(obj), copy_json(obj), copy_json(obj)
     for other, suffix in ((twin, "twin"), (minimal, "lean")):
         other["metadata"] = {**_user_metadata(other["metadata"]), "name": f"{obj['metadata']['name']}-{suffix}"}

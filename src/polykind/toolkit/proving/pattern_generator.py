@@ -14,7 +14,7 @@ from polykind.toolkit.proving.choices import Choices, between, chance, pick
 PRINTABLE = string.ascii_lowercase + string.digits + string.ascii_uppercase + string.punctuation + " "
 UNBOUNDED = 1 << 20
 _EXTRA_REPEATS = 4
-"""The number of extra repetitions for `*` and `+`, unless a minimum length needs more."""
+"""The maximum number of repetitions for `*` and `+` beyond their minimum, unless a minimum length needs more."""
 _LETTERS = PRINTABLE + "éßñÅΩж日"
 _WORD = string.ascii_lowercase + string.digits + string.ascii_uppercase + "_"
 _PERL = {"d": string.digits, "w": _WORD, "s": " \t\n\r\f"}
@@ -48,7 +48,7 @@ class Piece:
     most: int
 
     def draw(self, choices: Choices, least: int, most: int) -> str:
-        """Generate a match within length bounds that the piece can satisfy."""
+        """Generate a match with a length within bounds. The piece must be able to satisfy the bounds."""
         return ""
 
 
@@ -96,7 +96,7 @@ class Repetition(Piece):
 
 
 def _draw_sequence(choices: Choices, pieces: tuple[Piece, ...], least: int, most: int) -> str:
-    """Generate the pieces one after another. Each piece's bounds leave enough length for the rest."""
+    """Generate a match of each piece, in order. Each piece's bounds leave enough length for the remaining pieces."""
     rest_least, rest_most = sum(p.least for p in pieces), sum(p.most for p in pieces)
     out = []
     for piece in pieces:
@@ -114,7 +114,10 @@ EMPTY = Piece(0, 0)
 
 
 class PatternParser:
-    """A parser for patterns that Go accepts. It ignores anchors and flags, because every result is checked."""
+    """A parser for Go patterns.
+
+    It ignores anchors and flags, because PatternGenerator checks every generated string.
+    """
 
     def __init__(self, pattern: str) -> None:
         self.text = to_re2(pattern)
@@ -196,7 +199,7 @@ class PatternParser:
         return _character(self._escaped())
 
     def _escaped(self) -> str:
-        """Return the characters that an escape stands for."""
+        """Return the characters that an escape sequence matches."""
         char = self.text[self.at]
         self.at += 1
         if char in "pP":
@@ -251,14 +254,14 @@ class PatternParser:
 
 
 def _character(options: str) -> Piece:
-    """Return a piece for one of these characters, the simplest first."""
+    """Return a piece that matches one of these characters. The first character is the simplest."""
     if not options:
         raise UnsupportedPatternError("a class without members")
     return Character(1, 1, "".join(sorted(options, key=lambda c: PRINTABLE.find(c) % UNBOUNDED)))
 
 
 def _range(low: str, high: str) -> list[str]:
-    """Return the characters of a range. Of a long range, return printable characters and both ends."""
+    """Return the characters of a range. For a long range, return only its printable characters and both ends."""
     span = range(ord(low), ord(high) + 1)
     if len(span) <= len(PRINTABLE) * 2:
         return [chr(code) for code in span]
@@ -273,7 +276,7 @@ class PatternGenerator:
     """Generates strings that match one pattern."""
 
     def __init__(self, pattern: str) -> None:
-        """Raises UnsupportedPatternError."""
+        """Compile the pattern. Raises UnsupportedPatternError if it is invalid or has unsupported syntax."""
         try:
             self._matches: Callable[[str], bool] = compile_pattern(pattern)
             self._piece = PatternParser(pattern).parse()
@@ -294,7 +297,7 @@ class PatternGenerator:
 
 
 def _pad(choices: Choices, text: str, least: int, most: int, *, wanted: bool) -> list[str]:
-    """Return the text with a prefix or suffix, which a pattern without anchors allows."""
+    """Return the text with a suffix and with a prefix. A pattern without anchors may match both."""
     count = max(0, least - len(text))
     if not count and wanted and len(text) < most and chance(choices, 30):
         count = between(choices, 1, min(3, most - len(text)))
@@ -306,5 +309,5 @@ def _pad(choices: Choices, text: str, least: int, most: int, *, wanted: bool) ->
 
 @lru_cache(maxsize=1024)
 def pattern_generator(pattern: str) -> PatternGenerator:
-    """Return the cached generator of a pattern. Raises UnsupportedPatternError."""
+    """Return the cached generator for a pattern. Raises UnsupportedPatternError if the pattern is not supported."""
     return PatternGenerator(pattern)

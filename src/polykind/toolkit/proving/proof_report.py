@@ -1,4 +1,4 @@
-"""Reports of a proof run: a table, each failure with its smallest object, and the losses."""
+"""Reports of a proof run: a table of results, each failure with its smallest object, and the losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
 from polykind.toolkit.proving.properties import applies
 
 ACKNOWLEDGED = "acknowledged-losses"
-"""The name of the last check: every acknowledged loss really happens."""
+"""The name of the check that every acknowledged loss really happens. It runs after all properties."""
 _MAX_WIDTH = 60
 _MAX_ROWS = 12
 _ADVICE = {
@@ -38,7 +38,10 @@ _LOSS_ADVICE = "Stash the value with put() and take(), or acknowledge the loss: 
 
 
 def table(run: ProofRun, pairs: Sequence[VersionPair]) -> str:
-    """Return a table of properties by pairs: ok, FAILED, or a dot where a property does not apply to a pair."""
+    """Return a table of properties and version pairs:
+
+    ok, FAILED, or a dot if the property does not apply to the pair.
+    """
     rows = [["", *(f"{origin} to {goal}" for origin, goal in pairs)]]
     for name in run.properties:
         row = [name]
@@ -81,7 +84,7 @@ def _advice(finding: Finding) -> str:
 
 
 def conversion_path(run: ProofRun, pair: VersionPair, finding: Finding) -> Iterator[str]:
-    """Yield the conversion functions that were called, with their location."""
+    """Yield a line for each conversion function that was called, with the function's location."""
     there_only = ("partial-object", "output-validates", "output-settled", "deterministic", "metadata-kept")
     back = finding.property not in (*there_only, "batch-independence", "order-kept", "input-untouched")
     for origin, goal in (pair, pair[::-1])[: 2 if back else 1]:
@@ -105,7 +108,7 @@ def function_location(function: Callable[..., Any]) -> str:
 
 
 def _relative(place: str) -> str:
-    """Return a path relative to the working directory, if it lies below it."""
+    """Return a path relative to the working directory, or unchanged if it lies outside."""
     here = os.getcwd() + os.sep
     return place.removeprefix(here)
 
@@ -184,7 +187,7 @@ def too_few_objects(run: ProofRun, pair: VersionPair) -> str:
 
 
 def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
-    """Return a message for each version with fields that no object had."""
+    """Return a message for each version with schema fields that no object had."""
     uncovered: dict[str, set[str]] = {}
     for pair in pairs:
         result = run.result(pair)
@@ -202,7 +205,7 @@ def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
 
 
 def to_json(run: ProofRun, pairs: Sequence[VersionPair]) -> JsonObject:
-    """Return the whole result for programs."""
+    """Return the whole result of the run as a JSON object."""
     results = []
     for name, pair in run.cases():
         if pair not in pairs:

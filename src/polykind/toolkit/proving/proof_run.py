@@ -22,11 +22,11 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 from polykind.toolkit.proving.shrink import shrink, simpler_values, without_defaults
 
 _ATTEMPTS_PER_OBJECT = 5
-"""Attempts per requested object before giving up, if few generated objects are valid."""
+"""The maximum number of attempts for each requested object. A run stops after them if few objects are valid."""
 _EDITS_PER_OBJECT = 3
-"""The number of edits of each object."""
+"""The number of edits that are generated for each object."""
 _MAX_TARGETS = 16
-"""The maximum number of schema leaves that one object targets."""
+"""The maximum number of schema leaves that the generator tries to set in one object."""
 VersionPair = tuple[str, str]
 
 
@@ -38,15 +38,15 @@ class PairResult:
     invalid: int = 0
     """The number of generated objects that were invalid."""
     rejections: list[tuple[str, int]] = field(default_factory=list)
-    """Why generated objects were invalid, with their number, most frequent first."""
+    """Reasons why generated objects were invalid, each with its count. The most frequent reason comes first."""
     uncovered: list[str] = field(default_factory=list)
-    """Schema fields that no object had."""
+    """Schema fields that no tested object had."""
     failed: dict[str, tuple[ProofCase, Finding]] = field(default_factory=dict)
     smallest: dict[str, Finding] = field(default_factory=dict)
 
 
 class ProofRun:
-    """Checks one converter with one CRD. Pairs are run on demand, and only once."""
+    """Checks one converter with one CRD. Each pair of versions is checked once, when its result is first needed."""
 
     def __init__(
         self,
@@ -77,13 +77,13 @@ class ProofRun:
 
     @property
     def pairs(self) -> list[VersionPair]:
-        """All ordered pairs of versions: from the storage version, to it, then the others."""
+        """All ordered pairs of versions: first those from the storage version, then those to it, then all others."""
         names, stored = list(self.crd.versions), self.crd.storage
         pairs = [(origin, goal) for origin in names for goal in names if origin != goal]
         return sorted(pairs, key=lambda pair: (stored not in pair, pair[0] != stored))
 
     def cases(self) -> list[tuple[str, VersionPair]]:
-        """Return each property with each pair that it applies to."""
+        """Return all combinations of a property and a version pair to which the property applies."""
         stored = self.crd.storage
         return [(name, pair) for pair in self.pairs for name in self.properties if applies(name, pair[0] == stored)]
 
@@ -141,7 +141,7 @@ class ProofRun:
         return RandomChoices(Random(f"{self.seed} {':'.join(pair)} {name}"))  # noqa: S311
 
     def _choose_targets(self, generator: ObjectGenerator, number: int) -> list[tuple[int, ...]]:
-        """Choose schema leaves that an object should have, so that a run covers all leaves."""
+        """Choose the schema leaves that the next object should have, so that a run covers all leaves."""
         places = generator.leaf_nodes
         if not places:
             return []

@@ -76,7 +76,7 @@ def objects(
 
 
 def failure_report(run: ProofRun, name: str, pair: VersionPair) -> str:
-    """Return why a property is not proven for a pair, or an empty string."""
+    """Return a report of why a property fails for a pair, or an empty string if the property holds."""
     if name == proof_report.ACKNOWLEDGED:
         for each in run.pairs:
             run.result(each)
@@ -94,7 +94,7 @@ def _rerun_command(run: ProofRun) -> str:
 
 
 def select_properties(without: Iterable[str]) -> list[str]:
-    """Return the properties that are not excluded. Raises ValueError for an unknown name."""
+    """Return the properties that are not excluded. Raises ValueError if an excluded name is unknown."""
     left_out = set(without)
     unknown = left_out - PROPERTIES.keys()
     if unknown:

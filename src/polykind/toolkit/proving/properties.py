@@ -1,6 +1,6 @@
-"""The properties that conversions must have. Each checks one case and returns a finding if it does not hold.
+"""The properties that conversions must have. Each function checks a case and returns a finding if it is violated.
 
-Only one property reports a fault. The others ignore an object for which there is nothing to compare.
+A fault is reported by one property only. The other properties ignore an object that cannot be converted.
 """
 
 from __future__ import annotations
@@ -138,12 +138,12 @@ PROPERTIES: dict[str, Check] = {
 
 
 def applies(name: str, origin_is_stored: bool) -> bool:
-    """True if a property applies to conversions from the storage version or, if false, from another version."""
+    """True if a property applies to a pair. `origin_is_stored` is true if the pair's source is the storage version."""
     return name != ("back-and-there" if origin_is_stored else "there-and-back")
 
 
 def check_property(name: str, case: ProofCase) -> Finding | None:
-    """Check a property. Return None if it holds or there is nothing to compare."""
+    """Check a property. Return None if the property holds or the object cannot be converted."""
     try:
         return PROPERTIES[name](case)
     except ConversionFailedError:

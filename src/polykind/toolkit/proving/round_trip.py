@@ -27,7 +27,7 @@ class ConversionFailedError(Exception):
         super().__init__(text)
         self.location = location
         self.metadata_error = metadata_error
-        """True if the API server rejects the result because of its metadata."""
+        """True if the API server rejects the converted object because of its metadata."""
 
 
 class TestedConverter:
@@ -50,7 +50,7 @@ class TestedConverter:
         return loop
 
     def path(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
-        """Return the conversion functions between two versions, if they are declared."""
+        """Return the conversion functions between two versions. Empty if the converter does not declare functions."""
         return self.declared.path(origin, goal) if self.declared is not None else ()
 
     def call(self, obj: JsonObject, goal: CRDVersion) -> Any:
@@ -80,13 +80,16 @@ class TestedConverter:
     def convert(self, obj: JsonObject, goal: CRDVersion) -> JsonObject:
         """Return the converted object as the API server accepts it.
 
-        The converter is called twice, because state left by an earlier object is checked by other properties.
+        Only the second of two calls counts. Other properties check that state of earlier calls changes no result.
         """
         self.convert_raw(obj, goal)
         return self.accept(obj, self.convert_raw(obj, goal), goal)
 
     def accept(self, obj: JsonObject, raw: JsonObject, goal: CRDVersion) -> JsonObject:
-        """Return the converter's result as the API server accepts it. Raises ConversionFailedError."""
+        """Return the converter's result after the API server's checks.
+
+        Raises ConversionFailedError if they reject it.
+        """
         try:
             return accept_converted(obj, raw, goal)
         except RejectedError as error:
@@ -98,7 +101,7 @@ class TestedConverter:
 
 
 class RoundTrip:
-    """One valid object on its way to another version and back. Results are computed on demand, and only once."""
+    """A round trip of one valid object to another version and back. Each result is computed once, on first access."""
 
     def __init__(self, converter: TestedConverter, origin: CRDVersion, goal: CRDVersion, obj: JsonObject) -> None:
         self.converter = converter
@@ -108,7 +111,7 @@ class RoundTrip:
 
     @cached_property
     def responses(self) -> tuple[JsonObject, JsonObject, JsonObject]:
-        """The results of three calls. The first may still depend on what was converted before."""
+        """The results of three equal calls. The first result may still depend on objects converted earlier."""
         first, second, third = (self.converter.convert_raw(self.obj, self.goal) for _ in range(3))
         return first, second, third
 
@@ -119,18 +122,18 @@ class RoundTrip:
 
     @cached_property
     def admitted(self) -> JsonObject:
-        """The converted object after a write at the other version, or a read from its storage."""
+        """The converted object as the API server stores it after a write at the other version."""
         return admit(self.goal, self.converted)
 
     @cached_property
     def returned(self) -> JsonObject:
-        """The object as a client reads it at its own version again."""
+        """The object as a client reads it at the source version after the round trip."""
         return self.convert_back(self.admitted)
 
     def convert_back(self, admitted: JsonObject) -> JsonObject:
         """Convert an object of the other version back to the source version."""
         out = self.converter.convert(admitted, self.origin)
-        # Defaults are applied to objects from storage only, not after a conversion.
+        # The API server applies defaults to objects that it reads from storage, but not to converted objects.
         return self.origin.defaulted(out) if self.origin.storage else out
 
 
@@ -142,13 +145,13 @@ def admit(version: CRDVersion, obj: JsonObject) -> JsonObject:
 
 
 def _describe_error(error: Exception) -> tuple[str, str]:
-    """Return the message of the converter's exception, and its location."""
+    """Return the message of the converter's exception, and the line of code that raised the exception."""
     cause = error.__cause__ if isinstance(error, ConversionError) and error.__cause__ is not None else error
     frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if not _is_toolkit_file(frame.filename)]
     location = f"{frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
     message = str(cause)
     if isinstance(cause, ConversionError):
-        # Its prefix names the object and the versions, which the report shows anyway.
+        # Drop the message's prefix. It names the object and the versions, which the report shows separately.
         return message.partition(": ")[2] or message, location
     return (f"{type(cause).__name__}: {message}" if message else type(cause).__name__), location
 

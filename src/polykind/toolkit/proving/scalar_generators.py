@@ -21,7 +21,7 @@ _SMALL, _LARGE = 12, 1 << 40
 
 
 def generate_string(choices: Choices, node: SchemaNode, hints: Sequence[str] = ()) -> str | None:
-    """Generate a string for a node, or return None if none is found. `hints` are strings that may be valid."""
+    """Generate a string for a node, or return None if no attempt is valid. `hints` are strings to try."""
     least, most = node.min_length or 0, UNBOUNDED if node.max_length is None else node.max_length
     if hints and chance(choices, 60):
         hint = pick(choices, hints)

@@ -1,6 +1,6 @@
 """Reduction of allOf, anyOf, oneOf and not to a plain schema: choose a branch and merge it into the node.
 
-Constraints that cannot be merged are found by validation, and generation is tried again.
+The merged schema may miss constraints. The generator therefore validates each value and retries if it is invalid.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from polykind.contract import JsonObject
 from polykind.toolkit.proving.choices import Choices, RecordedChoices, pick
 
 FORBIDDEN_KEY = "x-forbidden"
-"""Key of a plain schema: the fields that an object must not have."""
+"""Key in a plain schema (one without combinators): the fields that an object must not have."""
 _ORIGIN_KEY = "x-origin"
-"""Key of a plain schema: the id of the schema node that it was derived from."""
+"""Key in a plain schema (one without combinators): the id of the schema node that it was derived from."""
 COMBINATORS = ("allOf", "anyOf", "oneOf", "not")
 _LOWER_BOUNDS = ("minimum", "minLength", "minItems", "minProperties")
 _UPPER_BOUNDS = ("maximum", "maxLength", "maxItems", "maxProperties")
@@ -30,13 +30,16 @@ def has_combinators(raw: JsonObject) -> bool:
 
 
 class BranchSelector:
-    """Caches plain schemas. The same branches of the same node give the same schema, which others know by its id."""
+    """Caches plain schemas.
+
+    The same choices for the same node return the same dict, because callers use its id as a key.
+    """
 
     def __init__(self) -> None:
         self._cache: dict[tuple[int, tuple[int, ...]], tuple[JsonObject, JsonObject]] = {}
 
     def choose(self, choices: Choices, raw: JsonObject) -> JsonObject:
-        """Return a schema without combinators at this node, whose values are mostly valid for the original."""
+        """Return a schema without combinators at its root. Most of its values are also valid for `raw`."""
         recorder = RecordedChoices(choices)
         recorded = choose_branches(
             recorder, _without_type_branches(raw) if raw.get("x-kubernetes-int-or-string") else raw
@@ -46,7 +49,7 @@ class BranchSelector:
 
 
 def choose_branches(choices: Choices, raw: JsonObject) -> JsonObject:
-    """Return a schema without combinators at this node, whose values are mostly valid for the original."""
+    """Return a schema without combinators at its root. Most of its values are also valid for `raw`."""
     out = {key: value for key, value in raw.items() if key not in COMBINATORS}
     for part in raw.get("allOf") or ():
         out = merge_schemas(out, choose_branches(choices, part))
@@ -64,19 +67,19 @@ def choose_branches(choices: Choices, raw: JsonObject) -> JsonObject:
 
 
 def _exclude_branch(choices: Choices, out: JsonObject, branch: JsonObject) -> JsonObject:
-    """Make a branch fail where that is simple: forbid a field that the branch requires."""
+    """Return `out` with a forbidden field that `branch` requires, so that generated objects do not match the branch."""
     for option in branch.get("anyOf") or ():
         out = _exclude_branch(choices, out, option)
     options = [name for name in branch.get("required") or () if name not in out.get("required", ())]
     forbidden = out.get(FORBIDDEN_KEY, ())
     if not options or any(name in forbidden for name in options):
         return out
-    # The branch may have other conditions, but leaving out a required field is the simplest way to fail it.
+    # The branch may have other conditions, but an object without a required field is the simplest one that fails it.
     return {**out, FORBIDDEN_KEY: (*forbidden, pick(choices, options))}
 
 
 def merge_schemas(first: JsonObject, second: JsonObject) -> JsonObject:
-    """Return a schema with the constraints of both. It keeps the source id of the first."""
+    """Return a schema with the constraints of both schemas and the source id of `first`."""
     if not second:
         return first
     out = {**first, _ORIGIN_KEY: source_id(first)}
@@ -96,7 +99,7 @@ def merge_schemas(first: JsonObject, second: JsonObject) -> JsonObject:
         elif key in _UPPER_BOUNDS:
             out[key] = min(out[key], value)
         elif key in ("pattern", "format", "multipleOf"):
-            # The branch is usually narrower. Validation decides in the end.
+            # The second schema is usually narrower. Validation rejects values that violate the first.
             out[key] = value
         elif key in ("allOf", "anyOf", "oneOf"):
             out["allOf"] = [*out.get("allOf", ()), {key: value}]
@@ -111,7 +114,7 @@ def _merge_properties(first: JsonObject, second: JsonObject) -> JsonObject:
 
 
 def _without_type_branches(raw: JsonObject) -> JsonObject:
-    """Remove an anyOf that only repeats the types of an int-or-string."""
+    """Return an int-or-string schema without an anyOf that only lists the types integer and string."""
     types = [branch.get("type") for branch in raw.get("anyOf") or ()]
     if types and set(types) <= {"integer", "string"}:
         return {key: value for key, value in raw.items() if key != "anyOf"}

@@ -1,4 +1,4 @@
-"""Shrinking of failures: remove parts and simplify values while the object stays valid and still fails."""
+"""Shrinking of failures: remove fields and simplify values while the object stays valid and still fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def shrink(obj: JsonObject, finding: T, fails: Callable[[JsonObject], T | None]) -> tuple[JsonObject, T]:
-    """Return the simplest failing object that is found step by step, and its finding.
+    """Simplify a failing object step by step. Return the simplest object that still fails, and its finding.
 
     `fails` returns the finding of an object, or None if it does not fail or is invalid.
     """
@@ -57,7 +57,7 @@ def without_defaults(node: SchemaNode | None, value: Any) -> Any:
 
 
 def cost(value: Any) -> int:
-    """Return the reading effort of a value. The simplest value of each type costs least."""
+    """Return how hard a value is to read, as a number. The simplest value of each type has the lowest cost."""
     if isinstance(value, dict):
         return 2 + sum(3 + cost(item) for item in value.values())
     if isinstance(value, list):
@@ -101,7 +101,7 @@ def _paths(obj: JsonObject) -> list[Path]:
 
 
 def _simpler_objects(obj: JsonObject, path: Path) -> Iterator[JsonObject]:
-    """Yield the object without the value at a path, and with simpler values there."""
+    """Yield copies of the object: without the value at the path, and with simpler values at the path."""
     parent: Any = obj
     for step in path[:-1]:
         if not _has(parent, step):

@@ -1,4 +1,4 @@
-"""Generator of values for schema nodes. A value is valid for its node, as far as one node can tell."""
+"""Generator of values for schema nodes. A value is valid for its own node, but rules of a parent may reject it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,32 @@ from polykind.toolkit.proving.choices import Choices, GenerationError, between, 
 from polykind.toolkit.proving.schema_branches import FORBIDDEN_KEY, BranchSelector, has_combinators, source_id
 
 _EXTRA_BUDGET = (15, 6.0)
-"""Percentage of fields that get children although the budget is used up, and their budget."""
+"""When a field's budget is below the second number: percentage of objects and lists that get that budget instead."""
 _UNBOUNDED = 1 << 20
 _ATTEMPTS = 6
 _FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels")
 
 
 class ValueGenerator:
-    """Generates values. `budget` is the approximate number of nested values, `density` the percentage of fields set."""
+    """Generates values.
+
+    `budget` is the approximate number of nested values, `density` the percentage of fields to set.
+    """
 
     def __init__(self) -> None:
         self.repair = CelRepair(self.value, self.is_target)
         self.targets: set[int] = set()
-        """Ids of schema nodes that objects should have, if possible."""
+        """Ids of schema nodes for which a generated object should have a value, if possible."""
         self._branches = BranchSelector()
         self._nodes: dict[int, tuple[JsonObject, SchemaNode]] = {}
 
     def value(
         self, choices: Choices, raw: JsonObject, budget: float = 4, density: int = 50, strings: Sequence[str] = ()
     ) -> Any:
-        """Generate a value that is valid for one schema node. Raises GenerationError."""
+        """Generate a value that is valid for one schema node.
+
+        Raises GenerationError if no attempt gives a valid value.
+        """
         rules = bool(raw.get("x-kubernetes-validations"))
         needs_validation = has_combinators(raw) or raw.get("type") not in ("object", "array", "boolean")
         message = "no valid value was found"
@@ -56,7 +62,7 @@ class ValueGenerator:
         return source_id(raw) in self.targets
 
     def _choose_branches(self, choices: Choices, raw: JsonObject) -> JsonObject:
-        """Choose branches that do not forbid a targeted field, if possible."""
+        """Choose branches of the schema. Prefer branches that do not forbid a targeted field."""
         for _ in range(_ATTEMPTS):
             out = self._branches.choose(choices, raw)
             properties = out.get("properties") or {}
@@ -65,7 +71,10 @@ class ValueGenerator:
         return out
 
     def node(self, raw: JsonObject) -> SchemaNode:
-        """Return the compiled node of a schema. Keep the schema alive, so that its id stays unique."""
+        """Return the compiled node of a schema, from a cache.
+
+        The cache refers to the schema so that its id stays unique.
+        """
         cached = self._nodes.get(id(raw))
         if cached is None:
             cached = self._nodes[id(raw)] = (raw, SchemaNode(raw))
@@ -103,7 +112,7 @@ class ValueGenerator:
         return arbitrary_value(choices)
 
     def object(self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int) -> JsonObject:
-        """Generate an object for a node, without validating it."""
+        """Generate an object for a node. The caller must validate the object."""
         out: JsonObject = {}
         forbidden = raw.get(FORBIDDEN_KEY, ())
         properties = raw.get("properties") or {}
@@ -151,7 +160,10 @@ class ValueGenerator:
     def _add_unlisted_keys(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, out: JsonObject, share: float, density: int
     ) -> None:
-        """Add keys that the schema does not list: of a map, of preserved unknown fields, and required ones."""
+        """Add keys that `properties` does not list:
+
+        map keys, unknown fields that are preserved, and required fields.
+        """
         least = node.min_properties or 0
         room = _UNBOUNDED if node.max_properties is None else node.max_properties
         more = raw.get("additionalProperties")
@@ -199,7 +211,10 @@ class ValueGenerator:
         return out
 
     def _item_key(self, items: JsonObject, node: SchemaNode, item: Any) -> Any:
-        """Return the key that identifies an item of a set or map, including defaults."""
+        """Return the key that must be unique in a list.
+
+        For map lists, the map keys with their defaults, else the item.
+        """
         if node.list_type != "map" or not isinstance(item, dict):
             return hashable_key(item)
         properties = items.get("properties") or {}
@@ -209,7 +224,7 @@ class ValueGenerator:
 
 
 def arbitrary_value(choices: Choices, depth: int = 0) -> Any:
-    """Generate a value where the schema has no constraints. Never null, which pruning may drop."""
+    """Generate a value for a schema without constraints. The value is never null, because pruning may drop null."""
     kind = choices.up_to(6 if depth < 2 else 3)
     if kind <= 1:
         return scalar_generators.plain_string(choices)
