@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from polykind import errors
+from polykind.admission import policy_plugin
 from polykind.admission.admission_chain import PluginReinvocation
 from polykind.admission.attributes import DELETE, Attributes
 from polykind.admission.cel_environment import Environment
@@ -15,19 +16,7 @@ from polykind.admission.cel_variables import authorizer_values, request_value
 from polykind.admission.match_conditions import MatchConditionError, MatchConditions
 from polykind.admission.mutation import Mutation, MutationError
 from polykind.admission.policy_expressions import compile_variables
-from polykind.admission.policy_plugin import (
-    NO_ERROR,
-    AdmissionPolicy,
-    FindParamStore,
-    PolicyBinding,
-    PolicyConfigurationError,
-    PolicyMetrics,
-    PolicyPlugin,
-    error_type,
-    is_exempt_from_policies,
-    object_name,
-    object_namespace,
-)
+from polykind.admission.policy_plugin import AdmissionPolicy, PolicyBinding, PolicyConfigurationError, PolicyPlugin
 from polykind.admission.versioned_attributes import conversion_error, convert_attributes
 from polykind.cel.cel_types import Type
 from polykind.contract import JsonObject
@@ -98,12 +87,12 @@ class _Invocation(NamedTuple):
 class MutatingPolicies(PolicyPlugin[MutatingPolicy, MutatingBinding]):
     """The admission plugin for all bound MutatingAdmissionPolicies."""
 
-    def __init__(self, find_param_store: FindParamStore, metrics: Metrics) -> None:
+    def __init__(self, find_param_store: policy_plugin.FindParamStore, metrics: Metrics) -> None:
         super().__init__(find_param_store)
-        self._metrics = PolicyMetrics(metrics, "mutating")
+        self._metrics = policy_plugin.PolicyMetrics(metrics, "mutating")
 
     async def admit(self, attributes: Attributes) -> None:
-        if attributes.operation == DELETE or is_exempt_from_policies(attributes):
+        if attributes.operation == DELETE or policy_plugin.is_exempt_from_policies(attributes):
             return
         collector = _InvocationCollector(attributes)
         for policy, bindings in self.bound:
@@ -173,14 +162,14 @@ class _MutatingRound:
     """One round of the invocations that are due. Each sees the object as changed by those before it."""
 
     def __init__(
-        self, collector: _InvocationCollector, reinvocation: PluginReinvocation, metrics: PolicyMetrics
+        self, collector: _InvocationCollector, reinvocation: PluginReinvocation, metrics: policy_plugin.PolicyMetrics
     ) -> None:
         self._attributes = collector.attributes
         self._versioned = collector.versioned
         self._invocations = collector.invocations
         self._reinvocation = reinvocation
         self._metrics = metrics
-        self._namespace = _without_managed_fields(object_namespace(collector.attributes))
+        self._namespace = _without_managed_fields(policy_plugin.object_namespace(collector.attributes))
         self._last_versioned: _VersionedObject | None = None
         self._failures: list[_Failure] = []
 
@@ -219,15 +208,15 @@ class _MutatingRound:
             if versioned.obj is None:
                 continue
             values = self._values(invocation, versioned, request) | {"namespaceObject": self._namespace}
-            error, begun = NO_ERROR, perf_counter()
+            error, begun = policy_plugin.NO_ERROR, perf_counter()
             try:
                 versioned.obj = await mutation.apply(self._attributes, versioned.obj, values)
                 versioned.changed = True
             except MutationError as failure:
-                error = error_type(str(failure))
+                error = policy_plugin.error_type(str(failure))
                 self._failures.append(_Failure(invocation.policy, invocation.binding, str(failure), "Invalid"))
             except errors.APIError as refusal:
-                error = error_type(refusal.message)
+                error = policy_plugin.error_type(refusal.message)
                 raise
             finally:
                 seconds = perf_counter() - begun
@@ -274,7 +263,9 @@ def _forbidden(attributes: Attributes, failures: Sequence[_Failure]) -> errors.A
     """Return the error of the first failure, with all failures as causes."""
     resource = attributes.resource
     causes = [{"message": failure.message} for failure in failures]
-    error = errors.ForbiddenError(resource.plural, resource.group, object_name(attributes), "", causes=causes)
+    error = errors.ForbiddenError(
+        resource.plural, resource.group, policy_plugin.object_name(attributes), "", causes=causes
+    )
     error.message = failures[0].message
     error.reason = failures[0].reason
     return error

@@ -6,21 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from polykind import errors
+from polykind.admission import policy_plugin
 from polykind.admission.attributes import Attributes
 from polykind.admission.cel_variables import authorizer_values, namespace_value, request_value
 from polykind.admission.policy_evaluation import Denial, Evaluation
-from polykind.admission.policy_plugin import (
-    AdmissionPolicy,
-    FindParamStore,
-    PolicyBinding,
-    PolicyConfigurationError,
-    PolicyMetrics,
-    PolicyPlugin,
-    error_type,
-    is_exempt_from_policies,
-    object_name,
-    object_namespace,
-)
+from polykind.admission.policy_plugin import AdmissionPolicy, PolicyBinding, PolicyConfigurationError, PolicyPlugin
 from polykind.admission.versioned_attributes import VersionedAttributes, unconverted
 from polykind.contract import JsonObject
 from polykind.metrics.metrics import Metrics
@@ -53,12 +43,12 @@ class _PolicyDenial(NamedTuple):
 class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
     """The admission plugin for all bound ValidatingAdmissionPolicies."""
 
-    def __init__(self, find_param_store: FindParamStore, metrics: Metrics) -> None:
+    def __init__(self, find_param_store: policy_plugin.FindParamStore, metrics: Metrics) -> None:
         super().__init__(find_param_store)
-        self._metrics = PolicyMetrics(metrics, "validating", "enforcement_action")
+        self._metrics = policy_plugin.PolicyMetrics(metrics, "validating", "enforcement_action")
 
     async def admit(self, attributes: Attributes) -> None:
-        if is_exempt_from_policies(attributes):
+        if policy_plugin.is_exempt_from_policies(attributes):
             return
         denials: list[_PolicyDenial] = []
         for policy, bindings in self.bound:
@@ -105,7 +95,7 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
         versioned: VersionedAttributes,
         params: Sequence[JsonObject | None],
     ) -> list[_PolicyDenial]:
-        namespace = object_namespace(attributes)
+        namespace = policy_plugin.object_namespace(attributes)
         common: dict[str, Any] = {"object": versioned.obj, "oldObject": versioned.old}
         if policy.evaluation.uses_authorizer:
             common |= authorizer_values(attributes)
@@ -123,7 +113,7 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
             for denial in new_denials:
                 actions = _actions(binding, denial)
                 for action in actions:
-                    error = error_type(denial.message)
+                    error = policy_plugin.error_type(denial.message)
                     self._metrics.count(policy.name, binding.name, error, denial.seconds, action)
                 if "deny" in actions:
                     denials.append(_PolicyDenial(policy, binding, denial))
@@ -175,7 +165,7 @@ def _forbidden(attributes: Attributes, denials: _PolicyDenial) -> errors.APIErro
     message = f"ValidatingAdmissionPolicy '{policy.name}'{with_binding} denied request: {denial.message}"
     resource = attributes.resource
     error = errors.ForbiddenError(
-        resource.plural, resource.group, object_name(attributes), message, causes=[{"message": message}]
+        resource.plural, resource.group, policy_plugin.object_name(attributes), message, causes=[{"message": message}]
     )
     error.reason = denial.reason or "Invalid"
     error.code = _CODES.get(error.reason, 422)

@@ -13,14 +13,7 @@ from polykind.contract import JsonObject
 from polykind.discovery.builtins import BUILTINS
 from polykind.discovery.document_cache import Document, DocumentCache
 from polykind.discovery.group import Group
-from polykind.discovery.openapi.documents import (
-    builtin_document,
-    crd_document,
-    fingerprint,
-    index,
-    v2_parts,
-    v2_protobuf,
-)
+from polykind.discovery.openapi import documents
 from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, from_crd
 
 _AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",'
@@ -105,21 +98,23 @@ class Discovery:
     def openapi_v2_protobuf(self) -> Document:
         """Return the document at /openapi/v2 in protobuf, which kubectl requests. Call this in a thread."""
         etag = self.openapi_v2_etag()
-        document = self._cache.get(f"{etag}+protobuf", lambda: v2_protobuf(self._builtins, self._entries.values()))
+        document = self._cache.get(
+            f"{etag}+protobuf", lambda: documents.v2_protobuf(self._builtins, self._entries.values())
+        )
         return Document(document.body, etag)
 
     def openapi_v2_parts(self) -> Iterator[bytes]:
         """Yield the v2 document in pieces, so that a caller can interleave other work."""
-        return v2_parts(self._builtins, self._entries.values())
+        return documents.v2_parts(self._builtins, self._entries.values())
 
     def openapi_v2_etag(self) -> str:
         """Return the ETag of the v2 document without building it."""
         published = (entries for entries in self._entries.values() if entries.resources)
-        return fingerprint("v2", published, self._builtins)
+        return documents.fingerprint("v2", published, self._builtins)
 
     @cached_property
     def _openapi_index(self) -> bytes:
-        return index(self._openapi_tags)
+        return documents.index(self._openapi_tags)
 
     @cached_property
     def _openapi_tags(self) -> dict[str, str]:
@@ -130,14 +125,18 @@ class Discovery:
             for version in group.versions:
                 if group.resources(version):
                     builtin = [entry for entry in group.builtins if entry.version == version]
-                    result[f"{root}/{version}"] = fingerprint(f"{root}/{version}", group.serving(version), builtin)
+                    result[f"{root}/{version}"] = documents.fingerprint(
+                        f"{root}/{version}", group.serving(version), builtin
+                    )
         return result
 
     def _openapi_document(self, path: str) -> bytes:
         *_, name, version = path.split("/")
         group = self._groups["" if path == f"api/{version}" else name]
         builtin = group.builtin(version)
-        return builtin_document(builtin) if builtin else crd_document(group.serving(version), version)
+        return (
+            documents.builtin_document(builtin) if builtin else documents.crd_document(group.serving(version), version)
+        )
 
     @cached_property
     def _entries(self) -> dict[str, CrdEntries]:

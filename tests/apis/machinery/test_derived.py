@@ -14,7 +14,7 @@ from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.openapi_models import models
 from polykind.apply.model import Type
 from polykind.apply.typemodel import META
-from polykind.discovery.openapi.models import rendered
+from polykind.discovery.openapi.documents import rendered
 from polykind.discovery.openapi.schemas import V3
 
 KINDS = [kind for kinds in kinds_by_group_version().values() for kind in kinds]

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.apis.admissionregistration.defaults import (
-    default_binding,
-    default_mutating_webhooks,
-    default_policy,
-    default_validating_webhooks,
-)
-from polykind.apis.admissionregistration.types import (
-    MUTATING_ADMISSION_POLICY,
-    MUTATING_ADMISSION_POLICY_BINDING,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_ADMISSION_POLICY,
-    VALIDATING_ADMISSION_POLICY_BINDING,
-    VALIDATING_WEBHOOK_CONFIGURATION,
-)
+from polykind.apis.admissionregistration import defaults, types
 from polykind.apis.admissionregistration.validation import validate_webhooks
 from polykind.apis.machinery.kinds import Kind
 from polykind.cache.watch_cache import WatchCache
@@ -32,29 +19,28 @@ _STATIC_SUFFIX = ".static.k8s.io"
 
 def validating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
     """Return the resources of validating policies and of their bindings."""
-    policies = builtin_resource(cache, VALIDATING_ADMISSION_POLICY, ValidatingPolicyStrategy(), defaults=default_policy)
-    return policies, _bindings(cache, VALIDATING_ADMISSION_POLICY_BINDING)
+    policies = builtin_resource(
+        cache, types.VALIDATING_ADMISSION_POLICY, ValidatingPolicyStrategy(), defaults=defaults.default_policy
+    )
+    return policies, _bindings(cache, types.VALIDATING_ADMISSION_POLICY_BINDING)
 
 
 def mutating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
     """Return the resources of mutating policies and of their bindings."""
-    strategy = PolicyStrategy(MUTATING_ADMISSION_POLICY, "matchConstraints")
-    policies = builtin_resource(cache, MUTATING_ADMISSION_POLICY, strategy, defaults=default_policy)
-    return policies, _bindings(cache, MUTATING_ADMISSION_POLICY_BINDING)
+    strategy = PolicyStrategy(types.MUTATING_ADMISSION_POLICY, "matchConstraints")
+    policies = builtin_resource(cache, types.MUTATING_ADMISSION_POLICY, strategy, defaults=defaults.default_policy)
+    return policies, _bindings(cache, types.MUTATING_ADMISSION_POLICY_BINDING)
 
 
 def _bindings(cache: WatchCache, kind: Kind) -> BuiltinResource:
-    return builtin_resource(cache, kind, PolicyStrategy(kind, "matchResources"), defaults=default_binding)
+    return builtin_resource(cache, kind, PolicyStrategy(kind, "matchResources"), defaults=defaults.default_binding)
 
 
 def webhook_configurations(cache: WatchCache, *, mutating: bool) -> BuiltinResource:
     """Return the resource of mutating or of validating webhook configurations."""
-    kind, defaults = (
-        (MUTATING_WEBHOOK_CONFIGURATION, default_mutating_webhooks)
-        if mutating
-        else (VALIDATING_WEBHOOK_CONFIGURATION, default_validating_webhooks)
-    )
-    return builtin_resource(cache, kind, WebhookConfigurationStrategy(), defaults=defaults)
+    kind = types.MUTATING_WEBHOOK_CONFIGURATION if mutating else types.VALIDATING_WEBHOOK_CONFIGURATION
+    set_defaults = defaults.default_mutating_webhooks if mutating else defaults.default_validating_webhooks
+    return builtin_resource(cache, kind, WebhookConfigurationStrategy(), defaults=set_defaults)
 
 
 class AdmissionStrategy(BuiltinStrategy):
@@ -139,7 +125,7 @@ class ValidatingPolicyStrategy(PolicyStrategy):
     """Prepares and validates validating policies, which have a status."""
 
     def __init__(self) -> None:
-        super().__init__(VALIDATING_ADMISSION_POLICY, "matchConstraints")
+        super().__init__(types.VALIDATING_ADMISSION_POLICY, "matchConstraints")
 
     def prepare_create(self, obj: JsonObject) -> None:
         super().prepare_create(obj)

@@ -16,29 +16,24 @@ _GROUP_VERSION_KIND = Struct(
     "v1.GroupVersionKind", (Field("group", 1, STRING), Field("version", 2, STRING), Field("kind", 3, STRING))
 )
 
-API_VERSIONS = Struct(
-    "v1.APIVersions",
-    (*TYPE_META, Field("versions", 1, STRINGS), Field("serverAddressByClientCIDRs", 2, ListOf(_ADDRESS))),
-    kind="APIVersions",
-    version="v1",
+
+def _document(name: str, *fields: Field, version: str = "v1") -> Struct:
+    return Struct(f"{version}.{name}", (*TYPE_META, *fields), kind=name, version=version)
+
+
+API_VERSIONS = _document(
+    "APIVersions", Field("versions", 1, STRINGS), Field("serverAddressByClientCIDRs", 2, ListOf(_ADDRESS))
 )
 
-API_GROUP = Struct(
-    "v1.APIGroup",
-    (
-        *TYPE_META,
-        Field("name", 1, STRING),
-        Field("versions", 2, ListOf(_GROUP_VERSION)),
-        Field("preferredVersion", 3, _GROUP_VERSION),
-        Field("serverAddressByClientCIDRs", 4, ListOf(_ADDRESS)),
-    ),
-    kind="APIGroup",
-    version="v1",
+API_GROUP = _document(
+    "APIGroup",
+    Field("name", 1, STRING),
+    Field("versions", 2, ListOf(_GROUP_VERSION)),
+    Field("preferredVersion", 3, _GROUP_VERSION),
+    Field("serverAddressByClientCIDRs", 4, ListOf(_ADDRESS)),
 )
 
-API_GROUP_LIST = Struct(
-    "v1.APIGroupList", (*TYPE_META, Field("groups", 1, ListOf(API_GROUP))), kind="APIGroupList", version="v1"
-)
+API_GROUP_LIST = _document("APIGroupList", Field("groups", 1, ListOf(API_GROUP)))
 
 _API_RESOURCE = Struct(
     "v1.APIResource",
@@ -56,11 +51,8 @@ _API_RESOURCE = Struct(
     ),
 )
 
-API_RESOURCE_LIST = Struct(
-    "v1.APIResourceList",
-    (*TYPE_META, Field("groupVersion", 1, STRING), Field("resources", 2, ListOf(_API_RESOURCE))),
-    kind="APIResourceList",
-    version="v1",
+API_RESOURCE_LIST = _document(
+    "APIResourceList", Field("groupVersion", 1, STRING), Field("resources", 2, ListOf(_API_RESOURCE))
 )
 
 _SUBRESOURCE = Struct(
@@ -98,11 +90,8 @@ _VERSION = Struct(
 
 _GROUP = Struct("v2.APIGroupDiscovery", (Field("metadata", 1, OBJECT_META), Field("versions", 2, ListOf(_VERSION))))
 
-API_GROUP_DISCOVERY_LIST = Struct(
-    "v2.APIGroupDiscoveryList",
-    (*TYPE_META, Field("metadata", 1, LIST_META), Field("items", 2, ListOf(_GROUP))),
-    kind="APIGroupDiscoveryList",
-    version="v2",
+API_GROUP_DISCOVERY_LIST = _document(
+    "APIGroupDiscoveryList", Field("metadata", 1, LIST_META), Field("items", 2, ListOf(_GROUP)), version="v2"
 )
 
 _DOCUMENTS: Final = {

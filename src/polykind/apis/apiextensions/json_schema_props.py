@@ -28,8 +28,8 @@ class _SchemaOr(ValueType):
     __slots__ = ("schema",)
     custom_decoder = True
 
-    def __init__(self, go: str, schema: Struct, model: str = "", doc: str = "") -> None:
-        super().__init__(go, model, doc)
+    def __init__(self, api: GroupVersion, name: str, schema: Struct, doc: str) -> None:
+        super().__init__(f"{api.version}.{name}", f"{api.models}.{name}", doc)
         self.schema = schema
 
 
@@ -97,21 +97,9 @@ def _fields(api: GroupVersion, schema: Struct) -> Sequence[Field]:
     schemas = ListOf(schema)
     properties = MapOf(schema)
     raw = Raw(f"{version}.JSON", f"{models}.JSON", "Any JSON value.")
-    or_bool = SchemaOrBool(
-        f"{version}.JSONSchemaPropsOrBool", schema, f"{models}.JSONSchemaPropsOrBool", "A schema or a bool."
-    )
-    or_array = SchemaOrArray(
-        f"{version}.JSONSchemaPropsOrArray",
-        schema,
-        f"{models}.JSONSchemaPropsOrArray",
-        "A schema or a list of schemas.",
-    )
-    or_strings = SchemaOrStrings(
-        f"{version}.JSONSchemaPropsOrStringArray",
-        schema,
-        f"{models}.JSONSchemaPropsOrStringArray",
-        "A schema or a list of property names.",
-    )
+    or_bool = SchemaOrBool(api, "JSONSchemaPropsOrBool", schema, "A schema or a bool.")
+    or_array = SchemaOrArray(api, "JSONSchemaPropsOrArray", schema, "A schema or a list of schemas.")
+    or_strings = SchemaOrStrings(api, "JSONSchemaPropsOrStringArray", schema, "A schema or a list of property names.")
     docs = api.struct(
         "ExternalDocumentation",
         "A reference to documentation.",

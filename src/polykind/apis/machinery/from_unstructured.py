@@ -6,23 +6,12 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
+from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.decoding import DecodeError
 from polykind.apis.machinery.structs import Struct
-from polykind.apis.machinery.value_types import (
-    STRING,
-    Bool,
-    Bytes,
-    Float,
-    Int,
-    ListOf,
-    MapOf,
-    String,
-    ValueType,
-    Wrapped,
-    decode_separately,
-)
+from polykind.apis.machinery.value_types import ListOf, MapOf, String, ValueType
 
-_BYTE = Int("uint8", 8)
+_BYTE = types.Int("uint8", 8)
 _GO_KINDS = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
 
 
@@ -34,25 +23,25 @@ def conversion_error(value: Any, value_type: ValueType) -> str:
     if isinstance(value_type, Struct):
         if go_kind != "map":
             return f"cannot restore struct from: {go_kind}"
-        stated = ((value.get(name), STRING) for name in ("kind", "apiVersion") if value_type.kind)
+        stated = ((value.get(name), types.STRING) for name in ("kind", "apiVersion") if value_type.kind)
         return _first_error(chain(stated, ((value.get(field.name), field.type) for field in value_type.fields)))
     if isinstance(value_type, MapOf):
         if go_kind != "map":
             return f"cannot restore map from {go_kind}"
         return _first_error((value[key], value_type.item) for key in sorted(value))
-    if isinstance(value_type, ListOf | Wrapped) or (isinstance(value_type, Bytes) and go_kind != "string"):
+    if isinstance(value_type, ListOf | types.Wrapped) or (isinstance(value_type, types.Bytes) and go_kind != "string"):
         if go_kind != "slice":
             return f"cannot restore slice from {go_kind}"
-        if isinstance(value_type, Wrapped):
+        if isinstance(value_type, types.Wrapped):
             return ""
         item_type = value_type.item if isinstance(value_type, ListOf) else _BYTE
         return _first_error((item, item_type) for item in value)
-    if isinstance(value_type, String | Bool | Int | Float):
+    if isinstance(value_type, String | types.Bool | types.Int | types.Float):
         return _scalar_error(value, value_type, go_kind)
     try:
-        decode_separately(value_type, value, None)
+        types.decode_separately(value_type, value, None)
     except DecodeError as error:
-        return f"error decoding from json: {error}" if isinstance(value_type, Bytes) else str(error)
+        return f"error decoding from json: {error}" if isinstance(value_type, types.Bytes) else str(error)
     return ""
 
 
@@ -65,10 +54,10 @@ def _scalar_error(value: Any, value_type: ValueType, go_kind: str) -> str:
         if go_kind == "int64":
             return f"cannot convert {go_kind} to {value_type.go}"
         return "" if go_kind == "string" else "unrecognized type: string"
-    if isinstance(value_type, Bool):
+    if isinstance(value_type, types.Bool):
         return "" if go_kind == "bool" else "unrecognized type: bool"
     if go_kind not in ("int64", "float64"):
         return f"unrecognized type: {value_type.go}"
-    if isinstance(value_type, Int) and go_kind == "float64" and not value.is_integer():
+    if isinstance(value_type, types.Int) and go_kind == "float64" and not value.is_integer():
         return f"cannot convert {go_kind} to {value_type.go}"
     return ""

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from polykind import names
 from polykind.apis.machinery.kinds import Kind
+from polykind.apis.rbac import validation
 from polykind.apis.rbac.defaults import default_binding
 from polykind.apis.rbac.types import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
-from polykind.apis.rbac.validation import (
-    validate_aggregation_rule,
-    validate_binding,
-    validate_binding_update,
-    validate_role,
-)
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -85,7 +80,7 @@ class RoleStrategy(RbacStrategy):
     """Prepares and validates Roles."""
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        return validate_role(obj, namespaced=self.namespaced)
+        return validation.validate_role(obj, namespaced=self.namespaced)
 
     def canonicalize(self, obj: JsonObject) -> None:
         _drop_empty_lists(obj)
@@ -107,14 +102,14 @@ class ClusterRoleStrategy(RoleStrategy):
     """Prepares and validates ClusterRoles."""
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        return super().content_errors(obj, old) + validate_aggregation_rule(obj, old)
+        return super().content_errors(obj, old) + validation.validate_aggregation_rule(obj, old)
 
 
 class BindingStrategy(RbacStrategy):
     """Prepares and validates RoleBindings and ClusterRoleBindings."""
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        return validate_binding(obj, namespaced=self.namespaced)
+        return validation.validate_binding(obj, namespaced=self.namespaced)
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return super().update_errors(new, old) + validate_binding_update(new, old)
+        return super().update_errors(new, old) + validation.validate_binding_update(new, old)

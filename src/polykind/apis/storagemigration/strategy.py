@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
+from polykind.apis.storagemigration import validation
 from polykind.apis.storagemigration.types import STORAGE_VERSION_MIGRATION
-from polykind.apis.storagemigration.validation import (
-    validate_migration,
-    validate_migration_status,
-    validate_migration_update,
-)
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -30,13 +26,17 @@ class MigrationStrategy(BuiltinStrategy):
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
         finalizers = finalizer_errors(obj["metadata"].get("finalizers"))
-        return self.meta_errors(obj, None) + finalizers + validate_migration(obj)
+        return self.meta_errors(obj, None) + finalizers + validation.validate_migration(obj)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status") or {}
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.create_errors(new) + self._changed_meta_errors(new, old) + validate_migration_update(new, old)
+        return (
+            self.create_errors(new)
+            + self._changed_meta_errors(new, old)
+            + validation.validate_migration_update(new, old)
+        )
 
     def _changed_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self.meta_errors(new, old) + finalizer_errors(new["metadata"].get("finalizers"))
@@ -45,4 +45,4 @@ class MigrationStrategy(BuiltinStrategy):
         return only_status_changed(new, old)
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._changed_meta_errors(new, old) + validate_migration_status(new, old)
+        return self._changed_meta_errors(new, old) + validation.validate_migration_status(new, old)

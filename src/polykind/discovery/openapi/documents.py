@@ -14,8 +14,8 @@ from polykind.apis.groups import find_kind
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.openapi_models import models
 from polykind.apis.machinery.value_types import ValueType
+from polykind.apis.meta.types import DELETE_OPTIONS, LIST_META, OBJECT_META, PATCH, STATUS
 from polykind.contract import JsonObject
-from polykind.discovery.openapi.models import COMMON_TYPES, rendered
 from polykind.discovery.openapi.openapi_protobuf import document
 from polykind.discovery.openapi.operations import OpenAPIResource, paths_v2
 from polykind.discovery.openapi.parameters import shared_parameters
@@ -24,6 +24,8 @@ from polykind.discovery.openapi.templates import encoded_paths
 from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry
 from polykind.golang.json import escape_html
 
+_COMMON_TYPES: Final = (DELETE_OPTIONS, LIST_META, OBJECT_META, PATCH, STATUS)
+"""The types that the operations of every stored resource refer to."""
 _CRD_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _BUILTIN_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
 _ITEM_ACTIONS: Final = {"get": "get", "update": "put", "patch": "patch"}
@@ -53,7 +55,7 @@ def crd_document(members: Iterable[CrdEntries], version: str) -> bytes:
     """Return the v3 document of a group version that CRDs define."""
     paths: dict[str, bytes] = {}
     schemas: JsonObject = {}
-    shared: list[ValueType] = [*COMMON_TYPES]
+    shared: list[ValueType] = [*_COMMON_TYPES]
     for member in members:
         resource = _crd_resource(member, version)
         paths |= encoded_paths(resource, V3)
@@ -70,7 +72,7 @@ def builtin_document(entry: GroupVersionEntry) -> bytes:
     paths: dict[str, bytes] = {}
     for kind in kinds:
         paths |= encoded_paths(_builtin_resource(kind), V3)
-    common = COMMON_TYPES if any(kind.persistent for kind in kinds) else ()
+    common = _COMMON_TYPES if any(kind.persistent for kind in kinds) else ()
     return _v3_document(_BUILTIN_INFO, paths, rendered(models([*kinds, *common]), V3))
 
 
@@ -133,7 +135,7 @@ def _resources(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> 
 
 def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> NamedSchemas:
     kinds = [kind for entry in builtins for kind in _kinds(entry)]
-    yield from rendered(models([*COMMON_TYPES, SCALE, *kinds]), V2).items()
+    yield from rendered(models([*_COMMON_TYPES, SCALE, *kinds]), V2).items()
     for member in members:
         schemas = member.structural_schemas()
         for version in member.resources:
@@ -224,3 +226,21 @@ def _comma_separated(parts: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
     for name, part in parts:
         yield b"%s%s:%s" % (separator, orjson.dumps(name), part)
         separator = b","
+
+
+def rendered(model: Any, dialect: Dialect) -> Any:
+    """Return a model in the terms of a dialect, without empty descriptions."""
+    if isinstance(model, list):
+        return [rendered(item, dialect) for item in model]
+    if not isinstance(model, Mapping):
+        return model
+    if isinstance(model.get("$ref"), str):
+        beside = {key: value for key, value in model.items() if key != "$ref" and (value or key != "description")}
+        return dialect.reference(model["$ref"], **beside)
+    out = {}
+    for key, value in model.items():
+        if key == "properties":
+            out[key] = {name: rendered(property_, dialect) for name, property_ in value.items()}
+        elif not (key == "description" and not value) and not (key == "default" and dialect.v2):
+            out[key] = rendered(value, dialect)
+    return out

@@ -144,24 +144,9 @@ _SCHEMA: Final = _Message(
 _BODY: Final = _Message(
     6, description=(1, "text"), name=(2, "text"), required=(4, "integer"), schema=(5, _SCHEMA), **{"in": (3, "text")}
 )
-_QUERY: Final = _Message(
-    23,
-    required=(1, "integer"),
-    description=(3, "text"),
-    name=(4, "text"),
-    type=(6, "text"),
-    uniqueItems=(20, "integer"),
-    **{"in": (2, "text")},
-)
-_PATH: Final = _Message(
-    22,
-    required=(1, "integer"),
-    description=(3, "text"),
-    name=(4, "text"),
-    type=(5, "text"),
-    uniqueItems=(19, "integer"),
-    **{"in": (2, "text")},
-)
+_NON_BODY: Final = {"required": (1, "integer"), "in": (2, "text"), "description": (3, "text"), "name": (4, "text")}
+_QUERY: Final = _Message(23, **_NON_BODY, type=(6, "text"), uniqueItems=(20, "integer"))
+_PATH: Final = _Message(22, **_NON_BODY, type=(5, "text"), uniqueItems=(19, "integer"))
 _RESPONSE: Final = _Message(5, description=(1, "text"), schema=(2, _wrapped(_SCHEMA)))
 _OPERATION: Final = _Message(
     13,
