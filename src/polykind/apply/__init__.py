@@ -1,1 +1,1 @@
-"""Patches and server-side apply: values in, values out."""
+"""Patches and server-side apply, as functions from JSON values to JSON values."""

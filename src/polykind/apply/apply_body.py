@@ -10,17 +10,17 @@ from polykind.contract import JsonObject
 
 
 def check_body(applied: JsonObject, api_version: str, kind: str) -> None:
-    """Raise BadRequestError if the body has another kind or version than the request, or sets managedFields."""
+    """Raise BadRequestError if the body sets managedFields, or differs from the request in kind or version."""
     check_kind(applied, api_version, kind)
     metadata = applied.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
-    # Entries that cannot be decoded count as absent.
+    # managedFields entries that cannot be decoded count as absent.
     if isinstance(entries, list) and all(map(managed_fields.has_entry_types, entries)):
         raise errors.BadRequestError("metadata.managedFields must be nil")
 
 
 def check_kind(applied: JsonObject, api_version: str, kind: str) -> None:
-    """Raise BadRequestError if the body has another kind or version than the request."""
+    """Raise BadRequestError if the kind or version of the body differs from the request's."""
     kind_in_body = format_kind(applied.get("apiVersion"), applied.get("kind"))
     if kind_in_body != format_kind(api_version, kind):
         raise errors.BadRequestError(f"invalid object type: {kind_in_body}")
@@ -44,7 +44,7 @@ def format_object(applied: JsonObject) -> str:
 
 
 def check_name(merged: JsonObject, name: str) -> None:
-    """Raise BadRequestError if the name differs from the URL's. A new object must state its name."""
+    """Raise BadRequestError if the object has no name or a name that differs from the name in the URL."""
     metadata = merged.get("metadata")
     value = metadata.get("name") if isinstance(metadata, dict) else None
     if not value:
@@ -55,7 +55,7 @@ def check_name(merged: JsonObject, name: str) -> None:
 
 
 def check_namespace(merged: JsonObject, namespace: str) -> None:
-    """Raise BadRequestError if the namespace is set and differs from the request's."""
+    """Raise BadRequestError if the object has a namespace that differs from the request's."""
     metadata = merged.get("metadata")
     value = metadata.get("namespace") if isinstance(metadata, dict) else None
     if value and value != namespace:
@@ -65,6 +65,6 @@ def check_namespace(merged: JsonObject, namespace: str) -> None:
 
 
 def uid_mismatch_error(resource: str, group: str, name: str, uid: str) -> errors.ConflictError:
-    """Return the error for an apply that states the uid of an object that does not exist."""
+    """Return the error for an apply whose body has a uid although no such object exists."""
     message = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
     return errors.conflict(resource, group, name, message)

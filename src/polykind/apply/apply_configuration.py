@@ -1,4 +1,4 @@
-"""Merge of an ApplyConfiguration of a mutating policy, without field ownership."""
+"""Merge of the ApplyConfiguration of a MutatingAdmissionPolicy into an object, without field ownership."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ApplyConfigurationError(Exception):
 
 
 def merge_configuration(live: JsonObject, applied: JsonObject, type_: Type) -> JsonObject:
-    """Return the object with the configuration merged in. Raise ApplyConfigurationError."""
+    """Return the object with the configuration merged in. Raise ApplyConfigurationError if it cannot be merged."""
     try:
         applied_fields(applied, type_, unique=True)
     except TypeMismatchError:
@@ -40,7 +40,7 @@ def merge_configuration(live: JsonObject, applied: JsonObject, type_: Type) -> J
 
 
 def _atomic_paths(value: Any, type_: Type, path: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the paths of atomic values in the configuration. Applying one would remove the fields it lacks."""
+    """Return the paths of atomic values in the configuration. Applying one would remove fields."""
     atomics: list[tuple[str, ...]] = []
     if isinstance(value, dict) and type_.map is not None:
         if type_.map.atomic:

@@ -1,4 +1,4 @@
-"""Server-side apply: merge of an applied configuration, conflicts and field ownership."""
+"""Server-side apply: merges an applied configuration, detects conflicts and updates field ownership."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class _Apply:
             self._track_existing_fields(managed_fields.updater(BEFORE_FIRST_APPLY, api_version, subresource))
 
     def _track_existing_fields(self, owner: Owner) -> None:
-        """Track fields that existed before the first apply under a manager of their own."""
+        """Add an entry for the fields that existed before the first apply, under a separate manager."""
         self._check_live("failed to create manager for existing fields: failed to convert new object ({}) to smd typed")
         zero = self.models[self.version].zero
         comparison = compare(strip_system_fields(zero), strip_system_fields(self.live), self.type_).excluding(
@@ -87,7 +87,7 @@ class _Apply:
             self.entries[owner] = Entry(fields, self.version, self.now)
 
     def _check_live(self, error_prefix: str) -> None:
-        """Raise an error if the live object does not match its type. This happens if the schema has changed."""
+        """Raise an error if the live object does not match its type, for example because the schema has changed."""
         try:
             check_type(self.live, self.type_)
         except TypeMismatchError:
@@ -148,7 +148,7 @@ class _Apply:
     async def _take_ownership(
         self, comparison: Comparison, live_versions: dict[str, JsonObject], merged: JsonObject, force: bool
     ) -> None:
-        """Remove changed fields from other managers. Raise ConflictError unless `force` is true."""
+        """Remove changed fields from other managers' entries. Raise ConflictError if there are any, unless `force`."""
         if not comparison:
             return
         versions = {self.version: comparison.excluding(self.reset.get(self.version))}
@@ -172,7 +172,7 @@ class _Apply:
             managed_fields.change_entry(self.entries, owner, fields)
 
     def _check_conflicts(self, conflicting: dict[Owner, Fields]) -> None:
-        """Raise ConflictError, except for fields that kubectl itself applied by client-side apply before."""
+        """Raise ConflictError for conflicts, but let kubectl take over fields of its own last client-side apply."""
         if self.manager == last_applied.MANAGER:
             client_side_fields = last_applied.unchanged_fields(self.live, self.version, self.type_)
             if client_side_fields is not None:
@@ -182,7 +182,7 @@ class _Apply:
             raise conflict_error(conflicting)
 
     def _update_entry(self, fields: Fields, last: Entry | None, *, changed: bool) -> None:
-        """Update the manager's entry. An apply that changes only ownership keeps the time of the entry."""
+        """Update the manager's entry. The entry keeps its time if the object has not changed."""
         fields = difference(fields, UNOWNED_FIELDS)
         if not fields:
             del self.entries[self.owner]
@@ -217,7 +217,7 @@ def _without_managed_fields(document: JsonObject) -> JsonObject:
 
 
 def conflict_error(conflicts: dict[Owner, Fields]) -> errors.ConflictError:
-    """Return the error for an apply that would change fields of other managers, without force."""
+    """Return the error for an apply without force that would change fields of other managers."""
     fields_by_name = [
         (
             _format_owner(owner),

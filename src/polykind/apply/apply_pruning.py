@@ -15,7 +15,7 @@ _FAILED = "failed to prune fields"
 
 
 class Pruner:
-    """Prunes one object, after the manager's new entry has replaced its last one."""
+    """Prunes one object after an apply. `entries` already contains the new entry of `owner` instead of its last one."""
 
     def __init__(self, entries: Entries, owner: Owner, versions: VersionConverter) -> None:
         self.entries = entries
@@ -23,7 +23,7 @@ class Pruner:
         self.versions = versions
 
     async def prune(self, merged: JsonObject, last_entry: Entry | None) -> JsonObject:
-        """Remove from the merged object what was applied last time, is not applied now and has no other owner."""
+        """Remove fields from the merged object that are in `last_entry` and that no current entry owns."""
         if last_entry is None or not last_entry.fields:
             return merged
         new_entry = self.entries[self.owner]
@@ -68,7 +68,7 @@ class Pruner:
         )
 
     async def _add_back_owned(self, merged: JsonObject, remainder: Any, first_version: str) -> Any:
-        """Add back to the remainder what any manager owns, at each manager's version."""
+        """Add the fields that any manager owns back to `remainder`, at the version of each manager's entry."""
         owned_at: dict[str, Fields] = {}
         for entry in sorted(self.entries.values(), key=lambda entry: entry.version != first_version):
             owned_at[entry.version] = union(owned_at.get(entry.version, EMPTY), entry.fields)
@@ -94,9 +94,9 @@ def remove_dropped(
     new_entry: Fields,
     owned_sets: list[Fields],
 ) -> dict[str, Any]:
-    """Remove from a map what `last_entry` had, `new_entry` lacks and none of `owned_sets` owns.
+    """Return a map without the fields that are in `last_entry`, but neither in `new_entry` nor in any of `owned_sets`.
 
-    `owned_sets` includes `new_entry`. Only dropped fields are visited, because all others are still applied.
+    `dropped` is `last_entry` without `new_entry`. Only its fields are visited, because all others are still applied.
     """
     out = None
     for key, dropped_below in dropped.items():
@@ -131,14 +131,14 @@ def remove_dropped(
 
 
 def _keeps_applied_field(child: Any, fields: MapType, dropped_below: Fields, new_entry: Fields) -> bool:
-    """True if a map certainly stays, because it has a field that is still applied."""
+    """True if the map `child` is certainly kept, because it has a field that is still applied."""
     if type(child) is not dict or fields.atomic or not dropped_below or "." in dropped_below:
         return False
     return any(key[:2] == "f:" and key not in dropped_below and key[2:] in child for key in new_entry)
 
 
 def remove_unowned(value: Any, type_: Type, last_entry: Fields, owned_sets: list[Fields]) -> Any:
-    """Remove from a value what `last_entry` had and none of `owned_sets` owns. Return None if nothing is left."""
+    """Return the value without fields of `last_entry` that no owned set contains. Return None if nothing is left."""
     applied = with_named_fields(last_entry, type_)
     fields = EMPTY
     for owned_set in owned_sets:
@@ -149,7 +149,7 @@ def remove_unowned(value: Any, type_: Type, last_entry: Fields, owned_sets: list
 
 
 def _add_back(value: Any, remainder: Any, fields: Fields, type_: Type) -> Any:
-    """Add back to the remainder of a value what is owned."""
+    """Return `remainder`, a pruned copy of `value`, with the owned `fields` of `value` added back."""
     kept_fields = union(_named_fields(remainder, type_), with_named_fields(fields, type_))
     return remove_items(value, difference(_named_fields(value, type_), kept_fields), type_)
 
@@ -159,7 +159,7 @@ def _named_fields(value: Any, type_: Type) -> Fields:
 
 
 def remove_items(value: Any, fields: Fields, type_: Type) -> Any:
-    """Return the value without the fields and items of the set, None if nothing is left."""
+    """Return the value without the fields and items in `fields`. Return None if nothing is left."""
     if type(value) is dict:
         if type_.map is None or type_.map.atomic or not value:
             return None
@@ -190,7 +190,7 @@ def remove_items(value: Any, fields: Fields, type_: Type) -> Any:
 
 
 def with_named_fields(fields: Fields, type_: Type | None) -> Fields:
-    """Add to the set all named fields on the path to its members. They are removed when they become empty."""
+    """Return the set with all declared fields on the path to a member added, so that they are removed when empty."""
     out: Fields = {}
     for key, below in fields.items():
         if not below:

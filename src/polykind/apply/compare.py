@@ -10,7 +10,7 @@ from polykind.apply.typed_value import all_fields
 
 
 class Comparison(NamedTuple):
-    """The fields that were removed, modified and added. The sets are disjoint, and all empty if nothing differs."""
+    """The fields that were removed, modified and added. The sets are disjoint. All are empty if nothing differs."""
 
     removed: Fields
     modified: Fields
@@ -29,7 +29,7 @@ class Comparison(NamedTuple):
 SAME = Comparison(EMPTY, EMPTY, EMPTY)
 
 _Parts = tuple[Fields | None, Fields | None, Fields | None] | None
-"""The removed, modified and added fields. None if nothing differs, with None for each empty set."""
+"""The removed, modified and added fields, each None if empty. The whole tuple is None if nothing differs."""
 
 _CHANGED: _Parts = (None, LEAF, None)
 
@@ -135,7 +135,7 @@ def _compare_lists(old: list[Any], new: list[Any], items: ListType) -> _Parts:
             if not json_equal(old_items, new_items):
                 modified[key] = LEAF
         elif len(old_items) > 1:
-            # Duplicate items are owned as a whole, a single item field by field.
+            # An item that occurs several times is owned as a whole, an item that occurs once field by field.
             added[key], removed[key] = all_fields(new_items[0], items.element), LEAF
         else:
             removed[key], added[key] = all_fields(old_items[0], items.element), LEAF
@@ -150,12 +150,12 @@ def _by_key(values: list[Any], items: ListType) -> dict[str, list[Any]]:
 
 
 def _compare_mixed(old: Any, new: Any, type_: Type) -> _Parts:
-    """Compare two values that are not both maps and not both lists, each by its own shape."""
+    """Compare two values of which at least one is a scalar or null, or one is a map and the other a list."""
     if json_equal(old, new):
         return None
     out: tuple[Fields | None, ...] = (None, None, None)
     for shape in {_shape(old, type_), _shape(new, type_)}:
-        # The other value counts as an empty map or list. If both are empty, the value has changed as a whole.
+        # A value of another shape counts as empty. If both values are then empty, the value has changed as a whole.
         if shape == "map" and type_.map is not None and not type_.map.atomic:
             before, after = (value if type(value) is dict else {} for value in (old, new))
             parts = _compare_maps(before, after, type_.map) if before or after else _CHANGED
@@ -193,7 +193,7 @@ def json_equal(left: Any, right: Any) -> bool:
 
 
 def _bools_match(left: Any, right: Any) -> bool:
-    """True if two values that are equal in Python have booleans at the same places."""
+    """True if two values that are equal in Python have booleans in the same places."""
     pending = [(left, right)]
     while pending:
         one, other = pending.pop()

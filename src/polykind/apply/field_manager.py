@@ -53,8 +53,8 @@ async def update(
         if live is None:
             ownership.disown_system(entries, new)
         before, after = strip_system_fields(old), strip_system_fields(new)
-        # The new object must match its type, even where values are restored later. An old one may not, if the schema
-        # has changed since it was written.
+        # The new object must match its type, even where values are restored later. The old object may not match its
+        # type if the schema has changed since it was written.
         check_type(after, model.root)
         unchanged = [name for name, value in before.items() if name in after and json_equal(value, after[name])]
         for name in unchanged:
@@ -74,7 +74,7 @@ async def update(
 
 
 def _created_fields(new: JsonObject, root: Type, reset: Fields | None) -> Fields:
-    """Return the fields that the creator of an object owns: all, or none if the object does not match its type."""
+    """Return the fields that the creator of an object owns. The set is empty if the object does not match its type."""
     try:
         fields = difference(all_fields(strip_system_fields(new), root), _ROOT)
         if reset:

@@ -21,7 +21,7 @@ from polykind.golang.json import go_json, json_float
 Fields = dict[str, Any]
 
 LEAF: Final[Fields] = {}
-"""A member of a set with nothing below it."""
+"""A path element that is a member of a set and has nothing below it."""
 
 EMPTY: Final[Fields] = {}
 """The empty set."""
@@ -29,7 +29,7 @@ EMPTY: Final[Fields] = {}
 _NO_ESCAPE = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _UNDEFINED = "{{undefined}}"
-"""The text of a value that JSON cannot represent."""
+"""The text of a value in a path element that JSON cannot represent."""
 
 
 def value_json(value: Any) -> str:
@@ -43,7 +43,7 @@ def value_json(value: Any) -> str:
     try:
         return go_json(value)
     except TypeError:
-        # Lone surrogates and deep nesting are invalid in an element, but must not make a write fail.
+        # A value with lone surrogates or deep nesting is invalid in a path element, but must not make a write fail.
         return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
@@ -72,7 +72,7 @@ def union(left: Fields, right: Fields) -> Fields:
 
 
 def with_self(below: Fields | None) -> Fields:
-    """Return an element that is a member together with everything below it."""
+    """Return the set `below` of one path element, with the element itself as a member."""
     if not below:
         return LEAF
     return below if "." in below else {".": LEAF, **below}
@@ -98,7 +98,7 @@ def difference(left: Fields, right: Fields) -> Fields:
 
 
 def _without(left_below: Fields, right_below: Fields) -> Fields | None:
-    """Return one element without the members of the other. Return None if nothing is left."""
+    """Return the set of one path element without the members of another. Return None if nothing is left."""
     if not right_below:
         if not left_below:
             return None
@@ -114,7 +114,7 @@ def _without(left_below: Fields, right_below: Fields) -> Fields | None:
 
 
 def recursive_difference(left: Fields, right: Fields) -> Fields:
-    """Return the fields of `left` that are neither in `right` nor below a member of it."""
+    """Return the fields of `left` that are neither members of `right` nor below a member of `right`."""
     out = None
     for key, right_below in right.items():
         left_below = left.get(key)
@@ -157,7 +157,7 @@ def intersection(left: Fields, right: Fields) -> Fields:
 
 
 def is_member(element: Fields | None) -> bool:
-    """True if an element is a member of the set. False if it only leads to members below it."""
+    """True if a path element is a member of the set. False if it only has members below it."""
     return element is not None and (not element or "." in element)
 
 
@@ -172,7 +172,7 @@ def contains(fields: Fields, path: tuple[str, ...]) -> bool:
 
 
 def of_path(path: tuple[str, ...]) -> Fields:
-    """Return the set of one path."""
+    """Return the set that contains only the given path."""
     out = LEAF
     for key in reversed(path):
         out = {key: out}
@@ -180,7 +180,7 @@ def of_path(path: tuple[str, ...]) -> Fields:
 
 
 def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield every path of the set in kube-apiserver's order: at each level the members, then what is below them."""
+    """Yield every path of the set in kube-apiserver's order: at each level first the members, then the paths below."""
     keys = sorted(fields, key=_SORT_KEY)
     for key in keys:
         if key != "." and is_member(fields[key]):
@@ -191,9 +191,9 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
 
 
 def format_path(path: tuple[str, ...], *, from_store: bool = False) -> str:
-    """Format a path as in .spec.beds[name="a"].plant
+    """Format a path, for example as .spec.beds[name="a"].plant
 
-    `from_store` is true for a path of a stored set, whose numbers are all floats in kube-apiserver.
+    `from_store` is True for a path of a stored set. kube-apiserver decodes all numbers of such sets as floats.
     """
     return "".join(_element_text(key, from_store) for key in path)
 
@@ -209,7 +209,7 @@ def _element_text(key: str, from_store: bool) -> str:
 
 
 def _integer(digits: str) -> int | float:
-    """Parse a whole number, as a float if it exceeds 64 bits."""
+    """Parse a whole number. Return a float if it does not fit 64 bits."""
     value = int(digits) if len(digits) <= 20 else 1 << 64
     return value if -(1 << 63) <= value < 1 << 63 else float(digits)
 
@@ -219,7 +219,7 @@ _with_floats = json.JSONDecoder(parse_int=float).decode
 
 
 def _decode_value(key: str, decode: Callable[[str], Any] = json.loads) -> Any:
-    """Decode the value of an element, for a key as sorted pairs. Return the text itself if it is invalid."""
+    """Decode the value in a path element. Return sorted pairs for a list key, and the text itself if it is invalid."""
     try:
         value = decode(key[2:])
     except (ValueError, RecursionError):
@@ -246,7 +246,7 @@ def _value_text(value: Any) -> str:
 
 
 def sort_fields(fields: Fields) -> Fields:
-    """Return the set with its keys in kube-apiserver's order, for objects that are not sorted on the wire."""
+    """Return the set with its keys in kube-apiserver's order, for objects whose keys are not sorted on the wire."""
     if len(fields) < 2:
         return {key: sort_fields(below) for key, below in fields.items()} if fields else LEAF
     return {key: sort_fields(fields[key]) for key in sorted(fields, key=_SORT_KEY)}
@@ -285,7 +285,7 @@ _SORT_KEY = cmp_to_key(_compare)
 
 
 def is_field_set(fields: Any) -> bool:
-    """True if the value has the structure of a set. The elements themselves are not checked."""
+    """True if the value has the structure of a field set. The path elements themselves are not checked."""
     if type(fields) is not dict:
         return False
     for below in fields.values():
@@ -297,9 +297,9 @@ def is_field_set(fields: Any) -> bool:
 
 
 def decode(fields: Any) -> Fields:
-    """Decode a set from a request and normalize its elements. Raise ValueError if it is invalid.
+    """Decode a set from a request and normalize its path elements. Raise ValueError if the set is invalid.
 
-    Elements of unknown kinds are dropped.
+    Path elements of unknown kinds are dropped.
     """
     if fields is None:
         return EMPTY
@@ -345,6 +345,6 @@ def _element(key: str) -> str | None:
 
 
 def key_element(items: list[tuple[str, Any]]) -> str:
-    """Return the path element of an item of a keyed list. `items` are sorted by name."""
+    """Return the path element of an item in a keyed list. `items` are its keys and their values, sorted by key."""
     inner = ",".join([f"{value_json(name)}:{value_json(value)}" for name, value in items])
     return f"k:{{{inner}}}"

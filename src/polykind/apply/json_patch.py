@@ -18,7 +18,7 @@ from polykind.golang.json import encode_json, go_json, json_type_name
 
 MAX_OPERATIONS = 10000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-"""The limit on bytes that the `copy` operations of one patch add. Each could otherwise double the document."""
+"""The maximum number of bytes that the `copy` operations of one patch may add. Each could double the document."""
 
 _MISSING = "missing value"
 _FIELDS = ("op", "path", "from", "value")
@@ -35,7 +35,7 @@ NOT_AN_OBJECT = (
 def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> JsonObject:
     """Apply operations to a document. The input is not changed, and unchanged parts are shared.
 
-    The operations are a list, or bytes to decode. With `lenient`, they were not checked by a strict decoder before.
+    The operations are a list, or bytes to decode. `lenient` is True if no strict decoder has checked them before.
     """
     if isinstance(operations, bytes):
         operations = _decode(operations)
@@ -65,10 +65,10 @@ def apply_operations(document: JsonObject, operations: list[JsonObject]) -> Any:
 
 
 def check_operations(operations: Any, *, lenient: bool = False) -> list[JsonObject]:
-    """Return the operations if they are valid. Null counts as an empty list, and as an operation without `op`.
+    """Return the operations if they are valid, else raise BadRequestError. Null counts as an empty list of operations.
 
-    With `lenient`, a field of a wrong type is not an error, but makes its operation fail, and errors are those of the
-    patch library itself.
+    A null operation counts as an object without fields. With `lenient`, a field of a wrong type is accepted here, and
+    its operation fails later. Error messages are then those of the patch library itself.
     """
     if operations is None:
         return []
@@ -102,7 +102,7 @@ def unknown_fields(operations: list[Any]) -> list[str]:
 
 
 class TestText(NamedTuple):
-    """The value of a test as text: kube-apiserver compares the texts of scalars."""
+    """The expected value of a test operation as JSON text. kube-apiserver compares scalars by their text."""
 
     text: bytes
 
@@ -111,7 +111,7 @@ _members = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decode
 
 
 def keep_test_texts(operations: Any, body: bytes) -> Any:
-    """Replace the values of tests in decoded operations by their texts in the body."""
+    """Replace the expected values of test operations by their JSON text in the request body."""
     try:
         members = _members(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -123,7 +123,7 @@ def keep_test_texts(operations: Any, body: bytes) -> Any:
 
 
 def _matches_text(value: Any, text: bytes) -> bool:
-    """True if a value, encoded as kube-apiserver encodes it, equals a text. The order of keys does not matter."""
+    """True if a value, encoded as kube-apiserver does, equals the JSON `text`. The order of keys does not matter."""
     if isinstance(value, dict):
         if not text.startswith(b"{"):
             return False
@@ -253,7 +253,7 @@ class _Patcher:
                 raise PatchRejectedError(f"{error_prefix}: {detail}{error}") from None
 
     def writable(self, path: str, missing_error: str) -> tuple[Any, str]:
-        """Return the container that a path names an item of, made writable with its parents, and the last key."""
+        """Return a writable parent container of the path's target, and the target's key in it."""
         *parents, key = _keys(path, missing_error)
         container = self.root = self.writable_copy(self.root)
         try:
@@ -289,7 +289,7 @@ _ACTIONS: dict[str, Callable[[_Patcher, JsonObject], None]] = {
 
 
 class _InvalidIndexError(Exception):
-    """A key that is not a valid index of the list."""
+    """A path segment that is not a valid index of a list."""
 
 
 def _text(operation: JsonObject, field: str, op: str) -> str:
@@ -299,7 +299,7 @@ def _text(operation: JsonObject, field: str, op: str) -> str:
     message = f"operation{',' if field == 'from' else ''} missing {field} field: {_MISSING}"
     if value is not None:
         message = f"json: cannot unmarshal {json_type_name(value)} into Go value of type string"
-    # For these operations the library reports only this.
+    # For these combinations of operation and field, the library reports only the missing value.
     if (op, field) in (("add", "path"), ("remove", "path"), ("copy", "path")):
         message = _MISSING
     raise PatchRejectedError(f"{op} operation failed to decode {field}: {message}")

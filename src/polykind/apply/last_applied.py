@@ -20,13 +20,13 @@ MAX_ANNOTATION_BYTES = 256 * 1024
 
 
 def get_last_applied(document: JsonObject) -> str:
-    """Return the last-applied annotation, "" if there is none."""
+    """Return the last-applied annotation of an object. Return "" if it has none."""
     text = _annotations(document).get(ANNOTATION)
     return text if isinstance(text, str) else ""
 
 
 def unchanged_fields(live: JsonObject, api_version: str, type_: Type) -> Fields | None:
-    """Return the fields of the last client-side apply that have not changed since, None if they are unknown."""
+    """Return the fields of the last client-side apply that have not changed since. Return None if they are unknown."""
     text = get_last_applied(live)
     if not text:
         return None
@@ -56,12 +56,12 @@ def update_annotation(document: JsonObject, applied: JsonObject) -> JsonObject:
 
 
 def is_server_annotation(live: JsonObject, merged: JsonObject, applied: JsonObject) -> bool:
-    """True if the server has updated the annotation, and not the applied configuration."""
+    """True if the server, and not the applied configuration, has set the last-applied annotation in `merged`."""
     return bool(get_last_applied(merged)) and get_last_applied(applied) in ("", get_last_applied(live))
 
 
 def without_annotation(metadata: JsonObject) -> JsonObject:
-    """Return the metadata without the annotation."""
+    """Return the metadata without the last-applied annotation."""
     annotations = metadata.get("annotations")
     if not isinstance(annotations, dict):
         return metadata

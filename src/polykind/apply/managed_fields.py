@@ -39,7 +39,7 @@ SYSTEM_METADATA = frozenset(
 class Owner(NamedTuple):
     """The identity of a field manager in managedFields.
 
-    An applier has one entry for all versions, an updater one per version.
+    A manager that applies has one entry for all versions. A manager that updates has one entry per version.
     """
 
     manager: str
@@ -48,7 +48,7 @@ class Owner(NamedTuple):
     subresource: str
 
     def text(self) -> str:
-        """Return the text that kube-apiserver sorts managers by if the times of their entries are equal."""
+        """Return the text by which kube-apiserver sorts managers whose entries have the same time."""
         fields = {"manager": self.manager, "operation": self.operation, "apiVersion": self.version}
         parts = [f"{go_json(key)}:{go_json(value)}" for key, value in fields.items() if value]
         if self.subresource:
@@ -65,7 +65,7 @@ def applier(manager: str, subresource: str) -> Owner:
 
 
 class Entry:
-    """The fields of one manager. `origin` is the decoded entry as long as it is unchanged, so that it can be reused."""
+    """The fields of one manager. `origin` is the JSON that the entry was decoded from, or None if it has changed."""
 
     __slots__ = ("fields", "origin", "time", "version")
 
@@ -84,7 +84,7 @@ Entries = dict[Owner, Entry]
 
 
 def change_entry(entries: Entries, owner: Owner, fields: Fields) -> None:
-    """Set the fields of an entry. Remove the entry if there are none."""
+    """Set the fields of an entry. Remove the entry if `fields` is empty."""
     if not fields:
         del entries[owner]
     elif fields is not entries[owner].fields:
@@ -98,7 +98,7 @@ def get_managed_fields(document: JsonObject | None) -> Any:
 
 
 def has_entry_types(entry: Any) -> bool:
-    """True if a value has the JSON types of an entry, valid or not."""
+    """True if a value has the JSON types of a managedFields entry. Its contents may still be invalid."""
     if not isinstance(entry, dict):
         return False
     time = entry.get("time")
@@ -108,7 +108,7 @@ def has_entry_types(entry: Any) -> bool:
 
 
 def decode(entry_list: Any, *, trusted: bool) -> Entries | None:
-    """Decode the entries of an object. Return None if they are invalid. With `trusted`, they come from the store."""
+    """Decode managedFields. Return None if they are invalid. `trusted` is True for entries that come from the store."""
     out: Entries = {}
     if not isinstance(entry_list, list):
         return out if entry_list is None else None
@@ -143,7 +143,7 @@ def decode(entry_list: Any, *, trusted: bool) -> Entries | None:
 
 
 def validation_error(entry_list: Any) -> str | None:
-    """Return kube-apiserver's error for invalid entries, None if they are valid."""
+    """Return kube-apiserver's error for invalid managedFields. Return None if they are valid."""
     if decode(entry_list, trusted=False) is not None:
         return None
     for index, entry in enumerate(entry_list if isinstance(entry_list, list) else ()):
@@ -165,9 +165,9 @@ def validation_error(entry_list: Any) -> str | None:
 
 
 def is_reset(entry_list: Any, *, by_empty: bool) -> bool:
-    """True if a request asks to clear all entries: by one empty entry, or with `by_empty` by an empty list.
+    """True if the managedFields of a request ask the server to clear all entries of the object.
 
-    For custom resources, decoding the metadata drops an empty list, so it does not count there.
+    One empty entry asks for this. An empty list does so only with `by_empty`, which is False for custom resources.
     """
     if not isinstance(entry_list, list):
         return False
@@ -184,7 +184,7 @@ def _is_set(value: Any) -> bool:
 
 
 def encode(entries: Entries, *, ordered: bool) -> list[JsonObject]:
-    """Encode entries in kube-apiserver's order: by operation, then by time in whole seconds."""
+    """Encode entries in kube-apiserver's order: by operation, time in seconds, manager, version and subresource."""
     if len(entries) == 1:
         return [_encode_entry(owner, entry, ordered) for owner, entry in entries.items()]
     keyed = [
@@ -248,7 +248,7 @@ def cap_updates(entries: Entries) -> None:
 
 
 def strip_system_fields(document: JsonObject) -> JsonObject:
-    """Return the object without the fields that no manager can own."""
+    """Return the object without apiVersion, kind and the system metadata, which no manager can own."""
     out = {name: value for name, value in document.items() if name != "apiVersion" and name != "kind"}
     metadata = out.get("metadata")
     if isinstance(metadata, dict):

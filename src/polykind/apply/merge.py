@@ -26,7 +26,7 @@ def merge(live: Any, applied: Any, type_: Type) -> Any:
 
 
 def _merge_null(live: Any, type_: Type) -> Any:
-    """Merge a null, which counts as an empty map or list and so removes nothing from a live one."""
+    """Merge an applied null. It counts as an empty map or list, so it removes nothing from a live map or list."""
     if type_.map is not None:
         keep = not type_.map.atomic and type(live) is dict
     elif type_.scalar:
@@ -59,7 +59,7 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], fields: MapType) 
 
 
 def _merge_lists(live: list[Any], applied: list[Any], items: ListType) -> list[Any]:
-    """Merge two lists: shared items in the order of the applied list, all others at their previous position."""
+    """Merge two lists. Applied items come in the order of the applied list, other live items keep their position."""
     live_keys = [items.item_key(item) for item in live]
     applied_keys = [items.item_key(item) for item in applied]
     if live_keys == applied_keys and len(set(live_keys)) == len(live_keys):

@@ -13,7 +13,7 @@ from polykind.golang.json import json_type_name
 def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
     """Apply a patch to a document. The input is not changed, and unchanged parts are shared.
 
-    With `lenient`, a list replaces the document, as in kube-apiserver, where decoding the result then fails.
+    With `lenient`, a patch that is a list replaces the document. kube-apiserver then fails to decode the result.
     """
     if lenient and isinstance(patch, list):
         return without_nulls(patch)
@@ -42,7 +42,8 @@ def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
                 value = _merge(old, value)
                 if value is old:
                     continue
-            # A list that replaces an object keeps its nulls. kube-apiserver does not prune them in this case only.
+            # A list that replaces an object keeps its nulls. This is the only case in which kube-apiserver does not
+            # remove nulls.
         elif isinstance(value, dict | list):
             value = without_nulls(value)
         if out is document:

@@ -1,4 +1,4 @@
-"""The types of server-side apply, which say whether maps and lists are owned as a whole or item by item."""
+"""The types of server-side apply. They determine if maps and lists are owned as a whole or item by item."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Field(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The field set that all objects with the same keys and the same Python types of values share."""
+    """The field set of all objects that have the same keys, with values of the same Python types."""
 
     fields: Fields
-    """All fields; of the values in `nested` only their own path elements."""
+    """All fields of the object. A value in `nested` is included only by its own path element."""
     nested: tuple[tuple[str, str, Type], ...]
     """The keys, path elements and types of values that have fields of their own."""
 
 
 class MapType:
-    """The type of objects: declared fields, and the type of other fields (None if there are no others)."""
+    """The type of objects. `element` is the type of undeclared fields, None if these are not allowed."""
 
     __slots__ = ("atomic", "element", "fields", "shapes")
 
@@ -48,11 +48,11 @@ class MapType:
         self.element = element
         self.atomic = atomic
         self.shapes: dict[object, Shape] = {}
-        """A cache of shapes, by the keys and the Python types of values, because most objects look alike."""
+        """A cache of shapes by keys and Python types of values. Most objects of one type have the same shape."""
 
     @property
     def deduced(self) -> bool:
-        """True if no field is declared and others may have any type."""
+        """True if no field is declared and undeclared fields may have any type."""
         return self.element is DEDUCED and not self.fields
 
 
@@ -67,7 +67,7 @@ class ListType:
         self.keys = keys
 
     def item_key(self, item: Any) -> str:
-        """Return the path element of an item. Raise TypeMismatchError if it has none."""
+        """Return the path element of a list item. Raise TypeMismatchError if the item has no valid key."""
         if self.keys:
             return self._keyed(item)
         if isinstance(item, dict):

@@ -1,4 +1,4 @@
-"""Ownership of fields by other managers: schema changes, conversion between versions, removal of changed fields."""
+"""Ownership of fields by managers: adaptation to schema changes, and removal of changed fields from entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Models = Mapping[str, TypeModel]
 """The types of each existing version, by apiVersion."""
 
 Reset = Mapping[str, Fields]
-"""By apiVersion the fields that an endpoint resets. A request to that endpoint never comes to own them."""
+"""The fields that an endpoint resets, by apiVersion. Requests to the endpoint never take ownership of these fields."""
 
 MAIN_RESET: Final[Fields] = {"f:status": LEAF}
 """The fields that the main endpoint of a kind with a status subresource resets."""
@@ -30,7 +30,7 @@ STATUS_RESET: Final[Fields] = {"f:metadata": LEAF, "f:spec": LEAF}
 """The fields that the status endpoint resets."""
 
 SPEC_RESET: Final[Fields] = {"f:spec": LEAF}
-"""The fields that the status endpoint resets for kinds whose metadata can be changed through it."""
+"""The fields that the status endpoint resets for kinds whose status endpoint can change metadata."""
 
 UNOWNED_FIELDS: Final[Fields] = {
     "f:apiVersion": LEAF,
@@ -57,7 +57,7 @@ async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, c
 
 
 def reconcile_atomics(fields: Fields, type_: Type) -> Fields:
-    """Adapt the set to a changed schema: members inside a value that has become atomic become the value itself."""
+    """Adapt the set to a changed schema: if a value has become atomic, own it as a whole instead of its fields."""
     if type_.map is None:
         if type_.scalar or type_.list is None:
             return fields
@@ -89,7 +89,7 @@ def _atomic(type_: Type) -> bool:
 
 
 def disown_system(entries: Entries, new: JsonObject) -> None:
-    """Remove system metadata that a create sends from all entries."""
+    """Remove the system metadata that a create request contains from all entries."""
     metadata = new.get("metadata")
     system_fields = sorted(SYSTEM_METADATA & metadata.keys()) if isinstance(metadata, dict) else []
     if not system_fields:
@@ -109,10 +109,10 @@ async def remove_changed_fields(
     convert: Convert,
     reset: Reset,
 ) -> None:
-    """Remove changed fields from their owners, each at the version of the owner's entry. Drop empty entries.
+    """Remove the fields that differ between `old` and `new` from all entries. Drop entries without fields.
 
-    Raise TypeMismatchError if the converted object does not match its type, because it is not pruned here, and
-    APIError if it cannot be converted.
+    An entry at another version than `api_version` is compared at its own version. Raise TypeMismatchError if an object
+    converted for this does not match its type, and APIError if the conversion fails.
     """
     versions: dict[str, Comparison | None] = {api_version: comparison}
     for owner, entry in list(entries.items()):
@@ -132,7 +132,7 @@ async def remove_changed_fields(
 async def compare_at(
     version: str, old: JsonObject, new: JsonObject, models: Models, convert: Convert, reset: Reset
 ) -> Comparison | None:
-    """Compare two objects at another version. Return None if the version does not exist."""
+    """Compare `old` and `new`, converted to `version`. Return None if the version does not exist."""
     model = models.get(version)
     if model is None:
         return None
@@ -146,16 +146,16 @@ async def compare_at(
 
 
 class VersionConverter:
-    """Converts objects between the versions of a kind. A failure is an error for the client."""
+    """Converts objects between the versions of a kind. If a conversion fails, the request fails."""
 
     def __init__(self, models: Models, convert: Convert) -> None:
         self.models = models
         self.convert = convert
 
     async def convert_to(self, document: JsonObject, version: str, error_prefix: str = "") -> JsonObject | None:
-        """Return the object at a version, None if the version does not exist.
+        """Return the object at a version. Return None if the version does not exist.
 
-        Raise UnknownReasonError, with `error_prefix`, if it cannot be converted or does not match its type.
+        Raise UnknownReasonError, with `error_prefix`, if the object cannot be converted or does not match its type.
         """
         if document.get("apiVersion") == version:
             return document

@@ -1,4 +1,4 @@
-"""Errors of patches that can be decoded but not applied."""
+"""Errors of well-formed patches that cannot be applied."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from polykind import errors
 
 
 class PatchRejectedError(errors.APIError):
-    """A patch that cannot be applied to the object. Like kube-apiserver's, this 422 does not tell clients the cause.
+    """A patch that cannot be applied to the object. As in kube-apiserver, the 422 response does not state the cause.
 
     `cause` is reported only for patches of webhooks and policies.
     """

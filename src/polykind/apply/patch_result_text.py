@@ -1,6 +1,7 @@
 """The text of a patched document, as kube-apiserver prints it in errors.
 
-kube-apiserver's patch libraries decode lazily: objects that the patch touches are sorted, all other text is unchanged.
+kube-apiserver's patch libraries decode lazily. The keys of objects that the patch touches are sorted, and all other
+text is unchanged.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import msgspec
 from polykind.golang.json import encode_json, escape_html
 
 Node = Any
-"""A part of the text: bytes until it is decoded, then a dict or list of nodes. Null is None."""
+"""A part of the text: bytes until they are decoded, then a dict or list of nodes. A null is None."""
 
 _strip_blanks = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")|\s+').sub
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -21,7 +22,7 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def json_patch_text(document: bytes, operations: bytes) -> bytes:
-    """Return the text after a JSON patch that is known to apply."""
+    """Return the text after a JSON patch that is known to succeed."""
     patcher = _Patcher(_open(document))
     for operation in _items(operations):
         patcher.run(_open(bytes(operation)))
@@ -29,7 +30,7 @@ def json_patch_text(document: bytes, operations: bytes) -> bytes:
 
 
 def merge_patch_text(document: bytes, patch: bytes) -> bytes:
-    """Return the text after a merge patch. A list replaces the document."""
+    """Return the text after a merge patch. A patch that is a list replaces the document."""
     root = _open(patch)
     return _encode(_merge(_open(document), root) if isinstance(root, dict) else _without_nulls(root))
 
@@ -86,7 +87,7 @@ def _without_nulls(node: Node) -> Node:
 
 
 class _Patcher:
-    """Applies a JSON patch that is known to apply."""
+    """Applies a JSON patch that is known to succeed."""
 
     def __init__(self, root: Node) -> None:
         self.root = root
@@ -119,7 +120,7 @@ class _Patcher:
             container[key] = value
 
     def test(self, path: str) -> None:
-        """Decode what a test compares, because the library does."""
+        """Decode the target of a test operation, as the patch library does. This sorts the keys in the text."""
         if path:
             container, key = self.find(path)
             if isinstance(container, list) or key in container:
@@ -128,7 +129,7 @@ class _Patcher:
             self.root = _open_all(self.root)
 
     def find(self, path: str, *, append: bool = False) -> tuple[Node, Any]:
-        """Return the container of a path's target and its key or index. With `append`, allow the end of a list."""
+        """Return the target's container and its key or index there. With `append`, allow the end of a list."""
         keys = [key.replace("~1", "/").replace("~0", "~") for key in path.split("/")[1:]]
         container = self.root
         for key in keys[:-1]:

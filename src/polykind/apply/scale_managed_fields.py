@@ -14,11 +14,11 @@ SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
 
 Paths = Mapping[str, str | None]
-"""The specReplicasPath by apiVersion of the object. None for versions without a scale subresource."""
+"""The specReplicasPath of each apiVersion of the object. None for versions without a scale subresource."""
 
 
 def to_scale(parent: list[JsonObject], paths: Paths) -> list[JsonObject]:
-    """Return the entries of the Scale: those of the managers that own the object's replicas."""
+    """Return the managedFields of the Scale: one entry for each manager that owns the object's replicas."""
     out: Entries = {}
     for owner, entry in _decode(parent).items():
         path = paths.get(entry.version)
@@ -29,7 +29,7 @@ def to_scale(parent: list[JsonObject], paths: Paths) -> list[JsonObject]:
 
 
 def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version: str, paths: Paths) -> list[JsonObject]:
-    """Return the entries of the object after a write to its Scale at `api_version`. The writer owns the replicas."""
+    """Return the object's managedFields after a write to its Scale at `api_version`. The writer owns the replicas."""
     scale_entries = _decode(scale)
     parent_entries = _decode(parent)
     out: Entries = {}
@@ -55,7 +55,7 @@ def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version:
 
 
 def _keys(path: str) -> tuple[str, ...]:
-    """Split the path at its dots, as kube-apiserver does."""
+    """Split the path at its dots, as kube-apiserver does. Dots cannot be escaped."""
     return tuple(f"f:{name}" for name in path.removeprefix(".").split("."))
 
 

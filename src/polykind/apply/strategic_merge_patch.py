@@ -20,7 +20,7 @@ _NO_POSITION = float("inf")
 
 
 class Strategy(NamedTuple):
-    """The merge strategy of a field. `key` is the merge key of a list ("" for scalars). If None, a list is replaced."""
+    """The merge strategy of a field. `key` is the merge key of a list, "" for a list of scalars, None to replace it."""
 
     fields: Mapping[str, Strategy] = {}
     key: str | None = None
@@ -28,7 +28,7 @@ class Strategy(NamedTuple):
 
 REPLACE = Strategy()
 OBJECT = Strategy({"metadata": Strategy({"ownerReferences": Strategy(key="uid"), "finalizers": Strategy(key="")})})
-"""The strategy of an object of which only the metadata is known."""
+"""The strategy for objects whose only known part is the metadata."""
 
 
 def apply(document: JsonObject, patch: Any, strategy: Strategy = OBJECT) -> JsonObject:
@@ -79,7 +79,7 @@ def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> 
 
 
 def _set_value(out: JsonObject, key: str, value: Any, before: Any) -> None:
-    """Set a value of the patch, without nulls and directives, because there is nothing to merge it with."""
+    """Set a value from the patch that has no counterpart to merge with. Nulls and directives in it are dropped."""
     if isinstance(value, dict | list) and type(value) is not type(before):
         value = without_nulls(value)
     value, keep = _without_directives(value)
@@ -114,7 +114,7 @@ def _retain_keys(original: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def _merge_ordered_list(out: JsonObject, patch: JsonObject, directive: str, order: Any, strategy: Strategy) -> str:
-    """Merge a list that comes with a $setElementOrder directive. Return its name, because it is then complete."""
+    """Merge a list that has a $setElementOrder directive, and return the name of the list."""
     if not isinstance(order, list):
         raise _wrong_type("[]interface {}", order)
     name = _list_name(directive, _ORDER, "invalid patch format of setElementOrder list")
@@ -139,7 +139,7 @@ def _merge_ordered_list(out: JsonObject, patch: JsonObject, directive: str, orde
 
 
 def _check_order(items: list[Any], order: list[Any], key: str) -> None:
-    """Raise an error unless the items of the patch are in the order that the directive gives."""
+    """Raise an error unless the items of the patch are in the order that the $setElementOrder directive gives."""
     expected = [item for item in items if not (key and isinstance(item, dict) and item.get(_PATCH) == "delete")]
     position = 0
     for item in order:
@@ -205,7 +205,7 @@ def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str)
 
 
 def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
-    """Arrange items of the patch in its order, and all others by their position in the live list where possible."""
+    """Sort items that are in `order` by it, and insert all others by their position in the live list where possible."""
     expected = [_merge_key_value(item, key) for item in order]
     live_order = [_merge_key_value(item, key) for item in before]
     patch_items = _sorted([item for item in items if _merge_key_value(item, key) in expected], expected, key)
@@ -222,7 +222,7 @@ def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) ->
 
 
 def _sorted(items: list[Any], order: list[Any], key: str) -> list[Any]:
-    """Sort items by their position in an order. An item without a position goes before all previous ones."""
+    """Sort items by their position in `order`. An item that is not in `order` goes before all items sorted so far."""
     out: list[Any] = []
     for item in items:
         position = _position(item, order, key)

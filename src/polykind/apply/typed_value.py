@@ -1,4 +1,4 @@
-"""Typed values: their field sets, and the errors of values that do not match their type."""
+"""Typed values: the field set of a value, and the errors for a value that does not match its type."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from polykind.apply.model import ListType, MapType, Shape, Type, TypeMismatchErr
 from polykind.golang.fmt import GoValue, go_literal, go_print, go_type
 
 _MAX_SHAPES = 64
-"""The maximum number of cached shapes per type, and of keys per shape."""
+"""The maximum number of cached shapes per type. Also the maximum number of keys per cached shape."""
 
 
 def all_fields(value: Any, type_: Type) -> Fields:
-    """Return all fields of a value that was added or removed, including containers."""
+    """Return all fields of a value that was added or removed, including the maps and lists that contain them."""
     if type(value) is dict:
         fields = type_.map
         if fields is None:
@@ -44,7 +44,7 @@ def all_fields(value: Any, type_: Type) -> Fields:
         out = {".": LEAF}
         for item in value:
             key = items.item_key(item)
-            # Duplicate items are owned as a whole.
+            # An item that occurs several times is owned as a whole.
             out[key] = LEAF if key in out else all_fields(item, items.element)
         return out
     if type(value) not in type_.scalars:
@@ -77,10 +77,10 @@ def _shape(value: dict[str, Any], fields: MapType) -> Shape:
 
 
 def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | None:
-    """Return the fields that a manager owns by applying this value: those stated, without the containers on the path.
+    """Return the fields that a manager owns by applying this value, without the maps and lists that contain them.
 
-    Return None if nothing is stated, as in an empty keyed list. With `unique`, check the value as strictly as an
-    applied configuration: duplicate list items and mismatches inside atomic values raise TypeMismatchError.
+    Return None if the value has no such fields, as in an empty keyed list. With `unique`, check the value as strictly
+    as an applied configuration: duplicate list items and mismatches inside atomic values raise TypeMismatchError.
     """
     if type(value) is dict:
         fields = type_.map
@@ -136,7 +136,7 @@ def _owned_items(value: list[Any], items: ListType, unique: bool) -> Fields | No
 
 
 def check_type(value: Any, type_: Type, unique: bool = False) -> None:
-    """Raise TypeMismatchError for a value that does not match its type. With `unique`, forbid duplicate list items."""
+    """Raise TypeMismatchError if a value does not match its type or, with `unique`, has duplicate list items."""
     if type(value) is dict:
         if type_.map is None:
             raise TypeMismatchError
@@ -166,7 +166,7 @@ def check_type(value: Any, type_: Type, unique: bool = False) -> None:
 
 
 def type_errors(value: Any, type_: Type, *, unique: bool = True) -> str:
-    """Return why a value does not match its type, in kube-apiserver's words. With `unique`, report duplicate items."""
+    """Return kube-apiserver's message about type mismatches and, with `unique`, duplicate items in a value."""
     errors_found: list[str] = []
     _explain(value, type_, (), errors_found, unique)
     if len(errors_found) == 1:

@@ -99,7 +99,7 @@ def _map(schema: JsonObject, preserve: bool) -> MapType:
 
 
 def _element(additional: Any, free: bool, preserve: bool) -> Type | None:
-    """Return the type of undeclared fields: `additionalProperties`, or anything if `free`, or None if forbidden."""
+    """Return the type of undeclared fields: additionalProperties, any type if `free`, or None if they are forbidden."""
     if additional is None:
         return DEDUCED if free else None
     if isinstance(additional, dict):
@@ -179,7 +179,7 @@ META = _type(
     },
     preserve=False,
 )
-"""The metadata of custom resources. It has the same types as the declaration of ObjectMeta in `polykind.apis.meta`."""
+"""The type of the metadata of custom resources. It matches the declaration of ObjectMeta in `polykind.apis.meta`."""
 _EMBEDDED: JsonObject = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {}}
 
 
