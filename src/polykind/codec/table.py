@@ -139,7 +139,7 @@ def _read(columns: Iterable[JsonObject]) -> Iterable[tuple[JsonObject, Cell]]:
 
 def _cell(kind: str, path: JsonPath) -> Cell:
     if kind == "date":
-        return lambda obj, now: _date(path.first(obj), now)
+        return lambda obj, now: age(value, now) if isinstance(value := path.first(obj), str) else None
     convert = {"string": _text, "integer": _integer, "number": _number, "boolean": _boolean}.get(kind)
     if convert is None:
         return lambda obj, now: None
@@ -175,11 +175,6 @@ def _number(value: Any) -> int | float | None:
 
 def _boolean(value: Any) -> bool | None:
     return value if type(value) is bool else None
-
-
-def _date(value: Any, now: datetime) -> str | None:
-    """Format a time as the duration since then."""
-    return age(value, now) if isinstance(value, str) else None
 
 
 def age(value: str, now: datetime) -> str:

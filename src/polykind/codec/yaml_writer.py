@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cmp_to_key
+from itertools import takewhile
 from typing import Any
 
 import yaml
@@ -74,8 +74,8 @@ def _compare_natural(one: str, other: str) -> int:
             continue
         if a.isalpha() or b.isalpha():
             return (-1 if a < b else 1) if a.isalpha() and b.isalpha() else (-1 if b.isalpha() else 1)
-        leading = 1 if "0" in (a, b) and _leading_digits(one[:i][::-1])[0].strip("0") else 0
-        first, second = _leading_digits(one[i:])[0], _leading_digits(other[i:])[0]
+        leading = 1 if "0" in (a, b) and _leading_digits(one[:i][::-1]).strip("0") else 0
+        first, second = _leading_digits(one[i:]), _leading_digits(other[i:])
         pairs = (
             (_wrapping_int(leading, first), _wrapping_int(leading, second)),
             (len(first), len(second)),
@@ -85,10 +85,8 @@ def _compare_natural(one: str, other: str) -> int:
     return len(one) - len(other)
 
 
-def _leading_digits(text: str) -> re.Match[str]:
-    match = re.match(r"\d*", text)
-    assert match is not None
-    return match
+def _leading_digits(text: str) -> str:
+    return "".join(takewhile(str.isdecimal, text))
 
 
 def _wrapping_int(leading: int, digits: str) -> int:

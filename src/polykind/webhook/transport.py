@@ -188,8 +188,7 @@ class Session:
             stage.current = "body"
             self._record_certificate_expiry(response)
             read = bytearray()
-            length = response.content_length
-            if length is not None and length > max_bytes:
+            if (response.content_length or 0) > max_bytes:
                 raise _too_large(max_bytes)
             async for chunk in response.content.iter_any():
                 read += chunk

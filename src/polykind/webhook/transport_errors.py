@@ -35,8 +35,6 @@ _ALERTS = {
     "TLSV1_UNRECOGNIZED_NAME": "unrecognized name",
 }
 _EOF = ("UNEXPECTED_EOF_WHILE_READING", "EOF occurred")
-_VERIFY = "tls: failed to verify certificate: x509: "
-_UNKNOWN_AUTHORITY = "certificate signed by unknown authority"
 _X509_V_ERR_INVALID_PURPOSE = 26
 _looks_like_host = re.compile(r"(?:[A-Za-z0-9_*-]+\.?)+").fullmatch
 
@@ -131,9 +129,7 @@ def _name_server() -> str:
         lines = Path("/etc/resolv.conf").read_text(errors="replace").splitlines()
     except OSError:
         return ""
-    servers = [
-        message[1] for message in (line.split() for line in lines) if len(message) > 1 and message[0] == "nameserver"
-    ]
+    servers = [words[1] for words in map(str.split, lines) if len(words) > 1 and words[0] == "nameserver"]
     return str(Endpoint(servers[0], 53)) if servers else ""
 
 
@@ -146,13 +142,9 @@ async def certificate_message(
     """
     der = await _fetch(endpoint, server_name, seconds)
     message = await asyncio.to_thread(_certificate_error, der, server_name, datetime.now(UTC)) if der else None
-    if message is None:
-        message = (
-            "certificate specifies an incompatible key usage"
-            if error.verify_code == _X509_V_ERR_INVALID_PURPOSE
-            else _UNKNOWN_AUTHORITY
-        )
-    return _VERIFY + message
+    if message is None and error.verify_code == _X509_V_ERR_INVALID_PURPOSE:
+        message = "certificate specifies an incompatible key usage"
+    return f"tls: failed to verify certificate: x509: {message or 'certificate signed by unknown authority'}"
 
 
 async def _fetch(endpoint: Endpoint, server_name: str, seconds: float) -> bytes | None:

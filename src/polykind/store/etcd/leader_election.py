@@ -35,7 +35,7 @@ class Lease:
     async def grant(cls, client: EtcdClient, seconds: int) -> Lease:
         # Retrying is safe: a lease that was granted twice is unused and expires.
         requested = time.monotonic()
-        response = await client.read(rpc_messages.LEASE_GRANT, rpc_messages.lease_grant_request(seconds))
+        response = await client.read(rpc_messages.LEASE_GRANT, rpc_messages.number_request(seconds))
         lease_id, granted = rpc_messages.parse_lease(response)
         return cls(client, lease_id, granted, requested + granted)
 
@@ -44,7 +44,7 @@ class Lease:
         requested, member = time.monotonic(), self._client.member
         try:
             # LeaseKeepAlive is a streaming call; with one message in each direction it works as a unary call.
-            request = rpc_messages.lease_id_request(self.lease_id)
+            request = rpc_messages.number_request(self.lease_id)
             response = await member.unary(rpc_messages.LEASE_KEEP_ALIVE, request, timeout_seconds)
         except GrpcError as error:
             self._client.avoid(member, unresponsive=error.status == DEADLINE_EXCEEDED)
@@ -56,7 +56,7 @@ class Lease:
 
     async def revoke(self) -> None:
         try:
-            await self._client.read(rpc_messages.LEASE_REVOKE, rpc_messages.lease_id_request(self.lease_id), 1.0)
+            await self._client.read(rpc_messages.LEASE_REVOKE, rpc_messages.number_request(self.lease_id), 1.0)
         except StoreError:
             # The lease expires by itself.
             return

@@ -104,19 +104,10 @@ def put_request(key: bytes, value: bytes, expect: int | None, lease: int = 0) ->
 
 def delete_request(key: bytes, expect: int | None) -> bytes:
     """Delete the key if it exists and its revision is `expect`, else get its current state."""
-    if expect is None:
-        condition = message_field(1, _compare(key, _GREATER, _CREATED, 0))
-    else:
-        condition = message_field(1, _compare(key, _EQUAL, _MODIFIED, expect))
-    return (
-        condition
-        + message_field(2, message_field(3, bytes_field(1, key)))
-        + message_field(3, message_field(1, get_request(key)))
-    )
-
-
-def compaction_request(revision: int) -> bytes:
-    return varint_field(1, revision)
+    comparison = (_GREATER, _CREATED, 0) if expect is None else (_EQUAL, _MODIFIED, expect)
+    condition = message_field(1, _compare(key, *comparison))
+    delete = message_field(3, bytes_field(1, key))
+    return condition + message_field(2, delete) + message_field(3, message_field(1, get_request(key)))
 
 
 def watch_request(keys: KeyRange, start: int, *, previous: bool = False) -> bytes:
@@ -128,13 +119,9 @@ def watch_request(keys: KeyRange, start: int, *, previous: bool = False) -> byte
 PROGRESS_REQUEST = message_field(3, b"")
 
 
-def lease_grant_request(seconds: int) -> bytes:
-    return varint_field(1, seconds)
-
-
-def lease_id_request(lease: int) -> bytes:
-    """Return the body of a LeaseRevoke or LeaseKeepAlive request."""
-    return varint_field(1, lease)
+def number_request(number: int) -> bytes:
+    """Return a request with one number: a revision for Compact, seconds for LeaseGrant, a lease id for the others."""
+    return varint_field(1, number)
 
 
 # ---------------------------------------------------------------------- responses

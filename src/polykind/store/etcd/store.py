@@ -210,7 +210,7 @@ class EtcdStore:
     async def compact(self, revision: int) -> None:
         with self._operations:
             try:
-                await self._client.read(rpc_messages.COMPACT, rpc_messages.compaction_request(revision))
+                await self._client.read(rpc_messages.COMPACT, rpc_messages.number_request(revision))
             except EtcdError as error:
                 if str(error) == _COMPACTED_MESSAGE:
                     return
