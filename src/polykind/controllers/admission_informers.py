@@ -1,4 +1,4 @@
-"""Admission resources, their informers and the admission chain that these keep up to date."""
+"""The admission resources, their informers, and the admission chain that the informers keep up to date."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class AdmissionInformers:
     """Registers the admission resources and builds `admission`, the chain of the configured webhooks and policies.
 
-    Most servers have no webhook and no policy, so the code that calls them, and CEL, is imported with the first one.
+    Most servers have no webhooks or policies, so the code for them (including CEL) is imported with the first one.
     """
 
     def __init__(self, cache: WatchCache, registry: Registry, metrics: Metrics, resolver: Resolver) -> None:

@@ -15,7 +15,7 @@ from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import delete_object
 
 _BATCH_SIZE = 64
-"""Concurrent deletions; they share the store's commits."""
+"""The number of concurrent deletions. Concurrent deletions share the store's commits."""
 
 
 async def delete_all(
@@ -23,7 +23,7 @@ async def delete_all(
 ) -> None:
     """Delete the objects that are not being deleted yet. Try all of them, then raise the first error.
 
-    With a `user`, the deletions count as a deletion of the collection by that user and pass through admission.
+    With a `user`, the deletions pass through admission as a deletecollection request of that user.
     """
     version = resource.storage_version()
 

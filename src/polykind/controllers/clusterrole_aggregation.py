@@ -37,7 +37,7 @@ class ClusterRoleAggregationController:
         self._resource: Resource = resource
         self._leadership = leadership
         self._roles: dict[str, JsonObject] = {}
-        """By name, without those that cannot be decoded."""
+        """The ClusterRoles by name, without roles that cannot be decoded."""
         self._queue: WorkQueue[str] = WorkQueue(self._reconcile)
         self._informer = Informer(backend.cache, resource, self._on_list, self._on_changes)
 
@@ -74,7 +74,7 @@ class ClusterRoleAggregationController:
         try:
             representation = self._resource.versions["v1"].representer.ready(cached)
         except errors.APIError:
-            # The RBAC informer logs this role.
+            # Skip the role without a log line, because the RBAC informer already logs the error.
             return
         if representation is not None:
             self._roles[cached.name] = json_codec.decode(representation.data)
@@ -105,7 +105,7 @@ class ClusterRoleAggregationController:
 
 
 def _aggregate(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any]:
-    """Return the distinct rules of all selected roles, in the order of the selectors, then of the role names."""
+    """Return the distinct rules of all selected roles, ordered by selector and then by role name."""
     rules: list[Any] = []
     for label_selector in aggregation.get("clusterRoleSelectors") or ():
         selected = compile_label_selector(label_selector)

@@ -31,7 +31,7 @@ log = logging.getLogger("polykind.crds")
 _RETRY_DELAY = 1.0
 _AUDIT_INTERVAL = 0.02
 _LEADER_TIMEOUT = 2.0
-"""Seconds that a CRD write waits until the leader has updated the status; without a leader that happens later."""
+"""Seconds that a CRD write waits for the leader to update the status. Without a leader, the update happens later."""
 
 
 class CRDController:
@@ -64,7 +64,7 @@ class CRDController:
         self._finalizer = CRDFinalizer(backend, resource, self._crds, self._statuses, now)
         self._reconciling: dict[str, asyncio.Task[None]] = {}
         self._structural_conditions: dict[str, tuple[bytes, JsonObject | None]] = {}
-        """By CRD name, the hash of the last checked spec and its NonStructuralSchema condition, costly to compute."""
+        """By CRD name: the hash of the last checked spec and its NonStructuralSchema condition."""
         self._audit_task: asyncio.Task[None] | None = None
         self._relist_task: asyncio.Task[None] | None = None
 
@@ -89,7 +89,7 @@ class CRDController:
         await self.converters.close()
 
     def _on_leadership(self, leading: bool) -> None:
-        """Reconcile all CRDs if this replica is the leader, else stop."""
+        """If this replica is the leader, reconcile all CRDs. Otherwise stop."""
         self._finalizer.pause()
         if self._audit_task is not None:
             self._audit_task.cancel()
@@ -100,7 +100,7 @@ class CRDController:
             self._audit_task = asyncio.get_running_loop().create_task(self._audit(list(self._crds)))
 
     async def _audit(self, names: list[str]) -> None:
-        """Reconcile the other CRDs slowly: the previous leader may have stopped before it updated their status."""
+        """Reconcile the other CRDs slowly. The previous leader may have stopped before updating their status."""
         for name in names:
             await asyncio.sleep(_AUDIT_INTERVAL)
             if name in self._crds and name not in self._structural_conditions:
@@ -156,7 +156,7 @@ class CRDController:
             self._names_in_use.remove(previous)
         self._names_in_use.add(crd)
         if previous is not None and previous["status"]["acceptedNames"] != crd["status"]["acceptedNames"]:
-            # Enqueue this CRD before others that wait for a name: if its own status lost a name, it gets it back.
+            # Enqueue this CRD before others that wait for a name, so that it regains a name that its status has lost.
             self._enqueue(cached.name)
             self._reconcile_waiting(crd["spec"]["group"])
         self._discovery_entries[cached.name] = from_crd(crd).prepare()
@@ -197,7 +197,7 @@ class CRDController:
             self._reconcile_waiting(crd["spec"]["group"])
 
     def _reconcile_waiting(self, group: str) -> None:
-        """Reconcile the CRDs of a group that wait for a name, because one may be free now. The order is arbitrary."""
+        """Reconcile, in any order, the CRDs of a group that wait for a name, because one may be free now."""
         for other in reversed(self._crds.values()):
             if other["spec"]["group"] == group and not conditions.is_true(other, NAMES_ACCEPTED):
                 self._enqueue(other["metadata"]["name"])
@@ -211,7 +211,7 @@ class CRDController:
             self._backend.cache.remove(resource.cache)
             self.converters.remove(crd["metadata"]["name"])
 
-    # ------------------------------------------------------------------ reconciling their status
+    # ------------------------------------------------------------------ reconciling the status of CRDs
 
     def _enqueue(self, name: str) -> None:
         """Reconcile a CRD in the background if this replica is the leader."""
@@ -219,7 +219,7 @@ class CRDController:
             self._reconcile_shared(name)
 
     def _reconcile_shared(self, name: str) -> asyncio.Task[None]:
-        """Start to reconcile a CRD and return the task, shared by all callers until it is done."""
+        """Start to reconcile a CRD and return the task. Callers share the task until it is done."""
         task = self._reconciling.get(name)
         if task is None:
             task = self._reconciling[name] = asyncio.get_running_loop().create_task(self._try_reconcile(name))
@@ -257,7 +257,7 @@ class CRDController:
     async def _reconcile(self, name: str) -> None:
         while (pending := self._pending_status(name)) is not None:
             _, crd, status = pending
-            # Reserve the accepted names until the write is in the cache.
+            # Reserve the accepted names until the cache contains the write.
             reserved: JsonObject = {"spec": crd["spec"], "status": status}
             self._names_in_use.add(reserved)
             written = False

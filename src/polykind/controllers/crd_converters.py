@@ -1,4 +1,4 @@
-"""The converters of the served CRDs, and the ConversionHealthy condition that reports how they fare.
+"""The converters of the served CRDs, and the ConversionHealthy condition that reports their health.
 
 The condition is written only when it changes, and at most once per `write_interval` for each CRD.
 """
@@ -18,9 +18,9 @@ from polykind.crd import conditions
 log = logging.getLogger("polykind.converters")
 
 BuildConverter = Callable[[JsonObject, Callable[[Health], None]], MonitoredConverter]
-"""Builds the converter of a CRD, which calls the given function with its health after each conversion."""
+"""A function that builds a CRD's converter, which calls the callback with its health after each conversion."""
 WriteCondition = Callable[[str, JsonObject | None], Awaitable[None]]
-"""Writes a condition into the status of the named CRD; None removes the condition."""
+"""A function that writes a condition into the status of the named CRD. None removes the condition."""
 
 
 class CRDConverters:
@@ -52,11 +52,11 @@ class CRDConverters:
         return None
 
     def update_status(self, crd: JsonObject) -> None:
-        """Remember the CRD's current status, to which the next condition is compared."""
+        """Store the CRD's current status. The next condition is compared to it."""
         self._statuses[crd["metadata"]["name"]] = crd.get("status") or {}
 
     def remove(self, name: str) -> None:
-        """Close a CRD's converter in the background, after its pending calls."""
+        """Close a CRD's converter in the background, after its pending calls have finished."""
         self._statuses.pop(name, None)
         timer = self._timers.pop(name, None)
         if timer is not None:

@@ -22,14 +22,14 @@ from polykind.verbs.context import Backend
 log = logging.getLogger("polykind.crds")
 
 _RETRY_DELAY = 0.1
-"""Seconds between two passes over the remaining instances."""
+"""Seconds between two passes over the remaining instances, if no deletion fails."""
 _MAX_RETRY_DELAY = 2.0
-"""Upper bound of that delay, which doubles while deletions fail."""
+"""Maximum delay in seconds between two passes. The delay doubles after each failed pass."""
 _BATCH_SIZE = 500
 
 
 class _DeletionError(Exception):
-    """The instances cannot be listed or deleted; the message is that of the Terminating condition."""
+    """The instances cannot be listed or deleted. The Terminating condition shows the message of this error."""
 
 
 class CRDFinalizer:
@@ -60,7 +60,7 @@ class CRDFinalizer:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def start(self, name: str) -> None:
-        """Start to delete the instances of a CRD, unless that is under way."""
+        """Start to delete the instances of a CRD, unless the deletion is already running."""
         if name not in self._tasks:
             task = asyncio.get_running_loop().create_task(self._finalize(name))
             self._tasks[name] = task
@@ -85,9 +85,9 @@ class CRDFinalizer:
             await asyncio.sleep(delay)
 
     async def _delete_instances(self, crd: JsonObject, failing: bool) -> bool:
-        """Delete every instance and return True if none is left. Raise _DeletionError.
+        """Delete every instance and return True if none is left. Raise _DeletionError if listing or deleting fails.
 
-        `failing`: the last pass failed. Its condition stays until a pass succeeds.
+        `failing`: the last pass failed. The condition of that pass stays until a pass succeeds.
         """
         resource = self._backend.registry.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if not isinstance(resource, CustomResource) or resource.crd["metadata"]["name"] != crd["metadata"]["name"]:
@@ -118,7 +118,7 @@ class CRDFinalizer:
             await self._statuses.write(name, cached, crd, status)
 
     async def _remove_finalizer(self, name: str) -> None:
-        """Remove the finalizer. Delete the CRD if it has no other."""
+        """Remove the finalizer. Delete the CRD if it has no other finalizer."""
         while True:
             cached, crd = self._resource.cache.get(name), self._crds.get(name)
             if cached is None or crd is None:
@@ -140,7 +140,7 @@ class CRDFinalizer:
 
 
 async def _check_readable(resource: CustomResource, objects: Sequence[CachedObject]) -> None:
-    """Raise APIError if an instance cannot be converted to the storage version; then none is deleted."""
+    """Raise APIError if an instance cannot be converted to the storage version. No instance is deleted in that case."""
     version = resource.storage_version()
     old = [cached for cached in objects if cached.version != resource.storage]
     for start in range(0, len(old), _BATCH_SIZE):

@@ -14,7 +14,7 @@ _API_VERSION = "apiextensions.k8s.io/v1"
 
 
 class CRDStatusWriter:
-    """Writes the status of a CRD with a compare-and-swap on the revision it was computed from."""
+    """Writes the status of a CRD only if the CRD is still at the revision that the status was computed from."""
 
     def __init__(self, backend: Backend, resource: CRDResource, now: Callable[[], str]) -> None:
         self._backend = backend

@@ -1,6 +1,6 @@
-"""The garbage collector: deletes dependents after their owners, before them, or removes their owner references.
+"""The garbage collector: deletes the dependents of deleted owners, or removes their owner references.
 
-Background deletion removes the owner at once; its dependents follow. Foreground deletion keeps the owner, with a
+Background deletion removes the owner first, then its dependents. Foreground deletion keeps the owner, with a
 finalizer, until all dependents with blockOwnerDeletion are gone. Orphan deletion keeps the owner until no dependent
 refers to it.
 """
@@ -47,7 +47,7 @@ _RETRY = 0.5
 
 
 class OwnerState(Enum):
-    """The state of the object that an owner reference names, with its text for the log."""
+    """The state of the object that an owner reference names. The value is used in log messages."""
 
     SOLID = "present"
     WAITING_FOR_DEPENDENTS = "being deleted in the foreground"
@@ -69,15 +69,15 @@ class GarbageCollector:
         self._pending: dict[_ResourceMonitor, None] = {}
         self._read_task: asyncio.Task[None] | None = None
         self._synced = asyncio.Event()
-        """Set while every resource has been read. Until then, an owner without known dependents may still have some."""
+        """Set while all resources have been read. Otherwise, an owner without known dependents may still have some."""
         self._deleted_owners: dict[str, tuple[str, str, str, str]] = {}
-        """Group, kind, namespace and name of owners that were deleted, by uid; their resources may be gone as well."""
+        """Group, kind, namespace and name of deleted owners, by uid. Their resources may no longer be served."""
         self._absent_since: dict[ObjectRef, float] = {}
-        """For each dependent whose owner was never observed, the time at which its absence was first noticed."""
+        """For each dependent whose owner was never observed, the time when the missing owner was first noticed."""
         self.absent_owner_delay = 15.0
-        """Seconds to wait before treating a never observed owner as deleted: its creation may not be known here yet."""
+        """Seconds before a never observed owner counts as deleted. This replica may not have seen its creation yet."""
         self._unserved_dependents: dict[tuple[str, str], set[ObjectRef]] = {}
-        """Dependents of unserved kinds, by (group, kind); processed again when that kind is served."""
+        """By (group, kind) that is not served: the dependents of owners of that kind, to process when it is served."""
 
     def start(self) -> None:
         self._leadership.subscribe(self._on_leadership)
@@ -85,7 +85,7 @@ class GarbageCollector:
             self._on_leadership(True)
 
     def _on_leadership(self, leading: bool) -> None:
-        """Read all resources and start collecting if this replica is the leader, else stop."""
+        """If this replica is the leader, read all resources and start collecting. Otherwise stop."""
         self._stop()
         if leading:
             self._backend.registry.observers.append(self._monitor_resource)
@@ -113,7 +113,7 @@ class GarbageCollector:
     # ------------------------------------------------------------------ building the owner graph
 
     def _monitor_resource(self, resource: Resource) -> None:
-        """Monitor a resource that is served from now on, or whose CRD has changed."""
+        """Monitor a resource that has just become served or whose CRD has changed."""
         monitor = self._monitors.get((resource.group, resource.plural))
         if monitor is None or monitor.cache is not resource.cache:
             monitor = _ResourceMonitor(self, resource)
@@ -124,7 +124,7 @@ class GarbageCollector:
             self._queue.add(ref)
 
     def read(self, monitor: _ResourceMonitor) -> None:
-        """Read all objects of a resource, again if they have been read before."""
+        """Read all objects of a resource, even if they have been read before."""
         self._pending[monitor] = None
         self._synced.clear()
         if self._read_task is None or self._read_task.done() or self._read_task.cancelling():
@@ -140,14 +140,14 @@ class GarbageCollector:
                 await asyncio.sleep(_RETRY)
                 continue
             self._pending.pop(monitor, None)
-            # Yield to requests: nothing waits for this task.
+            # Let requests run first, because nothing waits for this task.
             await asyncio.sleep(0)
         self._synced.set()
 
     async def _read(self, monitor: _ResourceMonitor) -> None:
         cache = monitor.cache
         if self._sole_writer and not cache.loaded and not await self._has_relevant_objects(cache):
-            # A request loads the resource into the cache before it writes, so the monitor sees that change.
+            # A request loads the resource into the cache before it writes, so the monitor sees the write.
             return
         await self._backend.cache.load(cache)
         for ref in self._graph.dependents_in(monitor.group, monitor.plural):
@@ -211,7 +211,7 @@ class GarbageCollector:
         self._enqueue_owners(ref, self._graph.record(ref, ()))
 
     def _enqueue_owners(self, ref: ObjectRef, owners: tuple[OwnerReference, ...]) -> None:
-        """Process the owners of a dependent again: they may have been waiting for its deletion."""
+        """Process the owners of a dependent again, because they may have been waiting for its deletion."""
         namespace = ref.key.rpartition("/")[0]
         for owner in owners:
             resource = self._backend.registry.resource_of_kind(owner.group, owner.kind)
@@ -247,7 +247,7 @@ class GarbageCollector:
     async def _attempt_to_delete(
         self, resource: Resource, ref: ObjectRef, cached: CachedObject, meta: Metadata
     ) -> None:
-        """Delete an object unless one of its owners remains."""
+        """Delete an object unless one of its owners still exists."""
         owners = meta.ownerReferences or ()
         states = [await self._owner_state(resource, ref, cached.namespace, owner) for owner in owners]
         if OwnerState.UNKNOWN in states:
@@ -264,7 +264,7 @@ class GarbageCollector:
         dependents = self._graph.dependents(meta.uid)
         if OwnerState.WAITING_FOR_DEPENDENTS in states and dependents:
             if any(self._read_metadata(dependent).is_waiting_for(FOREGROUND) for dependent in dependents):
-                # A cycle of foreground deletions: unblock it, or each object would wait for the other.
+                # Unblock a cycle of foreground deletions, in which each object would wait for the other.
                 await self._change(ref, meta.uid, _unblocked)
                 cached = resource.cache.get(ref.key) or cached
             policy = "Foreground"
@@ -278,7 +278,7 @@ class GarbageCollector:
         )
 
     def _awaits_owner(self, ref: ObjectRef) -> bool:
-        """True if the owner may still appear: the dependent is then processed again later."""
+        """True if the owner may still appear. The dependent is then processed again later."""
         now = asyncio.get_running_loop().time()
         wait = self._absent_since.setdefault(ref, now) + self.absent_owner_delay - now
         if wait > 0:
@@ -290,7 +290,7 @@ class GarbageCollector:
     async def _owner_state(
         self, dependent: Resource, ref: ObjectRef, namespace: str, owner: OwnerReference
     ) -> OwnerState:
-        """Return the state of an owner. It must be in the dependent's namespace or cluster-scoped."""
+        """Return the state of an owner. The owner must be cluster-scoped or in the dependent's namespace."""
         deleted = self._deleted_owners.get(owner.uid)
         if (
             deleted is not None
@@ -311,7 +311,7 @@ class GarbageCollector:
         return OwnerState.WAITING_FOR_DEPENDENTS if meta.is_waiting_for(FOREGROUND) else OwnerState.SOLID
 
     async def _attempt_to_orphan(self, ref: ObjectRef, meta: Metadata) -> None:
-        """Remove the owner from its dependents' owner references, then remove its orphan finalizer."""
+        """Remove the owner from the owner references of its dependents, then remove the owner's orphan finalizer."""
         dependents = self._graph.dependents(meta.uid)
         for start in range(0, len(dependents), _BATCH_SIZE):
             batch = dependents[start : start + _BATCH_SIZE]
@@ -331,7 +331,7 @@ class GarbageCollector:
         return metadata(resource.cache.get(ref.key) if resource else None)
 
     async def _change(self, ref: ObjectRef, uid: str, edit: Callable[[JsonObject], None]) -> None:
-        """Edit an object's metadata. Raise NotFoundError if another object has its name now."""
+        """Edit an object's metadata. Raise NotFoundError if the object has been replaced by one of the same name."""
         ctx = self._context(ref)
 
         async def edited(old: JsonObject, _: Write) -> JsonObject:

@@ -40,7 +40,7 @@ class Informer:
         await asyncio.gather(*self._relists, return_exceptions=True)
 
     def on_reset(self) -> None:
-        """List again because changes may have been missed. The controller keeps its state until that is done."""
+        """List again because changes may have been missed. The controller keeps its state until then."""
         task = asyncio.get_running_loop().create_task(self._relist())
         self._relists.add(task)
         task.add_done_callback(self._relists.discard)

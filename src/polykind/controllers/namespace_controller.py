@@ -22,7 +22,7 @@ log = logging.getLogger("polykind.namespaces")
 
 _USER = service_account("namespace-controller")
 _RETRY_DELAY, _MAX_RETRY_DELAY = 0.1, 2.0
-"""Seconds between two passes over the content of a namespace, growing from the first value to the second."""
+"""Initial and maximum number of seconds between two passes over the content of a namespace."""
 
 
 class NamespaceController:
@@ -46,7 +46,7 @@ class NamespaceController:
         self._leadership.subscribe(self._on_leadership)
 
     def _on_leadership(self, leading: bool) -> None:
-        """Finalize all terminating namespaces if this replica is the leader, else stop."""
+        """If this replica is the leader, finalize all terminating namespaces. Otherwise stop."""
         for task in self._finalizing.values():
             task.cancel()
         self._finalizing = {}
@@ -128,7 +128,7 @@ class NamespaceController:
             delay = min(delay * 1.5, _MAX_RETRY_DELAY)
 
     async def _delete_objects(self, resource: Resource, namespace: str) -> int:
-        """Delete a resource's objects in the namespace and return how many are left."""
+        """Delete a resource's objects in the namespace and return the number of objects that are left."""
         cache = resource.cache
         # Do not load an unused resource into the cache only to find the namespace empty.
         if not cache.loaded and not (await self._backend.store.range(f"{cache.prefix}{namespace}/", limit=1)).items:
@@ -138,7 +138,7 @@ class NamespaceController:
         return cache.count(namespace)
 
     async def _remove_finalizer(self, name: str) -> None:
-        """Remove the finalizer. Delete the namespace if it has no other."""
+        """Remove the finalizer. Delete the namespace if it has no other finalizer."""
         cache = self._resource.cache
         while True:
             cached = cache.get(name)

@@ -41,7 +41,7 @@ class Plugin(NamedTuple, Generic[P, B]):
 class PolicyInformer(Generic[P, B]):
     """Watches one kind of policy and its bindings. A change is in effect before the server responds to its write.
 
-    It is an admission step itself. The plugin that does the work is imported with the first policy or binding.
+    The informer is also an admission step. The plugin that evaluates policies is imported with the first of them.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class PolicyInformer(Generic[P, B]):
 
 
 def find_params(cache: WatchCache, registry: Registry, api_version: str, kind: str) -> ParamStore | None:
-    """Return the objects of a kind for a policy's paramKind, or None if the kind is not served."""
+    """Return the objects of a policy's paramKind, or None if the kind is not served."""
     group, _, version = api_version.rpartition("/")
     resource = registry.resource_of_kind(group, kind)
     served = resource.versions.get(version) if resource is not None else None

@@ -30,7 +30,7 @@ from polykind.verbs.write import POST, PUT, Write
 log = logging.getLogger("polykind.rbac")
 
 _RETRY_DELAY = 1.0
-"""Seconds between two attempts."""
+"""Seconds between two attempts to reconcile the default roles and bindings."""
 _HEADERS = {b"user-agent": b"kube-apiserver"}
 
 
@@ -44,11 +44,11 @@ class RBACBootstrap:
         self._finished = False
 
     def check(self) -> str:
-        """Return "" if healthy. The check fails while this replica leads and has not finished."""
+        """Return "" if healthy. The check fails while this replica is the leader and has not finished reconciling."""
         return "" if self._finished or not self._leadership.leading else "not finished"
 
     async def start(self) -> None:
-        """Reconcile before returning if this replica leads, so that the server starts with all default roles."""
+        """If this replica is the leader, reconcile first, so that the server starts with all default roles."""
         self._leadership.subscribe(self._on_leadership)
         if self._leadership.leading and not await self._reconcile_all():
             self._on_leadership(True)
@@ -71,7 +71,7 @@ class RBACBootstrap:
             await asyncio.sleep(_RETRY_DELAY)
 
     async def _reconcile_all(self) -> bool:
-        """Reconcile everything and return True if nothing failed."""
+        """Reconcile all default roles and bindings. Return True if nothing failed."""
         failures = await self._reconcile_each(default_roles()) + await self._reconcile_each(default_bindings())
         if failures:
             log.warning("RBAC bootstrap: cannot reconcile all defaults, retrying: %s", "; ".join(failures))
@@ -121,6 +121,6 @@ class RBACBootstrap:
         await change_object(self._context(resource, "PUT", expected), reconciled, UpdateOptions(), PUT)
 
     def _context(self, resource: Resource, method: str, obj: JsonObject) -> RequestContext:
-        """Return a request of the server itself, which admission and authorization do not see."""
+        """Return a request of the server itself. Such a request skips admission and authorization."""
         request = Request(method, "", "", dict(_HEADERS), b"")
         return RequestContext(self._backend, request, resource.versions["v1"], None, obj["metadata"]["name"], "")

@@ -78,6 +78,6 @@ class _ResourceInformer:
 
 
 def _split_key(key: str) -> tuple[str, str]:
-    """Return a key's namespace, "" for a cluster-scoped object, and its name."""
+    """Return the namespace ("" for a cluster-scoped object) and the name in a key."""
     namespace, _, name = key.rpartition("/")
     return namespace, name

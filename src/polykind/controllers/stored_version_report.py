@@ -13,18 +13,18 @@ from polykind.verbs.context import Backend
 log = logging.getLogger("polykind.migrations")
 
 _SLICE = 1000
-"""Objects to search before yielding to the event loop."""
+"""The number of objects to search before yielding to the event loop."""
 
 
 class StoredVersionReport:
-    """Counts the objects in the background, after the CRD update that removes their version was rejected."""
+    """Counts the stored objects in the background after a CRD update was rejected because it removes their version."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, crd: JsonObject, versions: list[str]) -> None:
-        """Report the objects that are stored at these versions of a CRD."""
+        """Log the number of objects that are stored at these versions of a CRD."""
         task = asyncio.get_running_loop().create_task(self._report(crd, versions))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -28,7 +28,7 @@ log = logging.getLogger("polykind.admission")
 class Plugin(NamedTuple):
     """The admission step that calls webhooks, and the factory of its webhooks.
 
-    The factory takes the configuration's name, the webhook's entry in it and the index among entries of that name.
+    The factory takes the configuration's name, a webhook's entry and the entry's index among entries of that name.
     """
 
     step: WebhookPlugin
@@ -38,7 +38,7 @@ class Plugin(NamedTuple):
 class WebhookInformer:
     """Watches one kind of webhook configuration. A change is in effect before the server responds to its write.
 
-    It is an admission step itself. The plugin that does the work is imported and built with the first webhook.
+    The informer is also an admission step. The plugin that calls webhooks is imported with the first webhook.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class WebhookInformer:
         self._load_plugin = load_plugin
         self._refresh = refresh
         self._webhooks: dict[str, list[AdmissionWebhook]] = {}
-        """By the name of their configuration."""
+        """The webhooks by the name of their configuration."""
         self._closing: set[asyncio.Task[None]] = set()
         self._informer = Informer(cache, resource, self._on_list, self._on_changes)
 
@@ -107,14 +107,14 @@ class WebhookInformer:
             self._remove(name)
 
     def _remove(self, name: str) -> None:
-        """Close a configuration's webhooks in the background, after their pending calls."""
+        """Close a configuration's webhooks in the background, after their pending calls have finished."""
         for webhook in self._webhooks.pop(name, ()):
             task = asyncio.get_running_loop().create_task(webhook.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
     def _configure(self) -> None:
-        """Order the webhooks by configuration name, then by their position in it, as kube-apiserver does."""
+        """Order the webhooks as kube-apiserver does: by configuration name, then by position in the configuration."""
         webhooks = [webhook for name in sorted(self._webhooks) for webhook in self._webhooks[name]]
         if webhooks or self.active:
             self._plugin.step.configure(webhooks)

@@ -1,4 +1,4 @@
-"""A work queue: every item is processed by one worker at a time and retried with exponential backoff."""
+"""A work queue. Each item is processed by one worker at a time and retried with exponential backoff."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger("polykind.workqueue")
 T = TypeVar("T", bound=Hashable)
 
 _FIRST_DELAY, _MAX_DELAY = 0.05, 60.0
-"""Seconds until the first retry, doubled with each further one, and their upper bound."""
+"""Seconds until the first retry, and the maximum delay. The delay doubles with each retry."""
 
 
 class WorkQueue(Generic[T]):
@@ -51,7 +51,7 @@ class WorkQueue(Generic[T]):
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def add(self, item: T) -> None:
-        """Process an item; if a worker is processing it now, process it once more."""
+        """Process an item. If a worker is already processing the item, process it once more afterwards."""
         if item in self._processing:
             self._requeue.add(item)
             return
@@ -59,7 +59,7 @@ class WorkQueue(Generic[T]):
         self._dispatch()
 
     def add_after(self, item: T, seconds: float) -> None:
-        """Add an item after a delay, which replaces an earlier delay of the same item."""
+        """Add an item after a delay. The new delay replaces an earlier one of the same item."""
         timer = self._timers.pop(item, None)
         if timer is not None:
             timer.cancel()

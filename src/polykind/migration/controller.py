@@ -1,4 +1,4 @@
-"""The storage version migration controller: hands unfinished migrations to the migrator, on the leader.
+"""The storage version migration controller: on the leader, passes unfinished migrations to the migrator.
 
 The migrator is imported with the first migration, because most servers never have one.
 """
@@ -51,7 +51,7 @@ class MigrationController:
 
     @property
     def _has_migrator(self) -> bool:
-        """True if there has been a migration."""
+        """True if the migrator has been created, which happens with the first migration."""
         return "_migrator" in self.__dict__
 
     async def start(self) -> None:
@@ -64,7 +64,7 @@ class MigrationController:
             await self._migrator.close()
 
     def _on_leadership(self, leading: bool) -> None:
-        """Process all unfinished migrations if this replica is the leader, also those of a previous leader."""
+        """If this replica is the leader, process all unfinished migrations, including those of a previous leader."""
         if self._has_migrator:
             self._migrator.pause()
         self._process_all()
@@ -79,7 +79,7 @@ class MigrationController:
                 self._process_crd(cached)
 
     def _process_crd(self, cached: CachedObject) -> None:
-        """Process a CRD whose StorageMigrating condition is true: its migration may be gone."""
+        """Process a CRD whose StorageMigrating condition is true, because its migration may have been deleted."""
         try:
             running = is_true(summarize_stored_crd(cached)["status"], STORAGE_MIGRATING)
         except errors.APIError:
@@ -94,7 +94,7 @@ class MigrationController:
                 self._process(change.cached, deleted=change.new is None)
 
     def _process(self, cached: CachedObject, *, deleted: bool) -> None:
-        """Process a migration's resource if the migration is unfinished, or was deleted and others may follow."""
+        """Process the resource of a migration that is unfinished, or that was deleted and may have delayed others."""
         try:
             migration: JsonObject = self._resource.read(cached)
         except errors.APIError as error:

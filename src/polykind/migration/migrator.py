@@ -23,7 +23,7 @@ from polykind.verbs.context import Backend
 log = logging.getLogger("polykind.migrations")
 
 _WORKERS = 2
-"""Resources that are migrated at the same time."""
+"""The number of resources that are migrated at the same time."""
 
 
 class _NotServedYetError(Exception):
@@ -35,7 +35,7 @@ class _NotServedYetError(Exception):
 
 
 class Migrator:
-    """Runs migrations resource by resource; a resource is retried if the store fails."""
+    """Runs the migrations of each resource in order. If the store fails, the resource is retried."""
 
     def __init__(
         self, backend: Backend, served: MigrationResource, crds: CRDResource, resource_timeout: Callable[[], float]
@@ -62,7 +62,7 @@ class Migrator:
         await self._queue.close()
 
     def _on_served(self, served: Resource) -> None:
-        """Resume the migrations that wait for a resource, because it is served now."""
+        """Resume the migrations that wait for a resource that is served now."""
         resource = GroupResource(served.group, served.plural)
         if resource in self._waiting:
             self._waiting.discard(resource)
@@ -111,7 +111,7 @@ class Migrator:
         await status.change(lambda old, now: state.failed(old, message, now) if message else state.succeeded(old, now))
 
     async def _migrate(self, migration: JsonObject, status: MigrationStatus) -> str:
-        """Rewrite all objects. Return the message of the failure, "" on success."""
+        """Rewrite all objects. Return the failure message, "" on success."""
         resource, name = target(migration), migration["metadata"]["name"]
         if self._backend.registry.resource(*resource) is None:
             await status.change(state.begun)
@@ -136,6 +136,6 @@ class Migrator:
         return failures.message()
 
     def _age(self, migration: JsonObject) -> float:
-        """Return the seconds since a migration was created, infinity if it has no creationTimestamp."""
+        """Return the number of seconds since a migration was created, infinity if it has no creationTimestamp."""
         created = migration["metadata"].get("creationTimestamp")
         return (self._backend.clock.now() - datetime.fromisoformat(created)).total_seconds() if created else math.inf

@@ -12,7 +12,7 @@ class ObjectCount(NamedTuple):
     first: str = ""
 
     def describe(self, phrase: str) -> str:
-        """Return a phrase about the objects; `{0}` and `{1}` in it become is/are and has/have."""
+        """Return `phrase` about the objects, with `{0}` replaced by is/are and `{1}` by has/have."""
         if self.total == 1:
             return f"1 object, {self.first}, {phrase.format('is', 'has')}"
         return f"{self.total} objects, the first is {self.first}, {phrase.format('are', 'have')}"
@@ -21,10 +21,10 @@ class ObjectCount(NamedTuple):
 def removal_blockers(
     crd: str, version: str, *, storage: str, listed: bool, stored: ObjectCount, managed: ObjectCount, clients: int
 ) -> list[str]:
-    """Return why a version cannot be removed yet, each with the remedy, in the order in which to apply them.
+    """Return the reasons why a version cannot be removed yet, each with its remedy, in the order to fix them.
 
-    `listed`: the version is in status.storedVersions. `stored`: objects stored at it. `managed`: objects with field
-    managers at it. `clients`: number of clients that have requested it.
+    `listed`: the version is in status.storedVersions. `stored`: objects stored at the version. `managed`: objects with
+    field managers at the version. `clients`: number of clients that have requested the version.
     """
     blockers = []
     if version == storage:

@@ -16,9 +16,9 @@ from polykind.resources.resource import Resource, ServedVersion
 from polykind.verbs.context import Backend
 
 _MAX_TIMEOUTS = 10
-"""Failed calls in a row after which a converter is considered down. Isolating one object of a batch takes fewer."""
+"""Failed calls in a row after which a converter is considered down. Bisecting a batch takes fewer calls."""
 _BATCH_SIZE, _BATCH_BYTES = 64, 256 * 1024
-"""Objects, and their total size, that are converted in one call and share the store's commits."""
+"""The maximum number of objects in a batch and their maximum total size. A batch is converted in one call."""
 _TIME_SLICE = 0.01
 """Seconds of work before yielding to the event loop."""
 RETRY_DELAYS = (0.5, 2.0, 5.0, 10.0)
@@ -69,7 +69,7 @@ class Rewriter:
             return self._all_failed(error.message)
 
     async def _walk(self) -> Failures:
-        """Walk over all objects, from the start again if the CRD has changed or another client wrote meanwhile."""
+        """Walk over all objects. Start again if the CRD has changed or another client has written during the walk."""
         while True:
             resource = self._served_resource()
             await self._backend.cache.wait_until_fresh(resource.cache)
@@ -85,7 +85,7 @@ class Rewriter:
                 await asyncio.sleep(0)
             await self._backend.cache.wait_until_fresh(resource.cache)
             remaining = sum(count for name, count in resource.cache.version_counts.items() if name != resource.storage)
-            # A replica that does not know the new storage version yet may have written objects at the old one.
+            # A replica that does not know the new storage version yet may have written objects at the old version.
             if not self._conflicted and remaining <= failures.count:
                 self._record("failed", failures.count)
                 return failures
@@ -126,7 +126,7 @@ class Rewriter:
     async def _convert(
         self, version: ServedVersion, objects: Sequence[CachedObject]
     ) -> list[Representation | errors.APIError]:
-        """Return each object at the storage version, or its error. A failing batch is bisected to find the object."""
+        """Return each object at the storage version, or its error. Bisect a failing batch to find the object."""
         if not objects:
             return []
         try:
@@ -158,7 +158,7 @@ class Rewriter:
         return True
 
     def _all_failed(self, message: str) -> Failures:
-        """Return a failure for every object at another version, because the converter is down."""
+        """Return a failure for every object that is not at the storage version, because the converter is down."""
         failures, resource = Failures(), self._served_resource()
         for cached in resource.cache.scan(None):
             if cached.version != resource.storage:
@@ -178,7 +178,7 @@ def _encode(version: ServedVersion, representation: Representation) -> Encoded:
 
 
 def _limit_bytes(objects: Sequence[CachedObject]) -> Sequence[CachedObject]:
-    """Return the leading objects up to the size limit, at least one."""
+    """Return the leading objects up to the size limit, but at least one object."""
     size = 0
     for count, cached in enumerate(objects):
         size += len(cached.raw)

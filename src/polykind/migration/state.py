@@ -15,7 +15,7 @@ NO_SUCH_RESOURCE = "resource does not exist in discovery"
 
 _MAX_NAMED_FAILURES = 10
 _MAX_MESSAGE_LENGTH = 600
-"""Characters of each failure in the condition's message, which Kubernetes limits to 32 KiB."""
+"""Maximum characters of each failure in a condition's message. Kubernetes limits a message to 32 KiB."""
 
 
 class GroupResource(NamedTuple):
@@ -35,7 +35,7 @@ def target(migration: JsonObject) -> GroupResource:
 
 
 def find(status: JsonObject, type_: str) -> JsonObject | None:
-    """Return the first condition of a type, or None."""
+    """Return the first condition of a type, or None if there is none."""
     for condition in status.get("conditions") or ():
         if condition["type"] == type_:
             found: JsonObject = condition
@@ -64,7 +64,7 @@ def is_unfinished(migration: JsonObject) -> bool:
 
 
 def next_migration(migrations: Iterable[JsonObject]) -> JsonObject | None:
-    """Return the migration of a resource to process now: running ones first, then the oldest; None if none is left."""
+    """Return the next migration of a resource: a running one first, else the oldest. Return None if none is left."""
     return min((m for m in migrations if is_unfinished(m)), key=_rank, default=None)
 
 
@@ -77,7 +77,7 @@ def _rank(migration: JsonObject) -> tuple[bool, bool, str, str]:
 
 
 class Failures:
-    """The objects that a migration could not rewrite. All are counted, the first ones are named."""
+    """The objects that a migration could not rewrite. All are counted, but only the first ones are named."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -86,7 +86,7 @@ class Failures:
     def add(self, key: str, message: str) -> None:
         self.count += 1
         if len(self._messages) < _MAX_NAMED_FAILURES:
-            # The text of a converter's exception may have lone surrogates, which UTF-8 cannot encode.
+            # The text of a converter's exception may contain lone surrogates, which UTF-8 cannot encode.
             message = message.encode(errors="replace").decode()
             if len(message) > _MAX_MESSAGE_LENGTH:
                 message = f"{message[:_MAX_MESSAGE_LENGTH]}..."
@@ -109,7 +109,7 @@ def unhandled(message: str) -> str:
 
 
 def begun(status: JsonObject, now: str, revision: int = 0) -> JsonObject:
-    """Return the status of a running migration. `revision` is the store's revision at its start, 0 if unknown."""
+    """Return the status of a running migration. `revision`: the store's revision when it started, 0 if unknown."""
     if not is_true(status, RUNNING):
         status = _with_condition(status, RUNNING, "True", "MigrationRunning", "The migration is running", now)
     if revision and not status.get("resourceVersion"):
@@ -183,6 +183,6 @@ def _crd_condition(status: str, reason: str, message: str, generation: int, now:
 
 
 def same_generation(crd: JsonObject) -> bool:
-    """True if the CRD's spec has not changed since the migration in its condition started."""
+    """True if the CRD's spec has not changed since the start of the migration that its condition reports."""
     condition = find(crd.get("status") or {}, STORAGE_MIGRATING)
     return condition is not None and condition.get("observedGeneration", 0) == crd["metadata"].get("generation", 0)

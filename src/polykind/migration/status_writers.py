@@ -1,4 +1,4 @@
-"""The statuses that a migration writes: its own and that of its CRD."""
+"""Writers of the two statuses that a migration changes: its own and its CRD's."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class MigrationStatus:
     def check(self) -> None:
         """Raise MigrationDeletedError if the migration was deleted."""
         cached = self._resource.cache.get(self._name)
-        # While the cache is being reloaded, assume that it still exists.
+        # While the cache is being reloaded, assume that the migration still exists.
         if self._resource.cache.loaded and (
             cached is None or self._resource.read(cached)["metadata"].get("uid") != self._uid
         ):
             raise MigrationDeletedError
 
     async def change(self, change: Callable[[JsonObject, str], JsonObject]) -> None:
-        """Write `change(status, now)` as the new status. Raise MigrationDeletedError."""
+        """Write `change(status, now)` as the new status. Raise MigrationDeletedError if the migration was deleted."""
         ctx = RequestContext(
             self._backend,
             Request("PUT", "", "", dict(_AGENT), b""),
@@ -70,7 +70,7 @@ class MigrationStatus:
 
 
 class CRDMigrationStatus:
-    """The StorageMigrating condition and the storedVersions of a CRD. Built-in resources have none."""
+    """The StorageMigrating condition and storedVersions of a CRD. A built-in resource has no CRD."""
 
     def __init__(self, backend: Backend, crds: CRDResource, resource: GroupResource) -> None:
         self._backend = backend

@@ -90,7 +90,7 @@ def _restore_invalid_managers(ctx: RequestContext, meta: JsonObject, original: J
 
 
 async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject], JsonObject] | None = None) -> None:
-    """Run validating admission on a create or an update. `view` turns an object into what admission sees of it."""
+    """Run validating admission on a create or an update. `view` returns the part of an object that admission sees."""
     if ctx.backend.admission.validates and ctx.request.user is not None:
         obj, old = write.obj, write.old
         if view is not None:
@@ -100,7 +100,7 @@ async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject]
 
 
 async def approve_delete(ctx: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
-    """Run mutating and validating admission on a delete. `named`: the URL names the object, not a collection."""
+    """Run mutating and validating admission on a delete. `named`: the URL names the object and not a collection."""
     admission = ctx.backend.admission
     if not (admission.mutates or admission.validates) or ctx.request.user is None:
         return
@@ -160,7 +160,7 @@ def _root_type(ctx: RequestContext, api_version: str) -> Type | None:
 
 
 def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
-    """Return why a mutated object cannot be decoded strictly; "" if it can, or if a later stage rejects it."""
+    """Return why a mutated object cannot be decoded strictly. Return "" if it can, or if a later stage rejects it."""
     version = ctx.version
     if not version.is_builtin:
         return "" if isinstance(obj.get("metadata") or {}, dict) else "system metadata was not initialized"
@@ -193,7 +193,7 @@ def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
 
 
 def _options_object(ctx: RequestContext, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
-    """Return the CreateOptions, UpdateOptions or DeleteOptions; a patch has those of the resulting operation."""
+    """Return the CreateOptions, UpdateOptions or DeleteOptions. A patch has the options of the resulting operation."""
     obj: JsonObject = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
         obj["dryRun"] = ["All"]
@@ -211,7 +211,7 @@ def _options_object(ctx: RequestContext, operation: str, options: WriteOptions |
 
 
 def _namespace_object(ctx: RequestContext, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
-    """Return the namespace of the request; a write of a Namespace is in the namespace that it writes."""
+    """Return the namespace of the request. For a write of a Namespace, return that Namespace itself."""
     if (ctx.resource.group, ctx.resource.plural) == ("", "namespaces"):
         return obj if obj is not None else old
     namespaces = ctx.backend.registry.resource("", "namespaces")

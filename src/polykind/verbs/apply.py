@@ -27,7 +27,7 @@ class AppliedConfiguration:
     duplicates: list[str]
 
     def report_duplicates(self, ctx: RequestContext, options: PatchOptions) -> None:
-        """Reject duplicate fields or warn about them, as `field_validation` says; kube-apiserver merges first."""
+        """Reject or warn about duplicate fields, as `field_validation` says. Call this after the merge."""
         if not self.duplicates or options.field_validation == "Ignore":
             return
         if options.field_validation == "Strict":
@@ -38,7 +38,7 @@ class AppliedConfiguration:
 
 
 def decode_applied(data: bytes, api_version: str, kind: str) -> AppliedConfiguration:
-    """Decode the YAML or JSON body of an apply. Raise BadRequestError if it is not of the kind."""
+    """Decode the YAML or JSON body of an apply. Raise BadRequestError if the body is not of the request's kind."""
     try:
         value, duplicates = yaml_codec.decode_strict(data)
     except (errors.BadRequestError, yaml_codec.MalformedYAMLError) as error:
@@ -114,7 +114,7 @@ async def _merge(
 
 
 def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, default: bool) -> JsonObject:
-    """Check the merged object and, if anything but its managers has changed, set its defaults."""
+    """Check the merged object. If `default` is True, also set its defaults."""
     if ctx.resource.namespaced:
         apply_body.check_namespace(merged, ctx.namespace or "")
     apply_body.check_name(merged, ctx.name)

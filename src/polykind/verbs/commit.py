@@ -24,17 +24,17 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     cache, version, obj, cached = ctx.resource.cache, _current_version(ctx), write.obj, write.cached
     dry_run = write.options.dry_run
     if write.metadata_error and version.version != ctx.resource.storage:
-        # A conversion decodes the metadata; without one, a read drops the invalid fields.
+        # A conversion fails on invalid metadata. Without one, reads of the stored object drop the invalid fields.
         raise errors.UnknownReasonError(write.metadata_error)
     if not dry_run:
-        # kube-apiserver's storage drops selfLink, so the response to a dry run still shows it.
+        # kube-apiserver drops selfLink in its storage layer, so the response to a dry run still shows the field.
         obj["metadata"].pop("selfLink", None)
     unpruned = None if write.normalized else _encode_unpruned(ctx, write)
     stored = await version.representer.to_storage(obj)
     while (current := _current_version(ctx)) is not version:
         version = current
         stored = await version.representer.to_storage(obj)
-    # Only the schema that the request started with has pruned and defaulted the object.
+    # The object has been pruned and defaulted with the schema at the start of the request, not with a newer one.
     same_schema = version is ctx.version
     normalized = same_schema and version.representer.stores_normalized
     integers_only = (
@@ -70,7 +70,7 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
 def _encode_unpruned(ctx: RequestContext, write: Write) -> Encoded | None:
     """Encode the object as kube-apiserver stores it, then prune and default it in place.
 
-    kube-apiserver does not prune the result of a merge unless a conversion follows: return None in that case.
+    kube-apiserver stores the result of a merge unpruned. Return None for a built-in type or if a conversion follows.
     """
     version = ctx.version
     kept = not version.is_builtin and version.version == ctx.resource.storage
@@ -94,7 +94,7 @@ def _current_version(ctx: RequestContext) -> ServedVersion:
 async def _represent_dry_run(
     version: ServedVersion, key: str, encoded: Encoded, value: bytes, cached: CachedObject | None, *, normalized: bool
 ) -> Representation:
-    """Represent an object that is not stored. A new one has no resourceVersion."""
+    """Represent the result of a dry run. A new object has no resourceVersion."""
     raw = encoded.served(cached.revision) if cached is not None else value
     unstored = CachedObject(key, raw, 0, version.resource.storage, None, normalized)
     unstored.schema_generation = version.cache.schema_generation
@@ -102,7 +102,7 @@ async def _represent_dry_run(
 
 
 async def remove(ctx: RequestContext, key: str, cached: CachedObject) -> int:
-    """Delete a stored object and return the revision of the deletion. Raise LostRaceError if it has changed."""
+    """Delete a stored object and return the revision of the deletion. Raise LostRaceError if the object has changed."""
     try:
         return await ctx.backend.store.delete(ctx.resource.cache.prefix + key, expect=cached.revision)
     except RevisionConflictError:

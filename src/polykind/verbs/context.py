@@ -40,7 +40,7 @@ def _timestamp(second: int) -> str:
 
 
 class RequestContext:
-    """A request, the resource version that it addresses, and the backend. Verbs do not change it."""
+    """A request, the resource version that it addresses, and the backend. Verbs do not modify the context."""
 
     __slots__ = (
         "_now",
@@ -70,11 +70,11 @@ class RequestContext:
         self.version = version
         self.resource: Resource = version.resource
         self.namespace = namespace
-        """None if the path names no namespace."""
+        """The namespace in the path; None if the path has no namespace."""
         self.name = name
         self.subresource = subresource
         self.revision_read = revision_read
-        """The read of the store's newest revision that was started with this request, if any."""
+        """The pending read of the store's newest revision that was started with this request, if any."""
         self._query: dict[str, list[str]] | None = None
         self._now = ""
 
@@ -96,7 +96,7 @@ class RequestContext:
         return self.resource.key(self.namespace or "", self.name)
 
     def not_found(self) -> errors.APIError:
-        """Return the error for a missing object; a BadRequestError if no object can have the name."""
+        """Return the error for a missing object, or a BadRequestError if the name in the URL is invalid."""
         if reasons := names.path_segment(self.name):
             return errors.BadRequestError(f"Name parameter invalid: {go_quote(self.name)}: {';'.join(reasons)}")
         return self.invalid_key_error(self.name) or self.resource.not_found(self.name)
@@ -109,7 +109,7 @@ class RequestContext:
         return errors.UnknownReasonError(f"invalid key: {go_quote(key)}")
 
     def now(self) -> str:
-        """Return the time of the request, the same for everything that it writes."""
+        """Return the time of the request. All timestamps that the request writes are the same."""
         if not self._now:
             self._now = _timestamp(int(self.backend.clock.now().timestamp()))
         return self._now

@@ -33,7 +33,7 @@ _EXPIRED = (
 
 
 def _key_prefix(ctx: RequestContext) -> str:
-    """Return the common prefix of the keys in a list, which tokens omit."""
+    """Return the common prefix of the keys in a list. Tokens omit this prefix."""
     return f"{ctx.namespace}/" if ctx.namespace is not None and ctx.resource.namespaced else ""
 
 
@@ -69,7 +69,7 @@ def _decode_base64(token: str) -> bytes:
 
 
 def _decode_fields(raw: bytes) -> tuple[str, int, str]:
-    """Return the fields of a token; absent ones are empty."""
+    """Return the fields of a token. Absent fields are empty."""
     try:
         value, _ = json_codec.decode_literal(raw)
     except json_codec.MalformedJSONError as error:
@@ -86,7 +86,7 @@ def _invalid(reason: str) -> errors.BadRequestError:
 
 
 def expired(ctx: RequestContext, after: str) -> errors.ExpiredError:
-    """Return the error for a compacted revision. A continued list gets a token that continues inconsistently."""
+    """Return the error for a compacted revision. For a continued list, the error has a token for the newest one."""
     if not after:
         return errors.ExpiredError("The resourceVersion for the provided list is too old.")
     error = errors.ExpiredError(_EXPIRED)

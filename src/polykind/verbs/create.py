@@ -1,4 +1,4 @@
-"""create: store a new object. Reviews are created too, but answered and not stored."""
+"""create: store a new object. A review is also created by a POST, but the server answers it without storing it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from polykind.verbs.write import POST, Write
 
 _NAME_ATTEMPTS = 8
 _MAX_PREFIX = 58
-"""The length to which a generateName is cut, so that name and suffix fit into 63 characters."""
+"""The length to which a generateName is cut, so that prefix and suffix fit into 63 characters."""
 
 
 async def create(ctx: RequestContext) -> Response:
@@ -114,7 +114,7 @@ def _validate(ctx: RequestContext, write: Write) -> None:
 
 
 def _require_create_permission(ctx: RequestContext) -> None:
-    """Raise ForbiddenError if a PUT or an apply creates an object and its user may not create."""
+    """Raise ForbiddenError if a PUT or an apply would create an object and the user lacks the create permission."""
     from polykind.auth.authorizer import Access
     from polykind.auth.forbidden import require
 
@@ -128,7 +128,7 @@ def _require_create_permission(ctx: RequestContext) -> None:
 
 
 def _with_resource_version(data: bytes, stated: str) -> bytes:
-    """Put the stated resourceVersion into the response to a dry run, whose object has none of its own."""
+    """Put the client's resourceVersion into the response to a dry run, because the new object has none."""
     if not stated:
         return data
     obj: JsonObject = json_codec.decode(data)
@@ -163,7 +163,7 @@ async def _exists(ctx: RequestContext, key: str) -> bool:
 
 
 async def create_review(ctx: RequestContext) -> Response:
-    """Answer a review, such as a SubjectAccessReview. It is not stored, and its namespace need not exist."""
+    """Answer a review, such as a SubjectAccessReview. The review is not stored, and its namespace need not exist."""
     strategy = ctx.version.strategy
     if not isinstance(strategy, ReviewStrategy):
         raise AssertionError("not a review")

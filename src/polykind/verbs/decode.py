@@ -17,7 +17,7 @@ from polykind.verbs.context import RequestContext
 from polykind.verbs.write import Origin, Write
 
 _QUOTED_BYTES = 30
-"""The number of bytes that an error message quotes of an unrecognized body."""
+"""The maximum number of bytes of an unrecognized body that an error message quotes."""
 
 
 class _TypeMeta(msgspec.Struct, rename="camel"):
@@ -72,9 +72,9 @@ def unknown_field_errors(ctx: RequestContext, paths: list[str]) -> list[str]:
 
 
 def relevant_duplicates(ctx: RequestContext, duplicates: list[str], unknown: list[str], value: Any) -> list[str]:
-    """Drop the messages about duplicate fields that the decoder of a built-in type does not see.
+    """Drop the messages about duplicate fields that the decoder of a built-in type does not report.
 
-    It looks neither into unknown fields nor into fields with a decoder of their own.
+    This decoder skips the content of unknown fields and of fields whose type has its own decoder.
     """
     if not ctx.version.is_builtin:
         return duplicates
@@ -88,13 +88,13 @@ def relevant_duplicates(ctx: RequestContext, duplicates: list[str], unknown: lis
 
 
 def _lies_in(message: str, path: str, following: str) -> bool:
-    """True if a message is about a path followed by one of some characters; a quotation mark is the path's end."""
+    """True if `message` reports the field `path` followed by one of the characters in `following`."""
     prefix = f"duplicate field {go_quote(path)[:-1]}"
     return message.startswith(prefix) and message[len(prefix)] in following
 
 
 def _states_expected_type(ctx: RequestContext, value: Any) -> bool:
-    """True if the body is a custom object of the request's kind and apiVersion, as nearly all are."""
+    """True if the body is a custom object of the request's kind and apiVersion. Nearly all bodies are."""
     if type(value) is not dict or ctx.version.is_builtin:
         return False
     return value.get("apiVersion") == ctx.version.api_version and value.get("kind") == ctx.resource.kind
@@ -116,7 +116,7 @@ def _parse(ctx: RequestContext, body: bytes, media: str, field_validation: str) 
         if media == "yaml":
             value, duplicates = yaml_codec.decode_strict(body)
             if ctx.version.is_builtin:
-                # kube-apiserver converts YAML to JSON with sorted keys, which orders the unknown fields.
+                # kube-apiserver converts YAML to JSON with sorted keys, so it reports unknown fields in that order.
                 value = json_codec.decode(json_codec.encode(value))
         elif ctx.version.is_builtin:
             value, integers_only = json_codec.decode_literal(body)
@@ -163,7 +163,7 @@ def _with_type_meta(ctx: RequestContext, value: Any, media: str, field_validatio
 def _kind_missing(
     ctx: RequestContext, value: Any, type_meta: JsonObject, media: str, field_validation: str
 ) -> errors.BadRequestError:
-    """Return the error for a custom object without kind, which depends on whether kube-apiserver decodes strictly."""
+    """Return the error for a custom object without kind. The text differs if kube-apiserver decodes strictly."""
     if field_validation != "Ignore":
         return _unrecognized(ctx, f"Object 'Kind' is missing in '{_text(ctx.request.body)}'")
     decoded = json_codec.encode(value) if media == "yaml" else ctx.request.body
@@ -171,7 +171,7 @@ def _kind_missing(
 
 
 def _decode_protobuf(ctx: RequestContext, body: bytes) -> JsonObject:
-    """Decode a protobuf body, whose unknown fields are ignored."""
+    """Decode a protobuf body. Unknown fields are ignored."""
     try:
         api_version, kind, message = decode_envelope(body)
     except ProtobufError as error:
@@ -189,7 +189,7 @@ def _type_meta(ctx: RequestContext, api_version: str, kind: str) -> JsonObject:
 
 
 def _cannot_be_handled(value: JsonObject, expected: str, reason: str) -> errors.BadRequestError:
-    """Return the error for a body that states its type but cannot be decoded as the expected one."""
+    """Return the error for a body that states its type but cannot be decoded as the expected type."""
     version = value.get("apiVersion", "").rpartition("/")[2]
     return errors.BadRequestError(f'{value["kind"]} in version "{version}" cannot be handled as a {expected}: {reason}')
 

@@ -28,7 +28,7 @@ from polykind.verbs.write import DELETE, Write
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _CONCURRENT_DELETES = 64
-"""Deletes of a deletecollection that run at once, so that they share commits of the store."""
+"""The number of concurrent deletes in a deletecollection. Concurrent deletes share commits of the store."""
 
 
 class Deletion(NamedTuple):
@@ -37,7 +37,7 @@ class Deletion(NamedTuple):
     gone: bool
     """False if finalizers keep the object, or if a dry run of a graceful deletion leaves it."""
     data: bytes
-    """The object as it is now or, if it is gone, as it was."""
+    """The object after the request or, if it was removed, the object before the request."""
     uid: str
 
 
@@ -93,7 +93,7 @@ async def _delete_listed(ctx: RequestContext, cached: CachedObject, options: Del
 
 
 def _decode_options(ctx: RequestContext) -> DeleteOptions:
-    """Return the DeleteOptions of the body or, if it is empty, of the query."""
+    """Return the DeleteOptions of the body or, if the body is empty, of the query."""
     body = ctx.request.body
     if not body:
         return DeleteOptions.from_query(ctx.query)
@@ -115,7 +115,7 @@ def _decode_protobuf_options(body: bytes) -> JsonObject:
 
 
 async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: bool = True) -> Deletion:
-    """Delete an object, or mark it as terminating if finalizers keep it. `named`: not part of a deletecollection."""
+    """Delete an object, or mark it as terminating if finalizers keep it. `named`: False in a deletecollection."""
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.name in resource.protected_names:
         raise errors.ForbiddenError(resource.plural, resource.group, ctx.name, "this namespace may not be deleted")
@@ -138,7 +138,7 @@ async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: b
                     await resource.after_write(ctx.name)
                 return Deletion(False, kept.data, uid)
             elif options.dry_run and resource.deletion_bumps_generation:
-                # kube-apiserver has written nothing that it could show: it returns an object without content.
+                # In this dry run kube-apiserver has no written object to return, so it returns one without content.
                 empty = {"apiVersion": ctx.version.api_version, "kind": resource.kind}
                 return Deletion(False, json_codec.encode(empty), uid)
             else:
@@ -155,7 +155,7 @@ async def _remove(ctx: RequestContext, cached: CachedObject, options: DeleteOpti
 
 
 def _check_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
-    """Raise a ConflictError if the object has another uid or resourceVersion than the options demand."""
+    """Raise a ConflictError if the object's uid or resourceVersion differs from the one in the options."""
     resource = ctx.resource
     if not resource.deletion_bumps_generation:
         _check_storage_preconditions(ctx, meta, options)
@@ -212,7 +212,7 @@ def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptio
 
 
 def _policy_finalizers(finalizers: list[str], options: DeleteOptions, non_orphan_policy: str) -> list[str]:
-    """Return the finalizers with those of the propagation policy; `non_orphan_policy` is for orphanDependents=false."""
+    """Return the finalizers for the propagation policy. `non_orphan_policy`: the policy for orphanDependents=false."""
     policy = options.propagation_policy
     if policy is None and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else non_orphan_policy
@@ -223,5 +223,5 @@ def _policy_finalizers(finalizers: list[str], options: DeleteOptions, non_orphan
         wanted.append(ORPHAN)
     elif policy == "Foreground":
         wanted.append(FOREGROUND)
-    # A finalizer that is already there keeps its place.
+    # Keep the order of the finalizers if the policy adds and removes none.
     return list(finalizers) if set(wanted) == set(finalizers) else wanted

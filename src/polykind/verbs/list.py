@@ -19,7 +19,7 @@ from polykind.verbs.selection import RequestSelection
 
 _SLICE = 500
 _UNMATCHED_PER_CONVERSION = 16
-"""After so many objects without a match, a page with a limit converts one more object at once."""
+"""With a limit, a batch of conversions may grow by one object for every 16 objects scanned so far."""
 
 Item = tuple[CachedObject, Representation]
 
@@ -37,9 +37,9 @@ class _Page(NamedTuple):
 
     items: list[Item]
     last: str = ""
-    """The key of the last object if more follow."""
+    """The key of the last object on the page; "" if no more objects follow."""
     remaining: int = 0
-    """The number of objects that follow; 0 if it is not reported."""
+    """The number of objects after the page; 0 if the response does not report the number."""
 
 
 async def collect(
@@ -52,7 +52,7 @@ async def collect(
     else:
         not_older_than = parse_resource_version(options.resource_version, for_list=True)
         revision, after = 0, ""
-        # With a limit, a resourceVersion without match rule means exactly that one, unless one object is read.
+        # A limit without resourceVersionMatch means exactly the stated revision, unless only one object can match.
         match = options.resource_version_match
         if not_older_than and (match == "Exact" or (limit and not match and not selection.single)):
             revision = not_older_than
@@ -66,7 +66,7 @@ async def collect(
         if not_older_than:
             await ctx.backend.cache.wait_for_revision(not_older_than)
         page = await _page_while_waiting(ctx, selection, after, limit)
-    # The list's revision is taken before the page: a watch from there may repeat changes but misses none.
+    # Read the list's revision before the page: a watch from this revision may repeat changes but misses none.
     at = revision or _cache_revision(ctx)
     if page is None:
         page = await _current_page(ctx, selection, after, limit)
@@ -119,12 +119,12 @@ async def _page_at_revision(
 
 
 async def _has_changed_since(ctx: RequestContext, revision: int) -> bool:
-    """True if the resource has changed after a revision, which must then be read from the store."""
+    """True if the resource may have changed since `revision`. The caller must then read from the store."""
     cache, backend = ctx.resource.cache, ctx.backend
     if revision > backend.cache.revision:
         await backend.cache.wait_until_fresh(cache, ctx.revision_read)
         if revision > backend.cache.revision:
-            # kube-apiserver does not wait for a revision that is to be read exactly.
+            # kube-apiserver does not wait until a revision that is requested exactly exists.
             raise resource_version_too_large(revision, backend.cache.revision, retry=False)
     await backend.cache.load(cache)
     return cache.last_change > revision or revision < cache.window_start
@@ -141,7 +141,7 @@ async def _full_page(
 async def _objects_at_revision(
     ctx: RequestContext, selection: RequestSelection, revision: int, after: str, limit: int
 ) -> tuple[list[CachedObject], int]:
-    """Return the objects at a revision, at most `limit` (0: all), and the number of those that follow."""
+    """Return at most `limit` objects at a revision (0: all objects) and the number of objects that follow."""
     cache = ctx.resource.cache
     prefix, namespace = cache.prefix, selection.namespace
     scope = f"{prefix}{namespace}/" if namespace is not None and ctx.resource.namespaced else prefix
@@ -155,7 +155,7 @@ async def _objects_at_revision(
     for index, item in enumerate(page.items):
         key = item.key[len(prefix) :]
         cached = cache.get(key)
-        # Most objects have not changed since: reuse their cached representations.
+        # Most objects have not changed since that revision: reuse their cached representations.
         if cached is None or cached.revision != item.revision:
             cached = parse_stored(key, item.value, item.revision, False)
         objects.append(cached)
@@ -187,7 +187,7 @@ async def _matching_page(
                     break
         if limit and len(items) == limit:
             last = items[-1][0]
-            # kube-apiserver reads a range and cannot know that nothing behind the page matches.
+            # kube-apiserver counts all keys after the page, because it does not know which of these objects match.
             scanned = candidates if selection.single else objects
             remaining = len(scanned) - 1 - _index(scanned, last, start)
             if remaining:

@@ -12,9 +12,9 @@ from polykind.verbs.context import RequestContext
 from polykind.verbs.write import POST, Write
 
 _SERVER_FIELDS = frozenset(("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
-"""Metadata that a POST cannot set."""
+"""Metadata fields that a client cannot set in a POST."""
 _OVERWRITTEN = frozenset(("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"))
-"""Metadata that the server sets on every write, so that errors in it have no effect."""
+"""Metadata fields that the server sets on every write, so that invalid values of the client have no effect."""
 _MAX_REVISION = 2**64 - 1
 
 # ---------------------------------------------------------------------- namespace and name
@@ -31,7 +31,7 @@ async def check_namespace(ctx: RequestContext, name: str) -> None:
     namespace = ctx.namespace or ""
     cached = namespaces.cache.get(namespace)
     if cached is None:
-        # Another replica may have created it a moment ago.
+        # Another replica may have created the namespace a moment ago.
         await ctx.backend.cache.wait_until_fresh(namespaces.cache)
         cached = namespaces.cache.get(namespace)
     if cached is None:
@@ -50,7 +50,7 @@ async def check_namespace(ctx: RequestContext, name: str) -> None:
 
 
 def match_namespace(ctx: RequestContext, meta: JsonObject) -> None:
-    """Set the namespace from the URL. Raise BadRequestError if the object names another one."""
+    """Set the namespace from the URL. Raise BadRequestError if the object names another namespace."""
     if not ctx.resource.namespaced:
         meta.pop("namespace", None)
         return
@@ -77,7 +77,7 @@ def check_name(ctx: RequestContext, obj: JsonObject) -> None:
 
 
 def parse_resource_version(text: str, *, for_list: bool) -> int:
-    """Return the revision; 0 if the text is empty. As in kube-apiserver, a malformed one is a 400 only for a list."""
+    """Return the revision, 0 for an empty text. Malformed text is a 400 error only if `for_list` is True."""
     if not text:
         return 0
     reason = resource_version_error(text)
@@ -90,7 +90,7 @@ def parse_resource_version(text: str, *, for_list: bool) -> int:
 
 
 def resource_version_error(text: str) -> str:
-    """Return why a text is not a resourceVersion, in the words of Go's ParseUint; "" if it is one."""
+    """Return why a text is not a resourceVersion, in the words of Go's ParseUint. Return "" if the text is valid."""
     if text.isascii() and text.isdigit():
         reason = "value out of range" if int(text) > _MAX_REVISION else ""
     else:
@@ -101,7 +101,7 @@ def resource_version_error(text: str) -> str:
 def ignore_resource_version(meta: JsonObject, *, dry_run: bool) -> None:
     """Remove the resourceVersion of an object that a PUT or an apply creates. Raise an error if it is malformed.
 
-    A dry run keeps it, because its response shows it.
+    A dry run keeps the resourceVersion, because the response shows it.
     """
     stated = meta.get("resourceVersion", "")
     if stated and (reason := resource_version_error(stated)):
@@ -114,13 +114,13 @@ def ignore_resource_version(meta: JsonObject, *, dry_run: bool) -> None:
 
 
 def dedupe_owners(ctx: RequestContext, meta: JsonObject, *, after_admission: bool = False) -> None:
-    """Drop duplicate owner references with a warning, which says whether they were found after admission."""
+    """Drop duplicate owner references and send a warning, which says whether they were found after admission."""
     for warning in metadata_validation.dedupe_owner_references(meta, after_admission=after_admission):
         ctx.request.warn(warning)
 
 
 async def track_create(ctx: RequestContext, write: Write) -> None:
-    """Set managedFields for a create. A POST first loses the fields that only the server sets."""
+    """Set managedFields for a create. For a POST, first remove the fields that only the server sets."""
     meta = write.obj["metadata"]
     if write.origin is POST:
         for name in _SERVER_FIELDS & meta.keys():
@@ -129,7 +129,7 @@ async def track_create(ctx: RequestContext, write: Write) -> None:
 
 
 async def track_update(ctx: RequestContext, write: Write) -> None:
-    """Set managedFields for an update or a patch. An object of another kind has no known fields, so no managers."""
+    """Set managedFields for an update or a patch. Clear them if the object has an unknown kind or apiVersion."""
     new = write.obj
     known = new.get("kind") == ctx.resource.kind and new.get("apiVersion") in ctx.resource.models
     _set_managers(new["metadata"], await _track(ctx, write) if known else [])
@@ -167,7 +167,7 @@ def keep_manager_times(new: JsonObject, old: JsonObject) -> None:
 
 
 def metadata_decode_error(metadata: JsonObject) -> str:
-    """Return why Go's decoder rejects metadata, apart from the fields that the server overwrites; "" if it does not."""
+    """Return why Go's decoder rejects metadata fields that the server does not overwrite, "" if it accepts them."""
     try:
         object_meta.coerce({name: value for name, value in metadata.items() if name not in _OVERWRITTEN}, strict=True)
     except object_meta.BadObjectMetaError as error:

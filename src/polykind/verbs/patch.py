@@ -49,7 +49,7 @@ async def patch(ctx: RequestContext) -> Response:
 
 
 def patch_type(ctx: RequestContext) -> str:
-    """Return the type of the request's patch. Raise UnsupportedMediaTypeError if the resource has no such patch."""
+    """Return the type of the request's patch. Raise UnsupportedMediaTypeError if it is not supported."""
     try:
         return negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
     except errors.UnsupportedMediaTypeError as error:
@@ -86,7 +86,7 @@ def _patch_change(ctx: RequestContext, content_type: str, field_validation: str)
 
 
 class DecodedPatch(NamedTuple):
-    """A patch, messages of the strict decoder, and True if all its numbers are known to be integers."""
+    """A patch, the messages of the strict decoder, and True if all numbers in the patch are known to be integers."""
 
     patch: Any
     strict_errors: list[str]
@@ -111,7 +111,7 @@ def decode_patch(body: bytes, content_type: str, field_validation: str, *, spell
 def _malformed_patch(
     error: json_codec.MalformedJSONError, content_type: str, field_validation: str
 ) -> errors.BadRequestError:
-    """Return the error of kube-apiserver's strict decoder or, without strict decoding, of the patch library."""
+    """Return the error for a malformed patch: from kube-apiserver's strict decoder or else from its patch library."""
     reason = error.text
     if content_type == JSON_PATCH and not error.syntax:
         reason = reason.replace("Go value", "Go struct field jsonPatchOp.value")
@@ -126,7 +126,7 @@ def patched_text(before: JsonObject, body: bytes, patched: Any, content_type: st
     try:
         text = text_after(json_codec.encode_ordered(before), body)
     except (ValueError, RecursionError):
-        # Lone surrogates, or values that are nested too deep.
+        # The object or the patch contains lone surrogates or is nested too deeply.
         text = json_codec.encode(patched)
     return text.decode("utf-8", "replace")
 
@@ -171,7 +171,7 @@ def _decode_patched(
     except errors.BadRequestError as error:
         raise _invalid_patch(shown(), error.message) from None
     if strict_errors and not from_struct:
-        # Fields that are duplicate in the patch and not merged are duplicate in the result, too.
+        # A field that is duplicate in the patch is also duplicate in the result, unless the patch merges the field.
         duplicates = json_codec.duplicate_field_errors(shown().encode(), value)
         strict_errors = strict_errors + relevant_duplicates(ctx, duplicates, unknown, value)
     strict_errors = strict_errors + unknown_field_errors(ctx, sorted(unknown) if from_struct else unknown)

@@ -15,7 +15,7 @@ from polykind.golang.fmt import go_quote
 from polykind.verbs.context import RequestContext
 
 _GARBAGE_COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields")
-"""Metadata that the garbage collector changes, which needs no privileges."""
+"""Metadata fields that the garbage collector changes. Changing them needs no privileges."""
 _missing_role = re.compile(r'(?:cluster)?role\.rbac\.authorization\.k8s\.io "')
 _ROLE_PLURALS = {"Role": "roles", "ClusterRole": "clusterroles"}
 
@@ -25,7 +25,7 @@ _ROLE_PLURALS = {"Role": "roles", "ClusterRole": "clusterroles"}
 async def check_escalation(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -> None:
     """Raise ForbiddenError if a role or binding grants permissions that its writer does not hold.
 
-    Users who may `escalate` the role, or `bind` the role of a binding, need not hold them.
+    Users with the verb `escalate` on the role, or `bind` on the bound role, need not hold these permissions.
     """
     user = ctx.request.user
     if user is None or ADMIN_GROUP in user.groups or (old is not None and _only_garbage_collected(new, old)):
@@ -100,7 +100,7 @@ def _without_garbage_collected(obj: JsonObject) -> JsonObject:
 
 
 def param_errors(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Return an error if the writer of a policy or binding may not read its params, which the policy would reveal."""
+    """Return an error if the writer of a policy or binding may not read the params that it refers to."""
     user = ctx.request.user
     if user is None or ADMIN_GROUP in user.groups:
         return []
@@ -123,7 +123,7 @@ def param_errors(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -
 
 
 def _param_ref_error(ctx: RequestContext, user: User, spec: JsonObject) -> str:
-    """Return why the user may not read what a binding's paramRef refers to; "" if the user may."""
+    """Return why the user may not read the objects that a binding's paramRef refers to. Return "" if the user may."""
     reference, name = spec["paramRef"], spec["policyName"]
     policies = ctx.backend.registry.resource(
         ctx.resource.group, ctx.resource.plural.replace("policybindings", "policies")

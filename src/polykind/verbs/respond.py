@@ -24,13 +24,13 @@ _NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
 """The protobuf field numbers of metadata and items in a PartialObjectMetadataList, by version."""
 _GZIP = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
 _SLICE = 200
-"""Objects that are encoded before the coroutine yields to the event loop."""
+"""The number of objects that are encoded before the coroutine yields to the event loop."""
 
 Encode = Callable[[JsonObject], bytes]
 
 
 def negotiate(ctx: RequestContext, transforms: frozenset[Transform] = negotiation.OBJECT_TRANSFORMS) -> ResponseFormat:
-    """Return the format that the Accept header asks for. Raise NotAcceptableError if there is none."""
+    """Return the format that the Accept header asks for. Raise NotAcceptableError if it is not supported."""
     accept = ctx.request.header(b"accept")
     if ctx.version.is_builtin:
         negotiation.check_names_media_type(accept, streams=ctx.request.method == "GET" and not ctx.name)
@@ -41,14 +41,14 @@ def negotiate(ctx: RequestContext, transforms: frozenset[Transform] = negotiatio
 
 
 def _sends_stored_bytes(response_format: ResponseFormat) -> bool:
-    """True if the response is the JSON of the representation as it is."""
+    """True if the response is the unchanged JSON of the representation."""
     return response_format.media == "json" and response_format.as_kind is None and not response_format.pretty
 
 
 def object_response(
     ctx: RequestContext, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None = None
 ) -> Response:
-    """Return a response with one object. `table` has the columns of an object of another kind, such as a Scale."""
+    """Return a response with one object. `table` replaces the resource's columns, for example for a Scale."""
     if _sends_stored_bytes(response_format):
         body = data + b"\n"
         if len(body) > negotiation.GZIP_ABOVE:
@@ -83,7 +83,7 @@ def object_response(
 
 
 def status_response(ctx: RequestContext, response_format: ResponseFormat, status: JsonObject) -> Response:
-    """Return a response with a Status, whose keys keep their order."""
+    """Return a response with a Status. The keys of the Status keep their order."""
     if response_format.media == "protobuf":
         return _protobuf_response(ctx, encode_object(status, STATUS))
     return _encode_response(ctx, response_format, 200, status, json_codec.encode_ordered)
@@ -182,7 +182,7 @@ async def _parts_response(ctx: RequestContext, parts: list[bytes], content_type:
 async def _protobuf_list(
     ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
 ) -> Response:
-    """Return a protobuf list of objects or of their metadata. Yield after each object, because it may be large."""
+    """Return a protobuf list of objects or of their metadata. Yield after each object: it may be large."""
     version, messages = ctx.version, []
     for data in items:
         obj = _decode(data)

@@ -38,9 +38,9 @@ _UNREGISTERED_TYPE = (
 )
 """kube-apiserver's error for every Scale that it cannot decode, because it looks the kind up in a wrong scheme."""
 _UNSET = -2147483648
-"""The replicas of an object that has none."""
+"""Stands for the replicas of an object without replicas."""
 _NO_VERSION = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
-"""kube-apiserver's error when it takes a Scale for an object of the CRD and finds no version for it."""
+"""kube-apiserver's error when it treats a Scale as an object of the CRD and finds no version autoscaling/v1."""
 _NO_MANAGERS = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
     + _NO_VERSION
@@ -48,7 +48,7 @@ _NO_MANAGERS = (
 """kube-apiserver's error for an apply of a Scale whose replicas have no manager yet."""
 
 ScaleChange = Callable[[JsonObject], Awaitable[JsonObject]]
-"""Returns the new Scale for an old one."""
+"""A function that takes the old Scale and returns the new one."""
 
 
 async def get_scale(ctx: RequestContext) -> Response:
@@ -96,7 +96,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
         before, _ = machinery.decode(old, SCALE, report=False)
         shown = patched_text(before, ctx.request.body, patched, content_type)
         try:
-            # Decode the text, so that of several invalid values the first one written is reported.
+            # Decode the text to report the invalid value that comes first in it.
             scale, unknown = _decode(json_codec.decode_literal(shown.encode())[0])
             if (strict_errors := strict_errors + unknown) and options.field_validation == "Strict":
                 raise errors.BadRequestError(f"strict decoding error: {', '.join(strict_errors)}")
@@ -155,7 +155,7 @@ async def _change_scale(
     *,
     tracked: bool = False,
 ) -> Response:
-    """Change the Scale of an object and, through it, the object. `tracked`: the change has set managedFields."""
+    """Change an object through its Scale. `tracked`: the change has already set managedFields."""
     paths = ctx.resource.replicas_paths
 
     async def change_through_scale(old: JsonObject, write: Write) -> JsonObject:
@@ -224,7 +224,7 @@ def _respond(ctx: RequestContext, response_format: ResponseFormat, scale: JsonOb
 
 
 def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]]:
-    """Decode the Scale in the request body. Return it with the messages of the strict decoder."""
+    """Decode the Scale in the request body. Return the Scale and the messages of the strict decoder."""
     data = ctx.request.body
     try:
         if media == "yaml":
@@ -248,7 +248,7 @@ def _warn(ctx: RequestContext, strict_errors: list[str], field_validation: str) 
 
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:
-    """Decode a Scale, which may omit its type. Return it with messages about unknown fields."""
+    """Decode a Scale, which may omit apiVersion and kind. Return the Scale and messages about unknown fields."""
     stated, kind = json_codec.read_type_meta(value)
     api_version, kind = stated or _API_VERSION, kind or "Scale"
     if (api_version, kind) != (_API_VERSION, "Scale"):
@@ -285,7 +285,7 @@ def _paths(ctx: RequestContext) -> JsonObject:
 
 
 def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
-    """Return the value at a path; None if there is none. Raise a 500 error if it has another type."""
+    """Return the value at a path, None if there is none. Raise a 500 error if the value has an unexpected type."""
     value, problem = nested_value(obj, path, kind, name)
     if problem:
         raise errors.UnknownReasonError(problem)
@@ -312,7 +312,7 @@ def _with_value(obj: JsonObject, keys: list[str], value: int) -> JsonObject:
 
 
 def _scale_of(ctx: RequestContext, obj: JsonObject) -> tuple[JsonObject, bool]:
-    """Return the Scale of an object, and True if its replicas are set."""
+    """Return the Scale of an object, and True if the object has replicas."""
     paths, meta = _paths(ctx), obj["metadata"]
     replicas = _int32(obj, paths["specReplicasPath"])
     status = _int32(obj, paths["statusReplicasPath"]) or 0

@@ -63,7 +63,7 @@ class RequestSelection:
 
     @property
     def by_path_only(self) -> bool:
-        """True if the selection has no name, and no namespace but the path's."""
+        """True if the request selects no name, and no namespace other than the one in its path."""
         return self.name is None and self.namespace == self._path_namespace
 
     @property
@@ -84,7 +84,7 @@ class RequestSelection:
         return self._fields.matches(representation.fields.get)
 
     def may_match(self, cached: CachedObject) -> bool:
-        """False if the namespace or the name of the object rules it out."""
+        """False if the object's namespace or name differs from the selected one."""
         return (self.name is None or cached.name == self.name) and (
             self.namespace is None or cached.namespace == self.namespace
         )

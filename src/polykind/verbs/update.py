@@ -30,7 +30,7 @@ from polykind.verbs.metadata import (
 from polykind.verbs.write import PUT, Origin, Write
 
 Change = Callable[[JsonObject, Write], Awaitable[JsonObject]]
-"""Returns the new object for an old one, both at the request's version, and notes on the write what it has learnt."""
+"""A function that returns the new object for an old one, both at the request's version, and may update the Write."""
 View = Callable[[JsonObject], JsonObject]
 
 
@@ -40,7 +40,7 @@ async def update(ctx: RequestContext) -> Response:
     decoded = [_decode_update(ctx, options)]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
-        # An attempt that lost a race has changed the decoded object, so the next one decodes the body again.
+        # An attempt that lost a race has modified the decoded object, so the next attempt decodes the body again.
         sent = decoded.pop() if decoded else _decode_update(ctx, options)
         write.integers_only = sent.integers_only
         return sent.obj
@@ -62,7 +62,7 @@ def _decode_update(ctx: RequestContext, options: UpdateOptions) -> Write:
 
 
 async def _create_if_missing(ctx: RequestContext, options: UpdateOptions) -> bytes | None:
-    """Create the object of a PUT. Return None if it exists."""
+    """Create the object of a PUT. Return None if the object already exists."""
     await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
     if ctx.resource.cache.get(ctx.key) is not None or names.path_segment(ctx.name):
         return None
@@ -81,8 +81,8 @@ async def change_object(
 ) -> bytes:
     """Change a stored object and return its representation. Retry if another write was faster.
 
-    `admission_view` turns an object into what validating admission sees of it, such as its Scale. The change has then
-    already run mutating admission.
+    `admission_view` returns the part of an object that validating admission sees, such as its Scale. If it is given,
+    `change` has already run mutating admission.
     """
     cache, representer = ctx.resource.cache, ctx.version.representer
     while True:
@@ -137,7 +137,7 @@ def _share_unchanged(new: JsonObject, old: JsonObject) -> None:
 
 
 def check_uid(ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool) -> None:
-    """Raise a ConflictError if the client states the uid of another object."""
+    """Raise a ConflictError if the client states a uid other than the stored object's."""
     resource, uid = ctx.resource, new["metadata"].get("uid")
     if uid and uid != old["metadata"].get("uid"):
         # The message has the key in the store; a dry run does not reach the layer that adds the server's prefix.
@@ -151,7 +151,7 @@ def check_uid(ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run:
 
 
 def _check_resource_version(ctx: RequestContext, new: JsonObject, old: JsonObject, cached: CachedObject) -> bool:
-    """Return True if the write states a resourceVersion. Raise an error if it is not the stored one."""
+    """Return True if the write states a resourceVersion. Raise an error if that differs from the stored one."""
     meta, resource = new["metadata"], ctx.resource
     stated = meta.get("resourceVersion")
     if not stated or stated == "0":
@@ -168,7 +168,7 @@ def _check_resource_version(ctx: RequestContext, new: JsonObject, old: JsonObjec
 
 
 def _prepare(ctx: RequestContext, new: JsonObject, old: JsonObject) -> JsonObject:
-    """Return the new object with the old values of all fields that the endpoint cannot change."""
+    """Return the new object. Fields that the endpoint cannot change keep their old values."""
     strategy, before = ctx.version.strategy, old["metadata"]
     if not new.get("apiVersion"):
         raise errors.InternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")

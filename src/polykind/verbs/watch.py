@@ -31,7 +31,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     if ctx.name and not field_selector.empty and field_selector.name != ctx.name:
         raise errors.BadRequestError("fieldSelector metadata.name doesn't match requested name")
     revision = parse_resource_version(options.resource_version, for_list=False)
-    # The second negotiation excludes YAML, which a list can be sent in but a stream cannot.
+    # The second negotiation excludes YAML: a list can be sent in YAML, but a stream cannot.
     encoder = encoder_for(ctx, negotiation.negotiate_watch(accept, offers=ctx.version.media))
     cache, backend = ctx.resource.cache, ctx.backend
     await backend.cache.wait_until_fresh(cache, ctx.revision_read)

@@ -30,7 +30,7 @@ def encoder_for(ctx: RequestContext, response_format: ResponseFormat) -> JsonEnc
 
 
 class JsonEncoder:
-    """Encodes events in JSON around representations, which it does not decode."""
+    """Encodes events in JSON. Embeds the encoded representations without decoding them."""
 
     key: Hashable | None = "json"
     content_type = JSON
@@ -77,7 +77,7 @@ class PartialJsonEncoder(JsonEncoder):
 
 
 class TableEncoder(JsonEncoder):
-    """Encodes events with one-row Tables. Only the first has column headers, so watchers cannot share an encoder."""
+    """Encodes events with one-row Tables. Watchers cannot share it: only its first event has column headers."""
 
     def __init__(self, ctx: RequestContext, version: str) -> None:
         super().__init__(ctx)
@@ -141,14 +141,14 @@ class PartialProtobufEncoder(ProtobufEncoder):
 
 
 class ErrorOnlyJsonEncoder(JsonEncoder):
-    """Encodes errors of a watch that asks for PartialObjectMetadataList, which no event can contain."""
+    """Encodes errors in JSON for a watch that asks for PartialObjectMetadataList, which no event can contain."""
 
     key: Hashable | None = "errors in json"
     unsupported = True
 
 
 class ErrorOnlyProtobufEncoder(ProtobufEncoder):
-    """Encodes errors of such a watch in protobuf."""
+    """Encodes errors in protobuf for a watch that asks for PartialObjectMetadataList, which no event can contain."""
 
     key: Hashable | None = "errors in protobuf"
     unsupported = True

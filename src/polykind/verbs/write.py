@@ -11,7 +11,7 @@ from polykind.http.options import DeleteOptions, WriteOptions
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The kind of request that a write comes from. The write stages differ only in these properties."""
+    """The kind of request that a write comes from, with the properties that the write stages depend on."""
 
     name: str
     named_by_path: bool = True
@@ -33,7 +33,7 @@ DELETE = Origin("delete")
 
 @dataclass(slots=True)
 class Write:
-    """One write of one request: the object on its way to the store, and what the stages have learnt about it."""
+    """One write of one request: the object to store and the results of the stages so far."""
 
     obj: JsonObject
     """The new object at the request's version."""
@@ -46,15 +46,15 @@ class Write:
     values_validated: bool = False
     """True if decoding has already validated the values against the schema."""
     integers_only: bool = False
-    """True if the request's body is known to contain no floats, which encode faster."""
+    """True if the request's body is known to contain no floats. Such an object encodes faster."""
     old_integers_only: bool = False
-    """True if that is known of the old object."""
+    """True if the old object is known to contain no floats."""
     normalized: bool = True
     """False if apply, scale or a mutating webhook has produced the object, so that no schema has pruned it."""
     metadata_error: str = ""
-    """The decode error of metadata that apply or a webhook has produced; a conversion fails with it."""
+    """The decode error of metadata that apply or a webhook has produced. A conversion raises this error."""
     raw_metadata: JsonObject = field(default_factory=dict)
-    """Applied metadata that is stored as it was sent, although a read returns it differently or not at all."""
+    """Applied metadata that is stored as it was sent, although reads return it in another form or omit it."""
 
     def as_applied(self) -> JsonObject:
         """Return the object with its metadata as it was applied, except for fields that the server has set since."""
