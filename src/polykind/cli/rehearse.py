@@ -61,8 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _rehearse(args: argparse.Namespace) -> int:
     from polykind.server.server import Server
-    from polykind.toolkit.rehearsal.rehearsal import Rehearsal
-    from polykind.toolkit.rehearsal.rehearsal_client import RehearsalClient
+    from polykind.toolkit.rehearsal.rehearsal import Rehearsal, RehearsalClient
 
     stages = [_stage(path) for path in args.crd]
     objects = _objects(args.files, stages[0])

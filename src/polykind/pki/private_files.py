@@ -1,9 +1,13 @@
-"""Files with secrets."""
+"""Files with secrets, such as kubeconfigs."""
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 from pathlib import Path
+
+from polykind.contract import JsonObject
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -16,3 +20,24 @@ def write_private(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path)
+
+
+def write_kubeconfig(file: Path, url: str, ca: bytes | None, name: str, user: JsonObject) -> None:
+    """Write a kubeconfig with the server's URL, its CA (PEM) and the credentials of one user."""
+    cluster: JsonObject = {"server": url}
+    if ca is not None:
+        cluster["certificate-authority-data"] = to_base64(ca)
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "polykind", "cluster": cluster}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": "polykind", "context": {"cluster": "polykind", "user": name}}],
+        "current-context": "polykind",
+    }
+    write_private(file, json.dumps(config, indent=2).encode() + b"\n")
+
+
+def to_base64(data: bytes) -> str:
+    """Return bytes as base64, as a kubeconfig has them."""
+    return base64.b64encode(data).decode()

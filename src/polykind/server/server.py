@@ -41,8 +41,7 @@ from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor
 from polykind.migration.controller import MigrationController
 from polykind.pki import serving_certificates
-from polykind.pki.kubeconfig import write_kubeconfig
-from polykind.pki.private_files import write_private
+from polykind.pki.private_files import write_kubeconfig, write_private
 from polykind.resources.registry import Registry
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router

@@ -1,4 +1,4 @@
-"""A running API server for tests."""
+"""A running API server for tests, and server-side apply of objects."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from polykind.testing.checkpoint import Checkpoint
 from polykind.testing.exceptions import Refused, raise_at_caller
 from polykind.testing.hosted_converter import Converter
 from polykind.testing.loop_thread import LoopThread
-from polykind.testing.server_client import Client, ResourcePaths, object_path
-from polykind.testing.server_side_apply import apply_objects
+from polykind.testing.server_client import Client, Connection, ResourcePaths, object_path
 from polykind.testing.sources import Source, read_sources
 from polykind.testing.waiting import Condition, Predicate, Wait
+from polykind.toolkit.declare.conversions import describe_object
 
+FIELD_MANAGER = "polykind-testing"
+_CRD_KIND = "CustomResourceDefinition"
+_V1BETA1 = "apiextensions.k8s.io/v1beta1"
 STOP_SECONDS = 2.0
 """The time that requests in progress have when a server stops."""
 CLOSE_SECONDS = 0.002
@@ -194,3 +197,57 @@ async def _stop_server(server: Server) -> None:
     server.http.limits = replace(server.http.limits, linger_seconds=CLOSE_SECONDS)
     await server.http.stop(STOP_SECONDS)
     await server.stop()
+
+
+def apply_objects(client: Client, objects: Iterable[JsonObject]) -> list[JsonObject]:
+    """Apply objects and return them as the server stores them. Raises Refused with the object and the message."""
+    out: list[JsonObject] = []
+    fresh: list[JsonObject] = []
+    with client.connect() as connection:
+        resources = ResourcePaths(connection)
+        for obj in objects:
+            if fresh and obj["kind"] != _CRD_KIND:
+                _wait_until_established(client, fresh)
+                fresh, resources = [], ResourcePaths(connection)
+            try:
+                out.append(_apply_object(connection, resources, obj))
+            except Refused as error:
+                raise Refused(f"{describe_object(obj)} was not applied: {error}", error.status) from None
+            if obj["kind"] == _CRD_KIND:
+                fresh.append(out[-1])
+        _wait_until_established(client, fresh)
+    return out
+
+
+def _apply_object(connection: Connection, resources: ResourcePaths, obj: JsonObject) -> JsonObject:
+    collection = resources.collection(obj)
+    metadata = obj.get("metadata") or {}
+    if not metadata.get("name"):
+        # Only a create generates a name from generateName.
+        return connection.request("POST", collection, obj)
+    # Remove fields of exported objects that only the server may set.
+    own = {key: value for key, value in metadata.items() if key not in ("resourceVersion", "uid", "managedFields")}
+    body = {**obj, "metadata": own}
+    if (obj["kind"], obj["apiVersion"]) == (_CRD_KIND, _V1BETA1):
+        return _create_or_replace(connection, collection, body)
+    where = object_path(
+        collection, metadata["name"], fieldManager=FIELD_MANAGER, force="true", fieldValidation="Strict"
+    )
+    return connection.request("PATCH", where, body, "application/apply-patch+yaml")
+
+
+def _create_or_replace(connection: Connection, collection: str, body: JsonObject) -> JsonObject:
+    """Create or replace a v1beta1 CRD, as kubectl does for types without server-side apply."""
+    try:
+        return connection.request("POST", collection, body)
+    except Refused as error:
+        if error.status != 409:
+            raise
+    where = object_path(collection, body["metadata"]["name"])
+    revision = connection.request("GET", where)["metadata"]["resourceVersion"]
+    return connection.request("PUT", where, {**body, "metadata": {**body["metadata"], "resourceVersion": revision}})
+
+
+def _wait_until_established(client: Client, crds: list[JsonObject]) -> None:
+    for crd in crds:
+        Wait(client, crd, Condition("condition=Established"), 30.0).run()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from polykind.pki.authority import KeyPair, make_client, read_pair
-from polykind.pki.kubeconfig import to_base64, write_kubeconfig
+from polykind.pki.private_files import to_base64, write_kubeconfig
 from polykind.testing.exceptions import Refused
 
 _LIFETIME = timedelta(days=1)

@@ -12,8 +12,7 @@ from polykind.convert import Conversions, drop, first, move
 from polykind.server.server import Server
 from polykind.server.settings import Settings
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.rehearsal.rehearsal import Rehearsal, Stage, StageResult
-from polykind.toolkit.rehearsal.rehearsal_client import RehearsalClient
+from polykind.toolkit.rehearsal.rehearsal import Rehearsal, RehearsalClient, Stage, StageResult
 from tests.toolkit.crds import GROUP, crd_manifest
 from tests.toolkit.declare.test_conversions import KIND
 

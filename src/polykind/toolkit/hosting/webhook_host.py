@@ -18,8 +18,14 @@ from typing import TYPE_CHECKING, Any, Self
 from polykind.clock import SystemClock
 from polykind.contract import Clock, JsonObject
 from polykind.toolkit.hosting.fault_injection import Faults
-from polykind.toolkit.hosting.host_metrics import HostMetrics
-from polykind.toolkit.hosting.review_handler import MAX_BYTES, THREADS, TIMEOUT_SECONDS, Readiness, ReviewHandler
+from polykind.toolkit.hosting.review_handler import (
+    MAX_BYTES,
+    THREADS,
+    TIMEOUT_SECONDS,
+    HostMetrics,
+    Readiness,
+    ReviewHandler,
+)
 from polykind.toolkit.hosting.tls_listener import TLSListener
 
 if TYPE_CHECKING:

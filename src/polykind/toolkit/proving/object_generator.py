@@ -10,9 +10,8 @@ from typing import Any
 from polykind.contract import JsonObject, copy_json
 from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.toolkit.crd_versions import CRDVersion, RejectedError
-from polykind.toolkit.proving import metadata_generator
 from polykind.toolkit.proving.choices import Choices, GenerationError, chance, pick
-from polykind.toolkit.proving.value_generator import ValueGenerator
+from polykind.toolkit.proving.value_generator import ValueGenerator, generate_head
 
 _VALUE_BUDGET = 60.0
 """The approximate maximum number of optional values in an object."""
@@ -72,7 +71,7 @@ class ObjectGenerator:
             body["x-kubernetes-preserve-unknown-fields"] = True
         limits = ((raw.get("properties") or {}).get("metadata") or {}).get("properties") or {}
         out = {
-            **metadata_generator.generate_head(choices, self.version, limits),
+            **generate_head(choices, self.version, limits),
             **self._values.object(choices, body, SchemaNode(body), _VALUE_BUDGET, density),
         }
         if raw.get("x-kubernetes-validations"):

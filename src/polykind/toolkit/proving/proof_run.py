@@ -6,15 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.schema.equality import deep_equal
-from polykind.toolkit.crd_versions import CRD, RejectedError
+from polykind.schema.node import META_KEYS, SchemaNode
+from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.case import Finding, ProofCase
 from polykind.toolkit.proving.choices import Choices, RandomChoices
 from polykind.toolkit.proving.edits import Editor, apply_edit
-from polykind.toolkit.proving.field_coverage import FieldCoverage
 from polykind.toolkit.proving.losses import LossTracker
 from polykind.toolkit.proving.object_generator import ObjectGenerator
 from polykind.toolkit.proving.properties import PROPERTIES, applies, check_property
@@ -28,6 +29,57 @@ _EDITS_PER_OBJECT = 3
 _MAX_TARGETS = 16
 """The maximum number of schema leaves that the generator tries to set in one object."""
 VersionPair = tuple[str, str]
+
+
+class FieldCoverage:
+    """The fields of a version that tested objects had. Paths are schema paths, such as `spec.ports[*].name`."""
+
+    def __init__(self, version: CRDVersion) -> None:
+        self._version = version
+        self._covered: set[str] = set()
+
+    def add(self, obj: JsonObject) -> None:
+        """Mark the fields of an object as covered."""
+        root = self._version.schema.root
+        for key, value in obj.items():
+            if key not in META_KEYS:
+                self._walk(root.child(key), value, key)
+
+    def uncovered(self) -> list[str]:
+        """Return the fields that no object had. Omit fields below an uncovered field."""
+        out: list[str] = []
+        for path in _paths(self._version.openapi):
+            if path not in self._covered and not (out and path.startswith((f"{out[-1]}.", f"{out[-1]}["))):
+                out.append(path)
+        return out
+
+    def _walk(self, node: SchemaNode | None, value: Any, path: str) -> None:
+        self._covered.add(path)
+        if node is None:
+            return
+        if isinstance(value, dict):
+            for key, item in value.items():
+                self._walk(node.child(key), item, f"{path}.{key}" if node.has_property(key) else f"{path}.*")
+        elif isinstance(value, list):
+            for item in value:
+                self._walk(node.items, item, f"{path}[*]")
+
+
+def _paths(raw: JsonObject, path: str = "") -> Iterator[str]:
+    """Yield the paths of a schema, parents first."""
+    inner = [
+        (f"{path}.{name}" if path else name, child)
+        for name, child in (raw.get("properties") or {}).items()
+        if path or name not in META_KEYS
+    ]
+    inner += [
+        (f"{path}{step}", raw[key])
+        for key, step in (("items", "[*]"), ("additionalProperties", ".*"))
+        if path and isinstance(raw.get(key), dict)
+    ]
+    for here, child in inner:
+        yield here
+        yield from _paths(child, here)
 
 
 @dataclass
