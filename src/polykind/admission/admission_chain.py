@@ -73,7 +73,7 @@ class Reinvocation:
         self._plugins: dict[int, PluginReinvocation] = {}
 
     def for_plugin(self, plugin: object) -> PluginReinvocation:
-        """Return the state of one plugin."""
+        """Return the reinvocation state of one plugin."""
         return self._plugins.setdefault(id(plugin), PluginReinvocation(self))
 
 
@@ -84,7 +84,7 @@ class PluginReinvocation:
         self._request = request
         self._reinvoke: set[Hashable] = set()
         self._invoked: set[Hashable] = set()
-        """Those with reinvocationPolicy IfNeeded that were invoked since the last change."""
+        """The webhooks or policies with reinvocationPolicy IfNeeded that were invoked since the object last changed."""
         self._last_obj: JsonObject | None = None
 
     def begin(self, obj: JsonObject | None) -> None:

@@ -54,7 +54,7 @@ class WebhookDeniedError(errors.APIError):
         if self.webhook_status == "Success":
             self.webhook_status = ""
         if self.code > _HIGHEST_CODE:
-            # A code above 999 cannot be sent. Like kube-apiserver, respond with 500.
+            # An HTTP status code above 999 cannot be sent. Like kube-apiserver, respond with 500.
             self.code = 500
 
     def status(self) -> JsonObject:
@@ -71,7 +71,7 @@ def request(version: str, uid: str, attributes: Attributes, versioned: Versioned
 
 
 def parse_response(version: str, uid: str, body: bytes, *, mutating: bool) -> AdmissionResponse:
-    """Parse and validate the response. Raise InvalidResponseError."""
+    """Parse and validate a webhook's response. Raise InvalidResponseError if the response is not valid."""
     try:
         envelope_header = decode_header(REVIEWS, version, body)
         response: JsonObject | None = decode_review(

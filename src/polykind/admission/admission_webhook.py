@@ -30,7 +30,7 @@ log = logging.getLogger("polykind.admission")
 _MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 _DEFAULT_SECONDS = 10
 _GRACE = 5.0
-"""Seconds that a call may outlast the client's timeout. The request itself ends at the client's timeout."""
+"""Extra seconds for a webhook call beyond the client's timeout, because the server ends the request at that timeout."""
 
 
 class Observer(Protocol):
@@ -104,7 +104,7 @@ class AdmissionWebhook:
 
     @property
     def has_conditions(self) -> bool:
-        """True if there are match conditions, which need the converted objects."""
+        """True if the webhook has match conditions. Their evaluation needs the converted objects."""
         return self._conditions is not None
 
     async def conditions_match(self, attributes: Attributes, versioned: VersionedAttributes) -> bool:
@@ -131,9 +131,9 @@ class AdmissionWebhook:
         observer: Observer,
         apply: Callable[[AdmissionResponse], None] | None = None,
     ) -> None:
-        """Call the webhook and pass its response to `apply`. Raise the error for the client.
+        """Call the webhook and pass its response to `apply`. Raise an APIError if the request is rejected.
 
-        A failure of the call or of `apply` is only logged if the failure policy is Ignore.
+        If the failure policy is Ignore, a failure of the call or of `apply` is only logged.
         """
         kind, started = "admit" if self._mutating else "validating", time.monotonic()
 
@@ -164,9 +164,9 @@ class AdmissionWebhook:
         record(200)
 
     def _timeouts(self, attributes: Attributes) -> tuple[float, float]:
-        """Return the timeout of a call, and the timeout stated in the call's URL, which is at most the client's.
+        """Return the timeout of a call in seconds, and the timeout to state in the call's URL.
 
-        A client with the shorter timeout has its request ended by the server before the call ends.
+        If the client's timeout is shorter than the webhook's, state the client's. The server ends the request first.
         """
         if attributes.timeout is None or attributes.timeout > self._seconds:
             return self._seconds, self._seconds

@@ -112,7 +112,7 @@ class Environment:
         self._variable_types = variables if variables is not None else {}
 
     def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Program:
-        """Compile an expression. Raise CompilationError."""
+        """Compile an expression. Raise CompilationError if the expression is invalid."""
         variables = self._variables
         if self._authorizer and "authorizer" in text:
             # Declaring a variable has a cost, and most expressions do not use this one.
@@ -127,7 +127,7 @@ class Environment:
 
 
 def composed_type(result: Type) -> Type:
-    """Return the type of a composition variable: that of its expression if it is built of primitives, else dyn."""
+    """Return a composition variable's type: its expression's type if that consists of primitive types, else dyn."""
     if result.kind in ("list", "map"):
         params = [composed_type(param) for param in result.params]
         return list_of(params[0]) if len(params) == 1 else map_of(params[0], params[1])

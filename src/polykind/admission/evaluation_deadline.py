@@ -38,9 +38,9 @@ class EvaluationInterruptedError(Exception):
 
 
 async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
-    """Run an evaluation on the event loop, or from its beginning in a thread if it takes too long there.
+    """Run an evaluation on the event loop. If it takes too long there, run it again from the start in a thread.
 
-    The cost budget, which is kube-apiserver's, bounds cost but not time. `evaluate` must call the check it is given.
+    kube-apiserver's cost budget limits cost but not time. `evaluate` must call the interrupt check that it receives.
     Raise EvaluationInterruptedError when the deadline of the thread is exceeded.
     """
     try:
@@ -59,7 +59,7 @@ async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
 
 
 def call_on_event_loop(call: Callable[[], T]) -> T:
-    """Run `call` on the event loop's thread, because the data it reads may change there.
+    """Run `call` on the event loop's thread, because that thread may change the data that `call` reads.
 
     Raise EvaluationInterruptedError if the event loop does not respond in time.
     """

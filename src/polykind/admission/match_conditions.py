@@ -56,10 +56,10 @@ class MatchConditions:
         self._ignore = failure_policy == IGNORE
 
     async def match(self, values: Mapping[str, Any]) -> bool:
-        """True if all conditions are true. `values` are the variables, without `namespaceObject`.
+        """True if all conditions are true. `values` holds the CEL variables except `namespaceObject`.
 
-        A false condition decides, even if others fail. Otherwise a failure means no match if the failure policy is
-        Ignore, and raises MatchConditionError if it is Fail.
+        A false condition means no match, even if other conditions fail. Otherwise a failure means no match if the
+        failure policy is Ignore, and raises MatchConditionError if it is Fail.
         """
         try:
             return await run_with_deadline(lambda check: self.evaluate(values, check))

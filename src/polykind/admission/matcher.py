@@ -39,7 +39,7 @@ class Rule:
         self._names = frozenset(rule.get("resourceNames") or ())
 
     def matches(self, attributes: Attributes, version: str = "") -> bool:
-        """True if the rule matches the request, taken as one at `version`. By default use the request's version."""
+        """True if the rule matches the request as if it were made at `version` (default: the request's version)."""
         resource = attributes.resource
         return (
             _contains(self._operations, attributes.operation)
@@ -57,7 +57,7 @@ class Rule:
         if self._scope == "*":
             return True
         resource = attributes.resource
-        # A request for a namespace has that namespace as its own, but namespaces are cluster-scoped.
+        # A request for a Namespace object has that namespace in its attributes, but Namespaces are cluster-scoped.
         is_namespace = (resource.group, resource.version, resource.plural) == ("", "v1", "namespaces")
         namespaced = bool(attributes.namespace) and not is_namespace
         return namespaced if self._scope == "Namespaced" else self._scope == "Cluster" and not namespaced

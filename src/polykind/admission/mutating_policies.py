@@ -79,7 +79,7 @@ class _Invocation(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """The identity of the invocation for reinvocation."""
+        """The key that identifies this invocation in the reinvocation state."""
         meta = (self.param or {}).get("metadata") or {}
         return self.policy.name, self.binding.name, meta.get("namespace"), meta.get("name")
 
@@ -159,7 +159,7 @@ class _InvocationCollector:
 
 
 class _MutatingRound:
-    """One round of the invocations that are due. Each sees the object as changed by those before it."""
+    """One round of the invocations that are due. Each invocation sees the object as changed by earlier ones."""
 
     def __init__(
         self, collector: _InvocationCollector, reinvocation: PluginReinvocation, metrics: policy_plugin.PolicyMetrics

@@ -41,7 +41,7 @@ class Mutation:
         self._is_apply_configuration = field == "applyConfiguration"
 
     async def apply(self, attributes: Attributes, obj: JsonObject, values: Mapping[str, Any]) -> JsonObject:
-        """Return the mutated object. Raise MutationError, or an APIError that the failure policy does not cover."""
+        """Return the mutated object. Raise MutationError if the failure policy covers the failure, else APIError."""
         value = await self._evaluate(values)
         try:
             return (
@@ -127,7 +127,7 @@ def _operation(patch: JSONPatchOperation) -> JsonObject:
 def _go_quotable(text: str) -> str | bool:
     """Return the text, or False if Go would quote it in a way that is not valid JSON.
 
-    kube-apiserver quotes the text with %q. False makes the patch fail to decode, as it does there.
+    kube-apiserver quotes the text with %q. False makes the patch fail to decode, as in kube-apiserver.
     """
     return text if _printable(text) else False
 

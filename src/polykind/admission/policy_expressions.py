@@ -40,11 +40,11 @@ class Expression:
             self._program = environment.compile(text, results)
             self.type = self._program.type
         except CompilationError as error:
-            # Writes validate expressions, so only another server can have stored an invalid one.
+            # Every write validates its expressions, so only another server can have stored an invalid one.
             self.compilation_error = str(error)
 
     def evaluate_variable(self, name: str, scope: EvaluationScope) -> Any:
-        """Return the value as the composition variable `name`. Raise EvalError."""
+        """Return the value of the composition variable `name`. Raise EvalError if its evaluation fails."""
         if self._program is None:
             raise EvalError(f"composited variable {go_quote(name)} fails to compile: {self.compilation_error}")
         outcome = self._program.run(scope.values, scope.check)

@@ -62,7 +62,7 @@ class AdmissionPolicy:
         self.match = MatchResources(spec.get("matchConstraints") or {})
 
     def param_store(self, find: FindParamStore) -> ParamStore | None:
-        """Return the store of the paramKind, None without paramKind. Raise PolicyConfigurationError if unknown."""
+        """Return the store of the paramKind, None without paramKind. Raise PolicyConfigurationError if not served."""
         if self.param_kind is None:
             return None
         api_version, kind = (self.param_kind.get(field) or "" for field in ("apiVersion", "kind"))
@@ -90,7 +90,7 @@ class PolicyBinding:
     async def params(self, store: ParamStore | None, namespace: str) -> Sequence[JsonObject | None]:
         """Return the params; the policy is evaluated once for each. A single None stands for no params.
 
-        `namespace` is the namespace of the request. Raise PolicyConfigurationError.
+        `namespace` is the namespace of the request. Raise PolicyConfigurationError if the params cannot be found.
         """
         ref = self.param_ref
         if store is None or ref is None:
@@ -144,7 +144,7 @@ class PolicyPlugin(ABC, Generic[P, B]):
 
 
 def is_exempt_from_policies(attributes: Attributes) -> bool:
-    """True for policies and bindings, so that a policy cannot prevent its own repair, and for reviews."""
+    """True for policies and bindings (a policy must not prevent its own repair) and for reviews."""
     return (attributes.resource.group, attributes.resource.plural) in _EXEMPT
 
 

@@ -79,7 +79,7 @@ class ValidatingWebhooks(WebhookPlugin):
     async def _call_all(
         self, attributes: Attributes, matching: Sequence[tuple[AdmissionWebhook, VersionedAttributes]]
     ) -> None:
-        """Wait for all webhooks, then raise the first error in time."""
+        """Wait for all webhook calls, then raise the error that occurred first."""
         failures: list[BaseException] = []
 
         async def call(webhook: AdmissionWebhook, versioned: VersionedAttributes) -> None:
@@ -137,7 +137,7 @@ class _MutatingRound:
         attributes.obj = self._request_obj
 
     async def _at(self, version: str) -> VersionedAttributes:
-        """Return the current objects at a version."""
+        """Return the current objects, converted to a version."""
         if version != self._versioned.version:
             await self._convert_back()
             attributes = self._attributes
@@ -152,7 +152,7 @@ class _MutatingRound:
         return self._versioned
 
     async def _convert_back(self) -> None:
-        """Update the object at the version of the request."""
+        """Convert the changed object back to the version of the request."""
         if not self._dirty or self._versioned.obj is None:
             return
         self._dirty = False

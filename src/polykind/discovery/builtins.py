@@ -10,7 +10,7 @@ from polykind.discovery.resource_entries import GroupVersionEntry, ResourceEntry
 
 
 def builtins(*, v1beta1: bool = False) -> tuple[GroupVersionEntry, ...]:
-    """Return the entries of all built-in group versions; `v1beta1` includes apiextensions.k8s.io/v1beta1."""
+    """Return the entries of all built-in group versions. Include apiextensions.k8s.io/v1beta1 if `v1beta1` is true."""
     return tuple(
         GroupVersionEntry(
             version.group,

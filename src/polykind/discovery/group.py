@@ -32,7 +32,7 @@ class Group:
     def versions(self) -> list[str]:
         """The versions of the group, the preferred one first.
 
-        As in kube-apiserver, the versions of a CRD count from its creation, even if it is not established.
+        As in kube-apiserver, a CRD adds its versions as soon as it is created, even if it is not established.
         """
         priorities = {version: CRD_VERSION_PRIORITY for member in self.members for version in member.versions}
         priorities |= {entry.version: entry.version_priority for entry in self.builtins}
@@ -74,7 +74,7 @@ class Group:
         return sorted((member.resources[version] for member in self.serving(version)), key=_by_name)
 
     def builtin(self, version: str) -> GroupVersionEntry | None:
-        """Return the built-in version of that name, or None."""
+        """Return the built-in version with this name, or None if there is none."""
         return next((entry for entry in self.builtins if entry.version == version), None)
 
     def serving(self, version: str) -> list[CrdEntries]:
@@ -84,7 +84,7 @@ class Group:
         return [member for member in self.members if version in member.resources]
 
     def resource_list(self, version: str) -> bytes | None:
-        """Return the APIResourceList of a version, or None if nothing is served there."""
+        """Return the APIResourceList of a version, or None if the group serves nothing at that version."""
         if version not in self.versions:
             return None
         if version not in self._lists:

@@ -126,7 +126,7 @@ class GroupVersionEntry:
 
 @dataclass(eq=False)
 class CrdEntries:
-    """The discovery entries of one CRD: its served versions and, once it is established, its resource at each."""
+    """The discovery entries of a CRD: its served versions and, once it is established, its resource at each version."""
 
     name: str
     group: str

@@ -150,7 +150,7 @@ class Discovery:
             entries = reusable.get(name)
             if entries is None or not _same_revision(entries.crd, crd):
                 entries = from_crd(crd)
-            # Replace the equal CRD, so that the old one is not kept alive.
+            # Keep the new CRD object instead of the equal old one, so that the old one can be freed.
             entries.crd = crd
             result[name] = entries
         self._crds = ()

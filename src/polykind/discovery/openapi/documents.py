@@ -31,11 +31,11 @@ _BUILTIN_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
 _ITEM_ACTIONS: Final = {"get": "get", "update": "put", "patch": "patch"}
 
 NamedSchemas = Iterator[tuple[str, JsonObject]]
-"""Names and schemas in a document."""
+"""Pairs of a schema's name in a document and the schema."""
 
 
 def fingerprint(path: str, members: Iterable[CrdEntries], builtins: Iterable[GroupVersionEntry]) -> str:
-    """Return an ETag that changes with the content of a document, without building it: the index lists all ETags."""
+    """Return an ETag that changes with a document's content. Do not build the document: the index lists all ETags."""
     served = [
         f"{entry.group}/{entry.version}/{resource_entry.name}"
         for entry in builtins

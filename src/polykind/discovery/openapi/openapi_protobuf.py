@@ -16,7 +16,7 @@ Encoder = Callable[[Any], bytes]
 
 
 def document(head: JsonObject, paths: Iterable[tuple[str, Any]], definitions: Iterable[tuple[str, Any]]) -> bytes:
-    """Encode a document; `head` holds everything but the paths and the definitions."""
+    """Encode a document. `head` holds all its fields except the paths and the definitions."""
     path_list = b"".join(_field(2, _named_value(name, _PATH_ITEM(item))) for name, item in paths)
     schema_list = b"".join(_field(1, _named_value(name, _SCHEMA(schema))) for name, schema in definitions)
     return _DOCUMENT(head) + _field(8, path_list) + _field(9, schema_list)
@@ -45,7 +45,7 @@ def _any_value(value: Any) -> bytes:
 
 
 class _Message:
-    """Encodes an object by the numbers and types of its fields; `extensions` is the field number of x-... keys."""
+    """Encodes an object by the number and type of each field. `extensions` is the field number of x-... keys."""
 
     def __init__(self, extensions: int = 0, **fields: tuple[int, str | Encoder]) -> None:
         self._extensions = extensions

@@ -33,9 +33,9 @@ class OpenAPIResource:
     """Name, model and actions of each subresource."""
     builtin: bool = False
     has_deletecollection: bool = True
-    """True if a collection of its objects can be deleted."""
+    """True if the resource supports the deletecollection verb."""
     stored: bool = True
-    """True if its objects are stored; false for reviews, which can only be created."""
+    """True if the resource's objects are stored. False for reviews, which can only be created."""
 
     @property
     def root(self) -> str:

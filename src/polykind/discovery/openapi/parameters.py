@@ -10,7 +10,7 @@ from polykind.contract import JsonObject
 
 @dataclass(frozen=True)
 class Parameter:
-    """A query parameter, or a path parameter, which is required."""
+    """A query parameter (optional) or a path parameter (required)."""
 
     name: str
     type: str

@@ -17,7 +17,7 @@ _API_VERSION: Final = "The group and version of this representation of the objec
 _KIND: Final = "The kind of the object, in CamelCase."
 _METADATA: Final = "Metadata that every object has."
 
-# In kube-apiserver's order.
+# The keys of a schema before and after its child schemas, in kube-apiserver's order.
 _BEFORE_CHILDREN: Final = (
     *("description", "type", "nullable", "format", "title", "default", "maximum", "exclusiveMaximum", "minimum"),
     *("exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf"),
@@ -132,7 +132,7 @@ def _copy_scalars(result: JsonObject, schema: Mapping[str, Any], keys: tuple[str
 
 
 def _is_deeper_than(value: Any, limit: int) -> bool:
-    """True if a value is nested deeper than `limit` levels, too deep to encode."""
+    """True if a value has more than `limit` levels of nesting and is therefore too deep to encode."""
     level = [value]
     while level and limit >= 0:
         level = [
@@ -181,7 +181,7 @@ def _expand_int_or_string(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _simplify_for_v2(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Remove from a schema what v2 clients do not support: junctors, nullable, and types that are too strict."""
+    """Remove from a schema what v2 clients do not support: allOf, anyOf, oneOf, not, nullable, and too strict types."""
     result = {key: value for key, value in schema.items() if key not in ("allOf", "oneOf", "anyOf", "not")}
     preserving = result.get("x-kubernetes-preserve-unknown-fields") is True
     nullable = result.pop("nullable", None) is True
@@ -210,7 +210,7 @@ def _relax_required(schema: JsonObject) -> None:
 
 
 def _add_embedded_properties(result: JsonObject, dialect: Dialect) -> JsonObject:
-    """Add the metadata properties of an embedded object, unless v2 clients would then reject its other fields."""
+    """Add apiVersion, kind and metadata to an embedded object, except in v2 if the object preserves unknown fields."""
     if dialect.v2 and result.get("x-kubernetes-preserve-unknown-fields") is True:
         return result
     required = result.get("required") or []

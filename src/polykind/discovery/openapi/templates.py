@@ -14,7 +14,7 @@ from polykind.contract import JsonObject
 from polykind.discovery.openapi.operations import OpenAPIResource, article, group_version_name, paths_v2, paths_v3, tag
 from polykind.discovery.openapi.schemas import Dialect
 
-# Placeholders that occur nowhere else in a template, and that survive the composition of names.
+# Placeholders that occur nowhere else in a template and stay recognizable inside composed names.
 _PLACEHOLDERS: Final = OpenAPIResource(
     group="zqgroupqz",
     version="zqversionqz",
@@ -58,7 +58,7 @@ def encoded_paths(resource: OpenAPIResource, dialect: Dialect) -> Iterator[tuple
 
 
 def _replacements(resource: OpenAPIResource) -> Iterator[tuple[str, str]]:
-    """Yield the placeholders with their replacements, longer ones before those they contain."""
+    """Yield the placeholders with their replacements. A placeholder that contains another one comes before it."""
     yield f" a {_PLACEHOLDERS.kind}", f"{article(resource.kind)}{resource.kind}"
     yield tag(_PLACEHOLDERS), tag(resource)
     yield group_version_name(_PLACEHOLDERS), group_version_name(resource)
