@@ -163,18 +163,12 @@ def _narrow_ints(root: Any) -> Any:
     stack: list[Any] = [root]
     while stack:
         value = stack.pop()
-        if type(value) is dict:
-            for key, item in value.items():
-                if type(item) is int:
-                    value[key] = _narrow_int(item)
-                elif type(item) in (dict, list):
-                    stack.append(item)
-        elif type(value) is list:
-            for index, item in enumerate(value):
-                if type(item) is int:
-                    value[index] = _narrow_int(item)
-                elif type(item) in (dict, list):
-                    stack.append(item)
+        members = value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
+        for key, item in members:
+            if type(item) is int:
+                value[key] = _narrow_int(item)
+            elif type(item) in (dict, list):
+                stack.append(item)
     return root
 
 
