@@ -122,7 +122,7 @@ class Checker:
         return self._type_name(name)
 
     def _type_name(self, name: str) -> Type | None:
-        """Return type(T) if the expression is the name of a type T. Return None if no type has this name."""
+        """Return type(T) if `name` is the name of a type T. Return None if no type has this name."""
         type_ = constructible_type(name) if self.patches else None
         if type_ is None and name in WELL_KNOWN_TYPES:
             type_ = WELL_KNOWN_TYPES[name].type

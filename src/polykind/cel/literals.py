@@ -1,4 +1,4 @@
-"""Values of literal tokens: numbers within their ranges, strings and bytes without quotes and escapes."""
+"""Values of literal tokens: range checks of numbers, and removal of quotes and escapes from strings and bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX_CODE_POINT = 0x10FFFF
 
 
 class LiteralError(ValueError):
-    """The literal has no value; the message is cel-go's."""
+    """The literal is invalid. The message is the same as cel-go's."""
 
 
 def int_value(text: str, negative: bool) -> int:
@@ -29,7 +29,7 @@ def uint_value(text: str) -> int:
 
 
 def _decimal_int(text: str) -> int:
-    """Return the number, or one out of range for more digits than Python converts."""
+    """Parse a decimal integer. Return an out-of-range number if the text has too many digits for Python's int()."""
     return int(text) if len(text) < 1000 else 2**64
 
 

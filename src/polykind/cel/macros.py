@@ -1,4 +1,4 @@
-"""Macro expansion: calls such as has(), all() and map() become presence tests and comprehensions while parsing."""
+"""Macro expansion: during parsing, calls such as has(), all() and map() become presence tests and comprehensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SORT_INPUT = "@__sortBy_input__"
 
 
 class MacroError(ValueError):
-    """A macro has invalid arguments; the error is reported at `offset`."""
+    """A macro has invalid arguments. `offset` is the position at which the error is reported."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ Expander: TypeAlias = Callable[[int, Expr, list[Expr]], Expr]
 
 
 def expand(offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr | None:
-    """Return the expansion of a macro call. Return None if the call is no macro. Raises MacroError."""
+    """Return the expansion of a macro call, or None for other calls. Raises MacroError for invalid arguments."""
     if target is None:
         return _has(offset, args[0]) if function == "has" and len(args) == 1 else None
     expander = _RECEIVER_MACROS.get((function, len(args)))
@@ -103,7 +103,7 @@ def _quantifier(kind: str, variable_count: int) -> Expander:
 def _collect(
     kind: str, target: Expr, variables: tuple[str, ...], init: Expr, step: Expr, test: Expr | None, *parts: Expr
 ) -> Expr:
-    """Return a comprehension over all elements that takes the step for those which pass the test."""
+    """Return a comprehension that evaluates `step` for every element, or for every element that passes `test`."""
     offset = init.offset
     if test is not None:
         step = _call(offset, "_?_:_", test, step, _accu(offset))

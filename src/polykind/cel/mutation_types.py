@@ -1,4 +1,4 @@
-"""Types that mutating admission policies construct: Object, typed by its field path, and JSONPatch."""
+"""Types that mutating admission policies construct: JSONPatch, and Object with a nested type per field path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OBJECT_FIELDS = ObjectFields(lambda name: (name, None), dict)
 
 
 def constructible_type(name: str) -> Type | None:
-    """Return the type of this name. Return None if it is neither Object, a nested Object type nor JSONPatch."""
+    """Return the type with this name. Return None unless it is Object, a nested Object type or JSONPatch."""
     if name in (OBJECT_TYPE.name, JSON_PATCH_TYPE.name) or name.startswith(f"{OBJECT_TYPE.name}."):
         return struct_type(name)
     return None
@@ -63,7 +63,7 @@ KIND_BY_CLASS[JSONPatchOperation] = JSON_PATCH_TYPE.name
 
 
 def object_constructor(type_: Type) -> Callable[[dict[str, Any]], Any] | None:
-    """Return a function from fields to a value of a constructible type. Return None for any other type."""
+    """Return a function that constructs a value of a type from its fields. Return None for other types."""
     if type_ == JSON_PATCH_TYPE:
         return _json_patch
     return partial(ConstructedObject, type_) if constructible_type(type_.name) is not None else None
@@ -78,7 +78,7 @@ def _json_patch(fields: dict[str, Any]) -> JSONPatchOperation:
 
 
 def select(value: Any, name: str) -> Any:
-    """Return a field of a constructed value; an Object's unset field is null."""
+    """Return a field of a constructed value. An unset field of an Object is null."""
     return value.fields.get(name) if isinstance(value, ConstructedObject) else value.get(name)
 
 

@@ -1,4 +1,4 @@
-"""Closures for operators and function calls: logic that absorbs errors, optional values, comparisons, call costs."""
+"""Closures for operators and function calls: logical operators, optional values, comparisons and calls with costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polykind.cel.runtime_values import Optional, actual_size, equals
 from polykind.golang.regexp import compile_pattern
 
 _TYPE_ERRORS = (AttributeError, TypeError)
-"""Exceptions that Python raises if an argument is null where the schema declares another type."""
+"""Exceptions that Python raises if an argument is null although its schema declares a non-null type."""
 _NOT_A_LISTER = "interface conversion: *types.Err is not traits.Lister: missing method Add"
 _SCALARS = frozenset({"int", "uint", "bool", "double", "duration"})
 _HASHABLE = frozenset({"int", "uint", "bool", "string", "bytes", "double"})
@@ -36,7 +36,7 @@ _INT_ARITHMETIC: dict[str, Callable[[Any, Any], int]] = {
 
 
 def logical(parts: Sequence[Plan], *, stop: bool) -> Plan:
-    """Plan && (`stop` is false) or || (`stop` is true): a term equal to `stop` decides, and absorbs all errors."""
+    """Plan && (`stop` is false) or || (`stop` is true). A term equal to `stop` is the result despite other errors."""
     if len(parts) == 2:
         return Plan(_logical_pair(parts[0].run, parts[1], stop), parts[0].cost)
     terms = [(part.run, part.cost) for part in parts[1:]]
@@ -60,7 +60,7 @@ def logical(parts: Sequence[Plan], *, stop: bool) -> Plan:
 
 
 def _logical_term(run: Closure, frame: Frame, stop: bool) -> bool | EvalError:
-    """Return True if the term decides, False if it does not, or its error."""
+    """Return True if the term equals `stop` and False if it is the other bool. Return an EvalError if it fails."""
     try:
         value: object = run(frame)
     except CEL_ERRORS as error:
@@ -86,7 +86,7 @@ def _logical_pair(first: Closure, other: Plan, stop: bool) -> Closure:
             return stop
         frame[0] += cost
         if value is not go_on:
-            # The first operand is no bool: an error, unless the second one decides.
+            # The first operand is not a bool. This is an error unless the second operand equals `stop`.
             if _logical_term(second, frame, stop) is True:
                 return stop
             raise EvalError(NO_OVERLOAD)
@@ -117,13 +117,13 @@ def conditional(condition: Plan, then: Plan, otherwise: Plan) -> Plan:
 
 
 def optional_or(first: Plan, second: Plan, *, unwrap: bool) -> Plan:
-    """Plan or() or orValue(): the second operand is evaluated only if the first is absent."""
+    """Plan or() or orValue(). The second operand is evaluated only if the first is absent."""
     left, (right, cost) = first.run, second
 
     def run(frame: Frame) -> Any:
         optional = left(frame)
         if not isinstance(optional, Optional):
-            # cel-go returns a receiver that is no optional value unchanged.
+            # If the receiver is not an optional value, cel-go returns it unchanged.
             return optional
         if optional.present:
             return optional.value if unwrap else optional
@@ -134,7 +134,7 @@ def optional_or(first: Plan, second: Plan, *, unwrap: bool) -> Plan:
 
 
 def optional_index_or_select(container: Closure, key: Plan, cost: int) -> Plan:
-    """Plan container[?key] or container.?key. A present element costs 1; an absent container is the result itself."""
+    """Plan container[?key] or container.?key. A present element costs 1. An absent container is returned as is."""
     evaluate_key, key_cost = key
 
     def run(frame: Frame) -> Optional:
@@ -194,7 +194,7 @@ def _comparison(test: Callable[[Any, Any], bool], left: Closure, right: Closure,
 
 
 def fast_call(overload: str, nodes: Sequence[Expr], args: Sequence[Plan], cost: int) -> Plan | None:
-    """Plan a comparison, string test or integer operation on known types without a dispatched call.
+    """Plan a comparison, string test or integer operation whose operand types are known, without dynamic dispatch.
 
     Return None for any other overload.
     """
@@ -222,7 +222,7 @@ def fast_call(overload: str, nodes: Sequence[Expr], args: Sequence[Plan], cost: 
 
 
 def _string_test(overload: str, text: Closure, constant: str) -> Closure:
-    """Return a closure that tests a string against a constant; the cost is per ten characters, rounded up."""
+    """Return a closure that tests a string against a constant and charges for every ten characters, rounded up."""
     cost, test = _compile_string_test(overload, constant)
     # matches() also charges for an empty string, as cel-go does.
     rounding = 10 if overload == "matches_string" else 9
@@ -246,7 +246,7 @@ def _compile_string_test(overload: str, constant: str) -> tuple[int, Callable[[s
 
 
 def list_membership(nodes: Sequence[Expr]) -> Callable[[Any, list[Any]], bool]:
-    """Return the implementation of `in` for a list: Python's own operator if both types are equal and hashable."""
+    """Return the implementation of `in` for a list. Use Python's `in` if both types are equal and hashable."""
     if nodes[0].type.kind in _HASHABLE and nodes[1].type.params and nodes[1].type.params[0] == nodes[0].type:
         return lambda item, items: item in items
     return in_list
@@ -297,7 +297,7 @@ def variable_cost_call(
 ) -> Closure:
     """Return a closure for a call whose cost depends on its arguments and result.
 
-    With `reserve`, the cost depends on the arguments alone and is checked against the limit before the call.
+    If `reserve` is true, the cost depends only on the arguments and is checked against the limit before the call.
     """
 
     def call(frame: Frame) -> Any:
@@ -317,7 +317,7 @@ def variable_cost_call(
 
 
 def list_argument(run: Closure) -> Closure:
-    """Return a closure for a list argument; if it is an error, cel-go panics because the error is no list."""
+    """Return a closure for a list argument. If the argument fails, raise InternalError, because cel-go panics."""
 
     def checked(frame: Frame) -> Any:
         try:

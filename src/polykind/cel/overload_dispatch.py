@@ -13,7 +13,7 @@ from polykind.cel.runtime_values import KIND_BY_CLASS, kind_of, runtime_type
 Implementation = Callable[..., Any]
 
 _RECEIVERS = frozenset(["duration", "string", "timestamp"])
-"""Kinds that implement cel-go's Receiver trait and so reject a call themselves."""
+"""Kinds with cel-go's Receiver trait. A value of such a kind reports an unsupported call itself."""
 _TRAIT_KINDS = {
     "_+_": _RECEIVERS | {"bytes", "double", "int", "list", "uint"},
     "_-_": _RECEIVERS | {"double", "int", "uint"},
@@ -24,16 +24,16 @@ _TRAIT_KINDS = {
     **dict.fromkeys(("matches", "size", "sort", "@sortByAssociatedKeys"), _RECEIVERS),
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), frozenset(ORDERED_KINDS)),
 }
-"""Per function: the kinds of a first argument that have the trait which the function requires."""
+"""Per function: the kinds of first arguments that have the cel-go trait required by the function."""
 _OPERATORS = frozenset(["_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_<_", "_<=_", "_>_", "_>=_", "size"])
 _ANY_ITEM_FUNCTIONS = frozenset(["@sortByAssociatedKeys", "flatten", "sort"])
-"""Functions that accept lists of any items."""
+"""Functions that accept lists with items of any kind."""
 _TERSE_FUNCTIONS = frozenset(["!_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "endsWith"])
-"""Functions whose error does not name the argument types."""
+"""Functions whose "no such overload" error does not name the argument types."""
 
 
 def dispatcher(function: str, overloads: Sequence[str]) -> Implementation:
-    """Return a function that calls the overload which accepts its arguments."""
+    """Return a function that calls the first overload that accepts the runtime types of its arguments."""
     resolved = [OVERLOADS_BY_ID[id_] for id_ in overloads]
     if function == "sum":
         return _sum_dispatcher(resolved)
@@ -60,7 +60,7 @@ def dispatcher(function: str, overloads: Sequence[str]) -> Implementation:
 
 
 def _sum_dispatcher(overloads: Sequence[Overload]) -> Callable[[Any], Any]:
-    """Return sum(), which dispatches on the first item of the list; all items must be of its kind."""
+    """Return an implementation of sum() that selects the overload by the list's first item. Mixed items fail."""
     by_kind = {_kind(overload.args[0].params[0]): overload.implementation for overload in overloads}
 
     def dispatch(items: Any) -> Any:
@@ -80,7 +80,7 @@ def _sum_dispatcher(overloads: Sequence[Overload]) -> Callable[[Any], Any]:
 
 
 class _AcceptedArgument(NamedTuple):
-    """The kind that an overload accepts for one argument and, for a list, the kind of its first item; None for any."""
+    """The kind that an overload accepts for an argument, and for the first item of a list. None means any kind."""
 
     kind: str | None
     item_kind: str | None
@@ -110,7 +110,7 @@ def _kind(t: Type) -> str | None:
 
 
 def with_first_item_check(overload: Overload, implementation: Implementation) -> Implementation:
-    """Return an implementation that checks the first item of a list, which may be null whatever the list's type is."""
+    """Return an implementation that checks the first item of a list, which may be null despite the list's type."""
     item_kind = _accepted_arguments(overload)[0].item_kind if overload.args else None
     if item_kind is None:
         return implementation
@@ -125,9 +125,9 @@ def with_first_item_check(overload: Overload, implementation: Implementation) ->
 
 
 def with_argument_checks(overload: Overload, implementation: Implementation, *, terse: bool = False) -> Implementation:
-    """Return an implementation that rejects arguments of other kinds than its overload's.
+    """Return an implementation that rejects arguments of kinds that its overload does not accept.
 
-    An operator dispatches on the runtime types again, whatever the declared types are. A `terse` error does not name
+    An operator is dispatched again on the runtime types of its operands. If `terse` is true, the error does not name
     the argument types.
     """
     if overload.function in _OPERATORS:
@@ -148,9 +148,9 @@ def with_argument_checks(overload: Overload, implementation: Implementation, *, 
 
 
 def no_such_overload(function: str, values: Sequence[Any]) -> EvalError:
-    """Return cel-go's error for a call without a matching overload.
+    """Return cel-go's error for a call without a matching overload. Most functions name the argument types in it.
 
-    An operator names itself if its first operand lacks the required trait. Most functions name the argument types.
+    An operator's error contains its name only if the first operand lacks the trait that the operator requires.
     """
     trait_kinds = _TRAIT_KINDS.get(function)
     if trait_kinds is not None:

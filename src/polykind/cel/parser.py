@@ -47,7 +47,7 @@ def parse(source: Source) -> Expr | None:
 
 
 class _Parser(TokenStream):
-    """A recursive-descent parser. As in ANTLR's parser, a grammar rule recovers from the errors inside it."""
+    """A recursive-descent parser. Like ANTLR's parser, each grammar rule recovers from syntax errors inside it."""
 
     def error(self, offset: int, message: str) -> Expr:
         self.source.report(offset, message)
@@ -88,9 +88,9 @@ class _Parser(TokenStream):
         return expr
 
     def expr_in(self, enclosing: frozenset[str], recovery_set: frozenset[str] | None = None) -> Expr:
-        """Parse an expression in brackets, where tokens of `enclosing` may follow it.
+        """Parse an expression in brackets. `enclosing` are the tokens that may follow the expression.
 
-        The default `recovery_set` is `enclosing`.
+        `recovery_set` defaults to `enclosing`.
         """
         self.follow_stack.append(enclosing | {"?"})
         self.recovery_stack.append(recovery_set or enclosing)
@@ -102,8 +102,8 @@ class _Parser(TokenStream):
     def binary(self, min_precedence: int) -> Expr:
         """Parse binary operators of at least the given precedence.
 
-        A chain of && or || becomes one call with all its terms. Its offset is that of the middle operator, because
-        cel-go makes a balanced tree of the chain.
+        A chain of && or || becomes one call with all its terms. The call has the offset of the middle operator,
+        because cel-go builds a balanced tree from the chain.
         """
         left = self.unary()
         joined: Call | None = None
@@ -144,7 +144,7 @@ class _Parser(TokenStream):
             return Literal(UNPARSED, None)
 
     def negations(self, kind: str) -> bool:
-        """Parse a sequence of the same unary operator. Return True if their number is odd."""
+        """Parse a sequence of the same unary operator. Return True if the number of operators is odd."""
         count = 0
         while self.next.kind == kind:
             if kind == "-" and self.kind_after_next not in MEMBER_START:
@@ -186,7 +186,7 @@ class _Parser(TokenStream):
         return Select(dot.offset, operand, self.field_name(SELECTORS)[1])
 
     def field_name(self, recovery_set: frozenset[str]) -> tuple[int, str]:
-        """Return a field name with its offset; an escaped identifier is an error."""
+        """Return a field name and its offset. Report an error if the name is an escaped identifier."""
         offset, depth = self.next.offset, len(self.recovery_stack)
         self.recovery_stack.append(recovery_set)
         try:
@@ -244,7 +244,7 @@ class _Parser(TokenStream):
 
     def primary(self) -> Expr:
         depth = len(self.recovery_stack)
-        # The AST keeps the part parsed before a syntax error, as cel-go's does.
+        # Like cel-go, keep the part of the AST that was parsed before a syntax error.
         partial: Expr = Literal(UNPARSED, None)
         try:
             self.sync(MEMBER_START, "primary")
@@ -302,7 +302,7 @@ class _Parser(TokenStream):
         return struct
 
     def closing_bracket(self, kind: str) -> None:
-        """Parse the closing bracket of a list, map or struct with an optional comma before it."""
+        """Parse an optional trailing comma and the closing bracket of a list, map or struct."""
         self.sync(frozenset({kind, ","}), f", {kind}")
         self.accept(",")
         self.expect(kind)

@@ -1,4 +1,4 @@
-"""Planner: turns a checked AST into Python closures that count their runtime cost, as cel-go's planner does."""
+"""Planner: turns a checked AST into Python closures that count runtime cost in the same way as cel-go."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from polykind.cel.well_known_types import ENUM_CONSTANTS, message_constructor
 _AUTHORIZERS = frozenset(AUTHORIZER_TYPES.values())
 _DOTTED_NAME_TYPES = _AUTHORIZERS | {INT}
 _HASHABLE = frozenset({"bool", "double", "int", "string", "uint"})
-"""Kinds whose constant lists cel-go turns into sets, so that `in` costs nothing."""
+"""Kinds of items for which cel-go turns a constant list into a set. The operator `in` then costs nothing."""
 
 
 class _Variable(NamedTuple):
-    """A variable in a frame slot. With `decl_type` the slot holds JSON; an accumulator's slot may hold an EvalError."""
+    """A variable in a frame slot. The slot holds JSON if `decl_type` is set; an accumulator's may hold an EvalError."""
 
     slot: int
     decl_type: DeclType | None
@@ -48,14 +48,14 @@ class _Variable(NamedTuple):
 
 
 class Planner:
-    """Plans one expression."""
+    """Turns one checked expression into a plan."""
 
     def __init__(
         self, variables: Mapping[str, DeclType | None], *, optional_old: bool = False, untyped: bool = False
     ) -> None:
-        """The variables take the first slots in order; those without a declared type hold CEL values.
+        """Assign the first slots to the variables in order. Variables without a declared type hold CEL values.
 
-        With `untyped`, the value of a struct type may also be a plain map.
+        If `untyped` is true, a value with a struct type may also be a plain map.
         """
         self.optional_old = optional_old
         self.untyped = untyped
@@ -92,7 +92,7 @@ class Planner:
             return None
 
     def _type_name(self, node: Expr) -> tuple[Any] | None:
-        """Return the type that a name denotes. Return None for a variable."""
+        """Return a 1-tuple with the type that a name denotes. Return None if the name denotes a variable."""
         if node.type.kind != "type" or not self._is_type_name(node):
             return None
         return (type_constant(node.type.params[0]),)
@@ -116,7 +116,7 @@ class Planner:
             return activation.authorizer_variable(node.name.removeprefix("."), slot)
         from_json = decl_type.from_json if decl_type is not None else None
         if from_json is None and node.type == INT:
-            # The conversion of a list from JSON leaves integers unchecked.
+            # The conversion of a list from JSON does not check integers, so check the item here.
             from_json = integer_item
         if slot == OLD_SELF and decl_type is not None:
             return Plan(activation.optional_old_self if self.optional_old else activation.old_self(from_json), 1)
@@ -126,9 +126,9 @@ class Planner:
         return Plan(lambda frame: convert(frame[slot]), 1)
 
     def json_path(self, node: Expr) -> tuple[Closure, DeclType, int] | None:
-        """Plan a path of fields from a typed variable: a closure for its JSON, the declared type and the cost.
+        """Plan a path of fields from a typed variable. Return a closure for its JSON, its declared type and its cost.
 
-        Return None if the expression is no such path.
+        Return None if the expression is not such a path.
         """
         if isinstance(node, Ident):
             variable = self._find(node.name)
@@ -187,7 +187,7 @@ class Planner:
         return isinstance(operand, Ident) and self._find(operand.name.removeprefix(".")) is None
 
     def _operand(self, node: Expr) -> Plan:
-        """Plan the operand of a selection or index. An operand that is no attribute starts one, at a cost of 1."""
+        """Plan the operand of a selection or index. As in cel-go, an operand that is not an attribute costs 1 more."""
         operand = self.plan(node)
         return operand if is_attribute(node) else Plan(operand.run, operand.cost + 1)
 
@@ -248,11 +248,11 @@ class Planner:
         return Plan(element, cost)
 
     def _is_schema_map(self, node: Expr) -> bool:
-        """True for a map that a schema declares, which accepts only string keys."""
+        """True if the expression is a map declared by a schema. Such a map accepts only string keys."""
         return node.type.kind == "map" and self.json_path(node) is not None
 
     def _branch(self, node: Expr) -> Plan:
-        """Plan a branch of a conditional or an index, where cel-go charges nothing for the start of an attribute."""
+        """Plan a branch of a conditional or an index. Like cel-go, charge 1 less if the branch is an attribute."""
         run, cost = self.plan(node)
         return Plan(run, max(cost - 1, 0) if is_attribute(node) and not is_conditional(node) else cost)
 
@@ -279,7 +279,7 @@ class Planner:
             if fast is not None:
                 return fast
         if check_arguments:
-            # cel-go replaces a regex call with a constant pattern by another call, whose error names no arguments.
+            # With a constant pattern, cel-go optimizes the regex call, and its error does not name the arguments.
             terse = overload.function in REGEX_FUNCTIONS and self._constant(nodes[1]) is not None
             implementation = with_argument_checks(overload, implementation, terse=terse)
         else:
@@ -382,7 +382,7 @@ def _constant_plan(value: Any) -> Plan:
 
 
 def _fold_call(implementation: Callable[..., Any], call_cost: CallCost | int, args: list[Any]) -> Plan | None:
-    """Evaluate a call with constant arguments once. Return None if it fails, so that it fails when it is run."""
+    """Evaluate a call with constant arguments at planning time. Return None if the call fails."""
     try:
         result = implementation(*args)
     except (*CEL_ERRORS, CostExceededError):

@@ -1,4 +1,4 @@
-"""Programs: planned expressions, ready to be evaluated."""
+"""Programs: planned expressions that can be evaluated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polykind.cel.schema_types import DeclType
 
 
 class EvaluationResult(NamedTuple):
-    """The value of an evaluation, or its error message, and its runtime cost."""
+    """The value or the error message of an evaluation, and its runtime cost."""
 
     value: Any
     error: str | None
@@ -21,7 +21,7 @@ class EvaluationResult(NamedTuple):
 
 
 class RuleProgram:
-    """A validation rule or message expression over self and oldSelf, which a schema types."""
+    """A validation rule or message expression. A schema declares the types of its variables self and oldSelf."""
 
     __slots__ = ("_closure", "_fixed_cost", "_free_slots")
 
@@ -31,7 +31,7 @@ class RuleProgram:
         self._free_slots = ((None,) * (planner.size - FIRST_FREE_SLOT)) + interrupt_slots(None)
 
     def cost_if_true(self, value: Any, old: Any) -> int | None:
-        """Return the cost if the rule is true or exceeds the cost limit. Return None if it is false or fails."""
+        """Return the cost if the rule is true or exceeds the cost limit. Return None if the rule is false or fails."""
         frame: Frame = [self._fixed_cost, value, old, *self._free_slots]
         try:
             return int(frame[0]) if self._closure(frame) is True or frame[0] > PER_CALL_LIMIT else None
@@ -41,7 +41,7 @@ class RuleProgram:
             return max(int(frame[0]), PER_CALL_LIMIT + 1)
 
     def run(self, value: Any, old: Any) -> EvaluationResult:
-        """Evaluate over JSON; `old` is None if there is no old value."""
+        """Evaluate the expression for a JSON value. `old` is None if there is no old value."""
         frame: Frame = [self._fixed_cost, value, old, *self._free_slots]
         return _evaluate(self._closure, frame)
 
@@ -59,7 +59,7 @@ class Program:
         self._free_slots = (None,) * (planner.size - len(names) - 1)
 
     def run(self, variables: Mapping[str, Any], check: InterruptCheck | None = None) -> EvaluationResult:
-        """Evaluate over JSON; a missing variable is null. An exception that `check` raises ends the evaluation."""
+        """Evaluate with JSON variables. A missing variable is null. An exception from `check` ends the evaluation."""
         values = map(variables.get, self._names)
         return _evaluate(self._closure, [self._fixed_cost, *values, *self._free_slots, *interrupt_slots(check)])
 
@@ -70,7 +70,7 @@ def _evaluate(run: Closure, frame: Frame) -> EvaluationResult:
         if frame[0] > PER_CALL_LIMIT:
             raise CostExceededError
     except CEL_ERRORS as error:
-        # A failed evaluation still counts against the cost limit.
+        # The cost limit also applies to a failed evaluation.
         exceeded = frame[0] > PER_CALL_LIMIT
         return EvaluationResult(None, str(CostExceededError()) if exceeded else error_message(error), frame[0])
     except RecursionError:

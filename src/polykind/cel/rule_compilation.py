@@ -1,4 +1,4 @@
-"""Checks of a schema's validation rules when a CRD is written: they must compile, and not cost too much."""
+"""Checks of a CRD's validation rules when the CRD is written: each rule must compile and stay within cost limits."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _FIELDS = (
     ("FieldPath", "fieldPath", ""),
     ("OptionalOldSelf", "optionalOldSelf", None),
 )
-"""Fields of a rule: Go name, JSON name and default."""
+"""Fields of a rule, each with its Go name, JSON name and default value."""
 
 
 class RuleCompiler:
-    """Compiles the validation rules of a CRD for its validation."""
+    """Checks the validation rules in the schemas of a CRD."""
 
     def check(self, request: RuleCheckRequest) -> list[FieldError]:
-        """Return the errors of the rules of one root schema in order, and last the error of their total cost."""
+        """Return the errors of all rules of one root schema, in order. The error about the total cost comes last."""
         return _RuleCheck(request).run()
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
-        """Return the rule violations of a default value, on an update from the same value and on create."""
+        """Return the violations of a default value on an update that keeps it, or else the violations on create."""
         rules = compile_schema(schema, resource=root)
         if rules is None:
             return []
@@ -56,7 +56,7 @@ class _ExpensiveRule(NamedTuple):
 
 
 class _RuleCheck:
-    """Collects the errors and the estimated cost of all rules of one root schema."""
+    """Collects the errors and the total estimated cost of all rules of one root schema."""
 
     def __init__(self, request: RuleCheckRequest) -> None:
         self.request = request
@@ -106,7 +106,7 @@ class _RuleCheck:
     def _check_rule(
         self, rule: JsonObject, path: str, decl_type: DeclType, type_provider: DeclTypeProvider, cardinality: int
     ) -> bool:
-        """Compile a rule and its message expression and add their cost. Return True if the rule uses oldSelf."""
+        """Compile a rule and its message expression and add their costs. Return True if the rule uses oldSelf."""
         optional_old = bool(rule.get("optionalOldSelf"))
         text = rule.get("rule") or ""
         error, cost, uses_old_self = "", 0, False
@@ -156,7 +156,7 @@ class _RuleCheck:
 
 
 def _max_cardinality(location: RuleLocation) -> int | None:
-    """Return how often the location's schema can occur in an object. Return None if the schema sets no bound."""
+    """Return how often the schema at this location can occur in an object. Return None if there is no bound."""
     product = 1
     for step in location.steps:
         parent = step.parent
@@ -186,7 +186,7 @@ def _cost_error(name: str, cost: int, limit: int) -> str:
 
 
 def _internal_json(rule: JsonObject) -> Any:
-    """Return a rule in the JSON of kube-apiserver's internal type, which error messages contain."""
+    """Return a rule as the JSON of kube-apiserver's internal type. Error messages contain this JSON."""
     return orjson.Fragment(
         "{" + ",".join(f'"{name}":{_json(rule.get(key, default))}' for name, key, default in _FIELDS) + "}"
     )

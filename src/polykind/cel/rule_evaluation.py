@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from polykind.cel.validation_rules import Rule, RuleNode
 
 RUNTIME_COST_BUDGET = 10_000_000
-"""Runtime cost budget of all rules of one object, kube-apiserver's RuntimeCELCostBudget."""
+"""Runtime cost budget for all rules of one object: kube-apiserver's RuntimeCELCostBudget."""
 _MAX_MESSAGE_BYTES = 5 * 1024
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
@@ -30,7 +30,7 @@ Path = tuple[Any, str] | None
 
 
 class CostBudgetError(Exception):
-    """The cost budget is exhausted; no further rule is evaluated."""
+    """The rules of an object have exhausted the cost budget. The remaining rules are not evaluated."""
 
 
 class Ratchet:
@@ -61,7 +61,7 @@ _NO_RATCHET = Ratchet(None, None)
 
 
 class RuleEvaluation:
-    """Evaluates the rules of a schema for one object; collects `errors` and `warnings`."""
+    """Evaluates the rules of a schema for one object and collects `errors` and `warnings`."""
 
     __slots__ = ("budget", "errors", "root_path", "warnings")
 
@@ -78,7 +78,7 @@ class RuleEvaluation:
             return
 
     def visit(self, node: RuleNode, value: Any, old: Any, path: Path, ratchet: Ratchet) -> None:
-        """Evaluate a node's own rules, then those of its children. A null or absent value is skipped."""
+        """Evaluate a node's own rules and then the rules of its children. Skip a null or absent value."""
         if value is None:
             return
         if node.raw_rules:
@@ -174,9 +174,9 @@ class RuleEvaluation:
             self.warnings.append(str(error))
 
     def _message(self, rule: Rule, value: Any, old: Any) -> str | None:
-        """Evaluate a rule's message expression. Return None if the result is no usable message.
+        """Evaluate a rule's message expression. Return None if the result is not a usable message.
 
-        Raises CostBudgetError.
+        Raises CostBudgetError if the evaluation exhausts the cost budget.
         """
         program = rule.message_program
         if program is None:
@@ -221,7 +221,7 @@ def _for_reason(reason: str | None, path_text: str, value: Any, detail: str) -> 
 
 
 def _old_item_finder(schema: JsonObject, old: Any) -> Callable[[Any], Any]:
-    """Return a function from a list item to the old item with the same keys, None unless the list type is map."""
+    """Return a function that finds the old item with an item's keys. It returns None unless the list type is map."""
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     if schema.get("x-kubernetes-list-type") != "map" or not keys or not isinstance(old, list):
         return lambda item: None

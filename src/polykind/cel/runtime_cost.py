@@ -1,4 +1,4 @@
-"""Runtime cost of function calls: a constant, or a function of the actual sizes of arguments and result."""
+"""Runtime cost of function calls: a constant, or a function of the actual arguments and result."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNIT_COST = (
     "patch getScheme getHostname getHost getPort getEscapedPath getQuery"
 )
 UNIT_COST_FUNCTIONS = frozenset(_UNIT_COST.split())
-"""Accessors and arithmetic of library types, which cost 1."""
+"""Functions of library types that cost 1: accessors and arithmetic."""
 AUTHORIZER_CHECK_COST = 350_000
-"""Cost of an authorizer check, so high that one evaluation can make at most two."""
+"""Cost of an authorizer check. The cost limit allows at most two checks per evaluation."""
 _PARSING_FUNCTIONS = "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver"
 _SINGLE_TRAVERSAL_FUNCTIONS = frozenset([*_PARSING_FUNCTIONS.split(), "jsonpatch.escapeKey"])
 _LIST_TRAVERSAL_FUNCTIONS = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
@@ -32,7 +32,7 @@ _UNIT_COST_EQUALITY = frozenset({"IP", "CIDR", "URL", "Quantity", "Computed", "S
 QUADRATIC_OVERLOADS = frozenset(
     ["list_distinct", "list_sets_contains_list", "list_sets_intersects_list", "list_sets_equivalent_list"]
 )
-"""Overloads whose time grows with the product of two sizes; their cost is reserved before they run."""
+"""Overloads whose run time grows with the product of two sizes. Their cost is checked before they run."""
 
 SELF_COMPARING_OVERLOADS = frozenset(
     ["list_distinct"] + [f"list_{kind}_{name}" for kind in ORDERED_KINDS for name in ("sort", "sortByAssociatedKeys")]
@@ -41,7 +41,7 @@ SELF_COMPARING_OVERLOADS = frozenset(
 
 
 def runtime_call_cost(function: str, overload: str) -> CallCost | int:
-    """Return the cost of a call: a constant, or a function of its arguments and result."""
+    """Return the cost of a call: a constant, or a function that computes the cost from the arguments and the result."""
     if function in UNIT_COST_FUNCTIONS:
         return 1
     if function == "check":
@@ -98,7 +98,7 @@ def _validate(args: Sequence[Any], result: Any) -> int:
 
 
 def _selector(args: Sequence[Any], result: Any) -> int:
-    """Charge for traversing the string, and for a list and a struct per two characters, as a requirement needs."""
+    """Charge for parsing a selector: one traversal of the string, plus a list and a struct for every two characters."""
     length = actual_size(args[1])
     return 10 + string_traversal_cost(length) + math.ceil(length * 0.5) * 50
 

@@ -1,4 +1,4 @@
-"""Runtime values of CEL: Python's own types where they suffice, classes for the rest; equality and ordering."""
+"""Runtime values of CEL: built-in Python types where possible, classes for the rest, and equality and ordering."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polykind.schema.equality import deep_equal
 
 
 class Timestamp(NamedTuple):
-    """A timestamp: nanoseconds since 1970, and the UTC offset in seconds that its text had."""
+    """A timestamp: nanoseconds since 1970, and the UTC offset in seconds from the timestamp's text."""
 
     ns: int
     offset: int = 0
@@ -34,11 +34,11 @@ NONE = Optional(False)
 
 
 Field: TypeAlias = tuple[str, Callable[[Any], Any] | None]
-"""A field's JSON name and its conversion from JSON, None if the JSON is the value."""
+"""A field's JSON name and the conversion of its value from JSON. None means that the JSON itself is the value."""
 
 
 class ObjectFields:
-    """The fields that a schema declares for an object, by the names they have in expressions."""
+    """The fields that a schema declares for an object. The keys are the field names used in expressions."""
 
     __slots__ = ("_cache", "_find_field", "_load_names", "_names", "json_names")
 
@@ -56,21 +56,21 @@ class ObjectFields:
         self._names: dict[str, str] | None = None
 
     def field(self, name: str) -> Field | None:
-        """Return None if there is no such field."""
+        """Return the field with this name. Return None if there is no such field."""
         if name not in self._cache:
             self._cache[name] = self._find_field(name)
         return self._cache[name]
 
     @property
     def expression_names(self) -> dict[str, str]:
-        """Names in expressions by JSON name."""
+        """Field names used in expressions, by JSON name."""
         if self._names is None:
             self._names = self._load_names()
         return self._names
 
 
 class SchemaObject:
-    """An object with declared fields: wraps the JSON and converts a field when it is accessed."""
+    """An object with declared fields. Wraps the JSON and converts each field on access."""
 
     __slots__ = ("object_fields", "raw")
 
@@ -79,7 +79,7 @@ class SchemaObject:
         self.object_fields = object_fields
 
     def get(self, name: str) -> Any:
-        """Return a field's value. A null counts as absent. Raises EvalError."""
+        """Return a field's value. A null field counts as absent. Raises EvalError if the field is absent or invalid."""
         field = self.object_fields.field(name)
         value = self.raw.get(field[0]) if field else None
         if field is None or value is None:
@@ -97,7 +97,7 @@ class SchemaObject:
 
 
 class LazyMap(SchemaObject):
-    """A map whose values are computed on first access, such as a policy's variables. An error is cached as well."""
+    """A map that computes each value on first access, such as a policy's variables. Errors are cached as well."""
 
     __slots__ = ("_compute", "_values")
 
@@ -131,7 +131,7 @@ _NO_FIELDS = ObjectFields(lambda name: None, dict)
 
 
 class SetList(list[Any]):
-    """A list with x-kubernetes-list-type set: equality ignores the order, + is the union."""
+    """A list with x-kubernetes-list-type set. Equality ignores the order of items, and + returns the union."""
 
     __slots__ = ()
 
@@ -143,13 +143,13 @@ class ConstructedList(list[Any]):
 
 
 class ConcatList(list[Any]):
-    """The concatenation of two lists, a type of its own in cel-go."""
+    """The concatenation of two lists. cel-go has a separate type for it."""
 
     __slots__ = ()
 
 
 class StringList(list[Any]):
-    """A list of strings that a function returned, a type of its own in cel-go."""
+    """A list of strings returned by a function. cel-go has a separate type for it."""
 
     __slots__ = ()
 
@@ -180,19 +180,19 @@ class ConstructedObject:
 
 
 class OpaqueValue:
-    """A value that only library functions use: it has no equality and no JSON representation."""
+    """A value that only library functions can use. Its type has no equality and no JSON representation."""
 
     __slots__ = ()
 
 
 class IncomparableValue:
-    """A value that equals nothing as a right operand, because kube-apiserver's library returns a pointer to it."""
+    """A value that cannot be compared as a right operand: kube-apiserver's library returns it as a pointer."""
 
     __slots__ = ()
 
 
 class MapList(list[Any]):
-    """A list with x-kubernetes-list-type map: equality ignores the order, + replaces items with the same keys."""
+    """A list with x-kubernetes-list-type map. Equality ignores the order, and + replaces items with the same keys."""
 
     __slots__ = ("keys",)
 
@@ -206,7 +206,7 @@ class MapList(list[Any]):
 
 
 _STRICTLY_TYPED = (OpaqueValue, SetList, MapList)
-"""Values whose comparison with another kind is an error, as for objects and library types."""
+"""Classes whose values cannot be compared with values of a different kind. Such a comparison is an error."""
 
 KIND_BY_CLASS: dict[type, str] = {
     type(None): "null",
@@ -230,7 +230,7 @@ KIND_BY_CLASS: dict[type, str] = {
     Optional: "optional_type",
     Type: "type",
 }
-"""The kind of a value by its Python class; the libraries add their classes."""
+"""The kind of a value by its Python class. The function libraries add their own classes."""
 
 _NUMERIC = frozenset({"int", "uint", "double"})
 _TYPES_BY_KIND = {
@@ -256,12 +256,12 @@ def runtime_type(value: Any) -> Type:
 
 
 def type_constant(t: Type) -> Type:
-    """Return the runtime value of a type's name, equal to what type() returns."""
+    """Return the runtime value of a type name. It equals the result of type() for values of that type."""
     return _TYPES_BY_KIND.get(t.kind, t) if t.kind != "opaque" else Type("opaque", t.name)
 
 
 def actual_size(value: Any) -> int:
-    """Return the size of a value for the runtime cost, as cel-go's actualSize does."""
+    """Return the size of a value for computing the runtime cost, as cel-go's actualSize does."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     if isinstance(value, SchemaObject):
@@ -273,7 +273,7 @@ def actual_size(value: Any) -> int:
 
 
 def equals(left: Any, right: Any) -> bool | None:
-    """Return None if the values are not comparable. Incomparable items of lists and maps count as equal."""
+    """Compare two values. Return None if they are incomparable. Incomparable items in lists and maps count as equal."""
     if left is None or right is None:
         return left is right
     one, other = kind_of(left), kind_of(right)
@@ -328,7 +328,7 @@ def _maps_equal(left: Any, right: Any) -> bool | None:
 
 
 def _objects_equal(left: SchemaObject, right: Any) -> bool | None:
-    """Compare an object with an object or a map. Undeclared fields are comparable only with those of an object."""
+    """Compare an object with an object or a map. Return None if a map is compared and there are undeclared fields."""
     other = right.raw if isinstance(right, SchemaObject) else right
     for key, value in left.raw.items():
         if key not in left.object_fields.json_names:
@@ -353,7 +353,7 @@ def _objects_equal(left: SchemaObject, right: Any) -> bool | None:
 
 
 def _strictly_equal(left: Any, right: Any) -> bool:
-    """True if the values are equal and of the same kinds at every level."""
+    """True if the values are equal and have the same kind. The same applies to their items at every level."""
     if kind_of(left) != kind_of(right):
         return False
     if isinstance(left, list):
@@ -364,7 +364,7 @@ def _strictly_equal(left: Any, right: Any) -> bool:
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1. Raises EvalError for values without an order."""
+    """Return -1 if `left` is less, 0 if equal, 1 if greater than `right`. Raises EvalError if they have no order."""
     one, other = kind_of(left), kind_of(right)
     if one != other:
         if one not in _NUMERIC or other not in _NUMERIC:
@@ -385,7 +385,7 @@ _GO_ZERO_TIME_NS = -62_135_596_800 * 10**9
 
 
 def is_zero(value: Any) -> bool:
-    """True for the zero value of a type, for which optional.ofNonZeroValue() returns optional.none()."""
+    """True if the value is the zero value of its type. optional.ofNonZeroValue() then returns optional.none()."""
     if isinstance(value, SchemaObject):
         return False
     if isinstance(value, Timestamp):

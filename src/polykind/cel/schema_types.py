@@ -1,4 +1,4 @@
-"""Schema types: the CEL type of every node of an OpenAPI schema, its maximum size and its conversion from JSON.
+"""Schema types: the CEL type, the maximum size and the conversion from JSON of every node of an OpenAPI schema.
 
 The equivalents in kube-apiserver are SchemaDeclType, DeclType and DeclTypeProvider.
 """
@@ -36,7 +36,7 @@ _STRING_SCHEMA: JsonObject = {"type": "string"}
 
 
 class DeclType:
-    """The declared type of a schema node; `from_json` is None if the JSON itself is the CEL value."""
+    """The declared type of a schema node. `from_json` is None if the JSON itself is the CEL value."""
 
     __slots__ = ("_max_elements", "_min_size", "elem", "fields", "from_json", "key", "schema", "type")
 
@@ -54,32 +54,32 @@ class DeclType:
 
     @property
     def min_serialized_size(self) -> int:
-        """The smallest size of a value's JSON in bytes."""
+        """The smallest possible size in bytes of a value of this type, written as JSON."""
         if not isinstance(self._min_size, int):
             self._min_size = self._min_size()
         return self._min_size
 
     @property
     def max_elements(self) -> int:
-        """The largest number of bytes of a string, items of a list or entries of a map."""
+        """The largest possible number of bytes in a string, items in a list or entries in a map."""
         if not isinstance(self._max_elements, int):
             self._max_elements = self._max_elements()
         return self._max_elements
 
 
 class DeclFields:
-    """The fields of an object by their names in expressions; each is declared on first use."""
+    """The fields of an object, by their names in expressions. Each field's type is declared on first use."""
 
     __slots__ = ("_cache", "_declare", "keys")
 
     def __init__(self, keys: dict[str, str], declare: Callable[[str], DeclType | None]) -> None:
         self.keys = keys
-        """JSON names by name in expressions."""
+        """JSON names of fields, by their names in expressions."""
         self._declare = declare
         self._cache: dict[str, DeclType | None] = {}
 
     def key(self, name: str) -> str:
-        """Return a field's JSON name. A reserved word may be written without escaping."""
+        """Return a field's JSON name. A name that is a reserved word may be given unescaped."""
         return self.keys.get(name) or self.keys[f"__{name}__"]
 
     def get(self, name: str) -> DeclType | None:
@@ -94,12 +94,12 @@ class DeclFields:
         return (self.key(name), field.from_json) if field is not None else None
 
     def names(self) -> dict[str, str]:
-        """Return the names in expressions by JSON name."""
+        """Return the names of the fields in expressions, by JSON name."""
         return {key: name for name, key in self.keys.items() if self.get(name) is not None}
 
 
 def escape(name: str) -> str | None:
-    """Return a property's name in expressions. Return None if expressions cannot access it."""
+    """Return the name of a property in expressions. Return None if expressions cannot access the property."""
     if name in _RESERVED:
         return f"__{name}__"
     if not _is_escapable(name):
@@ -119,9 +119,9 @@ class DeclTypeProvider:
         return decl_field.type if decl_field is not None else None
 
     def declare(self, schema: JsonObject, name: str, *, root: bool = False) -> DeclType | None:
-        """Declare the type of a schema node. Return None if expressions cannot access it.
+        """Declare the type of a schema node. Return None if expressions cannot access the node.
 
-        A `root` is the schema of a resource, whose metadata is always accessible.
+        If `root` is true, the node is the schema of a resource. Its metadata is always accessible.
         """
         if schema.get("x-kubernetes-int-or-string"):
             decl_type = DeclType(schema, cel_types.DYN, 1, _max_string_size(schema.get("maxLength")))
@@ -160,7 +160,7 @@ class DeclTypeProvider:
         decl_type = DeclType(schema, list_of(elem.type), 2, max_elements)
         decl_type.elem = elem
         item_from_json = from_json.nullable_item(_item_conversion(elem), bool(items.get("nullable")))
-        # kube-apiserver looks up the map keys by their escaped names.
+        # kube-apiserver looks up x-kubernetes-list-map-keys by their escaped names.
         keys = schema.get("x-kubernetes-list-map-keys") or ()
         decl_type.from_json = from_json.list_from_json(
             item_from_json, schema.get("x-kubernetes-list-type"), tuple(escape(key) or key for key in keys)
@@ -178,7 +178,7 @@ class DeclTypeProvider:
             return max(limit, 0) if limit is not None else (MAX_REQUEST_SIZE - 2) // (elem.min_serialized_size + 6)
 
         decl_type = DeclType(schema, map_of(cel_types.STRING, elem.type), 2, max_elements)
-        # Keys have no schema; kube-apiserver estimates their size as 0.
+        # Map keys have no schema, so kube-apiserver estimates their size as 0.
         decl_type.key, decl_type.elem = DeclType({}, cel_types.STRING, 2, 0), elem
         decl_type.from_json = from_json.map_from_json(
             from_json.nullable_item(_item_conversion(elem), bool(values.get("nullable")))
@@ -216,7 +216,7 @@ class DeclTypeProvider:
 
 
 def with_object_meta(schema: JsonObject) -> JsonObject:
-    """Return the schema of a resource with kind, apiVersion, metadata.name and metadata.generateName declared."""
+    """Return a resource's schema in which kind, apiVersion, metadata.name and metadata.generateName are declared."""
     properties = schema.get("properties") or {}
     meta = properties.get("metadata") or {}
     inner = meta.get("properties") or {}
@@ -243,7 +243,7 @@ def _is_map(schema: JsonObject) -> bool:
 
 
 def _item_conversion(elem: DeclType) -> from_json.FromJson | None:
-    """Return the conversion of list or map items. Integers are checked on access, so that the list is not copied."""
+    """Return the conversion of list or map items. Integers are checked on access, which avoids a copy of the list."""
     return None if elem.from_json is from_json.integer else elem.from_json
 
 
@@ -261,7 +261,7 @@ def _string(schema: JsonObject) -> DeclType:
 
 
 def _max_string_size(limit: int | None, enum: Iterable[Any] | None = None) -> int:
-    """Return the maximum size of a string in bytes; maxLength counts characters of up to four bytes."""
+    """Return the maximum size of a string in bytes. maxLength counts characters, which have up to four bytes."""
     if limit is not None:
         return max(limit, 0) * 4
     if enum:

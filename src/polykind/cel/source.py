@@ -10,18 +10,18 @@ from polykind.golang.utf8 import byte_length
 _MAX_ERRORS = 100
 _MAX_SNIPPET_BYTES = 16384
 UNPARSED = -2
-"""Offset of an expression that could not be parsed; cel-go reports it at column 0 of line 1."""
+"""Offset of an expression that could not be parsed. cel-go reports its errors at column 0 of line 1."""
 
 
 class SourceError(NamedTuple):
-    """An error at an offset of the text; a negative offset is no position in it."""
+    """An error at an offset of the source text. A negative offset stands for no position in the text."""
 
     offset: int
     message: str
 
 
 class Source:
-    """An expression's text with the errors found in it."""
+    """The text of an expression and the errors found in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -34,14 +34,14 @@ class Source:
         self.errors.append(SourceError(offset, message))
 
     def location(self, offset: int) -> tuple[int, int]:
-        """Return the line, counted from one, and the column, counted from zero."""
+        """Return the line and column of an offset. Lines start at 1 and columns at 0."""
         if offset < 0:
             return (1, -1) if offset == UNPARSED else (-1, -1)
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1]
 
     def error_text(self) -> str:
-        """Return all errors in the order of their locations, each with its line and a caret below it."""
+        """Return all errors sorted by location, each with its source line and a caret below the column."""
         located = sorted(((self.location(e.offset), e.message) for e in self.errors[:_MAX_ERRORS]), key=lambda x: x[0])
         texts = [self._format(line, column, message) for (line, column), message in located]
         if len(self.errors) > _MAX_ERRORS:

@@ -36,7 +36,7 @@ _is_integer = re.compile(r"[+-]?\d+", re.ASCII).fullmatch
 
 
 def parse_rfc3339(text: str) -> Timestamp | None:
-    """Parse a time as Go does. Return None if the text is not a time of the years 1 to 9999."""
+    """Parse a time as Go does. Return None if the text is not a valid time in the years 1 to 9999."""
     try:
         time = gotime.parse_rfc3339(text)
     except ValueError:
@@ -87,7 +87,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def format_duration(duration: Duration) -> str:
-    """Format a duration in seconds, such as 5400s."""
+    """Format a duration as a number of seconds, such as 5400s."""
     seconds = format(Decimal(repr(duration.ns / _SECOND)), "f")
     return f"{seconds.rstrip('0').rstrip('.') if '.' in seconds else seconds}s"
 
@@ -110,7 +110,7 @@ def timestamp_part(name: str, time: Timestamp, zone: str = "UTC") -> int:
     try:
         when = _local_time(seconds, zone)
     except OverflowError:
-        # The local year may be outside Python's range; the calendar repeats every 400 years.
+        # The local year may be outside Python's range. The calendar repeats, so shift it by 400 years.
         years = _CALENDAR_CYCLE_YEARS if seconds > 0 else -_CALENDAR_CYCLE_YEARS
         when = _local_time(seconds - years // _CALENDAR_CYCLE_YEARS * _CALENDAR_CYCLE, zone)
     if name == "milliseconds":
@@ -149,7 +149,7 @@ def _time_zone(name: str) -> tzinfo:
 
 
 def _offset_minutes(zone: str) -> int:
-    """Return the offset in minutes of a zone such as +02:30; as in cel-go it may exceed a day."""
+    """Return the minutes of a UTC offset such as +02:30. As in cel-go, the offset may exceed a day."""
     hours, _, minutes = zone.partition(":")
     for number in (hours, minutes):
         if _is_integer(number) is None:

@@ -41,11 +41,11 @@ _KEY_ERRORS = {
 
 
 class UnconvertibleError(Exception):
-    """A value has no native or JSON representation; the message is cel-go's."""
+    """A value has no native Go or JSON representation. The message is the same as cel-go's."""
 
 
 def type_name_errors(value: Any, path: str) -> list[str]:
-    """Return an error for every nested object whose type name is not the field path to it."""
+    """Return an error for every nested object whose type name does not match the object's field path."""
     errors: list[str] = []
     if isinstance(value, ConstructedObject):
         if value.type.name != path:
@@ -62,7 +62,7 @@ def type_name_errors(value: Any, path: str) -> list[str]:
 
 
 def object_to_native(obj: ConstructedObject) -> JsonObject:
-    """Return the object's fields as JSON; Go values without JSON become GoValue. Raises UnconvertibleError."""
+    """Return the fields as JSON, or as GoValue if they have none. Raises UnconvertibleError for invalid map keys."""
     return {name: _field(name, value) for name, value in obj.fields.items()}
 
 
@@ -80,7 +80,7 @@ def _field(name: str, value: Any) -> Any:
 
 
 def _go_format_q(key: Any) -> str:
-    """Format a map key as Go's %q does, which prints a number as a character."""
+    """Format a map key as Go's %q does. For a number, %q prints the character with that code point."""
     if isinstance(key, bool):
         return f"%!q(types.Bool={'true' if key else 'false'})"
     if isinstance(key, int) and 0 <= key < 0x110000:
@@ -199,7 +199,7 @@ def _zone_offset(offset: int) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Convert a value to JSON through protobuf's google.protobuf.Value. Raises UnconvertibleError."""
+    """Convert a value to JSON as google.protobuf.Value does. Raises UnconvertibleError if the value has no JSON."""
     if isinstance(value, ConstructedObject):
         return _json_through_protobuf(object_to_native(value))
     if isinstance(value, Optional):
@@ -230,7 +230,7 @@ def to_json(value: Any) -> Any:
 
 
 def conversion_type_name(value: Any) -> str:
-    """Return the type name in conversion errors, which treat a schema's objects and lists as map and list."""
+    """Return a value's type name for conversion errors. Objects and lists of a schema are named map and list."""
     if isinstance(value, SchemaObject):
         return "map(dyn, dyn)"
     if isinstance(value, SetList | MapList):
@@ -255,7 +255,7 @@ def _number(value: float) -> int | float:
 
 
 def _json_through_protobuf(value: Any) -> Any:
-    """Convert JSON as protobuf's google.protobuf.Value does, whose numbers are all doubles."""
+    """Convert JSON as google.protobuf.Value does. All numbers become doubles."""
     if isinstance(value, dict):
         return {key: _json_through_protobuf(item) for key, item in value.items()}
     if isinstance(value, list):

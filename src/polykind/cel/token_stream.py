@@ -33,11 +33,11 @@ _RECOVERY_LOOKAHEAD_LIMIT = 512
 
 
 class ParsingAbortedError(Exception):
-    """Parsing cannot continue; the error has been reported."""
+    """Parsing cannot continue. The syntax error has already been reported."""
 
 
 class RecognitionError(Exception):
-    """The tokens do not match the grammar rule `rule`; the error has been reported.
+    """The tokens do not match the grammar rule `rule`. The syntax error has already been reported.
 
     An enclosing rule recovers and continues after the bad tokens. `partial` is the expression parsed so far.
     """
@@ -49,7 +49,7 @@ class RecognitionError(Exception):
 
 
 class TokenStream:
-    """A position among the tokens, with error reporting and recovery."""
+    """The tokens and the current position in them, with error reporting and recovery."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -57,9 +57,9 @@ class TokenStream:
         self.position = 0
         self.depth = 0
         self.follow_stack: list[frozenset[str]] = [frozenset({"<EOF>", "?"})]
-        """Per open bracket: the tokens besides operators that may follow an expression in it."""
+        """For each open bracket: the tokens, besides operators, that may follow an expression in the bracket."""
         self.recovery_stack: list[frozenset[str]] = [frozenset({"<EOF>"})]
-        """Recovery sets of the enclosing grammar rules: tokens at which one of them can continue."""
+        """Recovery sets of the enclosing grammar rules: tokens at which a rule can continue after an error."""
         self.recovering = False
         self._attempts = 0
         self._failed_position = -1
@@ -95,7 +95,7 @@ class TokenStream:
     # ------------------------------------------------------------------ error reporting
 
     def syntax_error(self, message: str, token: Token | None = None) -> None:
-        """Report an error, unless the parser has not recovered from the previous one."""
+        """Report a syntax error. Do nothing if the parser has not yet recovered from the previous error."""
         if not self.recovering:
             self.source.report((token or self.next).offset, f"Syntax error: {message}")
         self.recovering = True
@@ -105,7 +105,7 @@ class TokenStream:
         raise RecognitionError(rule)
 
     def no_viable_alternative(self, last: int, rule: str) -> NoReturn:
-        """Report that no alternative of the rule begins with the tokens from here to `last`."""
+        """Report that no alternative of the rule matches the tokens from the current one to index `last`."""
         last = min(last, len(self.tokens) - 1)
         start, end = self.next, self.tokens[last]
         text = "<EOF>" if start.kind == "<EOF>" else self._between(start, end)
@@ -116,7 +116,7 @@ class TokenStream:
         raise RecognitionError(rule)
 
     def _between(self, start: Token, end: Token) -> str:
-        """Return the text from one token to another without unrecognized characters."""
+        """Return the text from `start` to `end`, without unrecognized characters."""
         stop = end.offset + (0 if end.kind == "<EOF>" else len(end.text))
         parts, offset = [], start.offset
         for span_start, span_end in self.source.unrecognized_spans:
@@ -129,20 +129,20 @@ class TokenStream:
     # ------------------------------------------------------------------ error recovery
 
     def sync(self, expected: frozenset[str], rule: str) -> None:
-        """Require one of the expected tokens, after deleting at most one extra token. Do nothing while recovering."""
+        """Check that an expected token is next, or delete one extra token before it. Do nothing while recovering."""
         if self.recovering or self.next.kind in expected or self._delete_single_token(expected):
             return
         self.mismatched_input(expected, rule)
 
     def sync_loop(self, expected: frozenset[str]) -> None:
-        """Like `sync`, at the end of a loop iteration: skip to an expected token or to one of the recovery sets."""
+        """At the end of a loop iteration, skip to an expected token or to a token in one of the recovery sets."""
         if self.recovering or self.next.kind in expected:
             return
         self.syntax_error(f"extraneous input {_quoted(self.next.text)} expecting {_expected_text(expected)}")
         self._skip_until(expected.union(*self.recovery_stack))
 
     def expect(self, kind: str) -> Token:
-        """Consume a token of this kind, after deleting one extra token or inserting the missing one."""
+        """Consume a token of this kind. If necessary, delete one extra token or insert the missing token."""
         if self.next.kind == kind:
             return self.take()
         self._count_attempt()
@@ -155,7 +155,7 @@ class TokenStream:
         return self.mismatched_input({kind}, kind)
 
     def recover(self, error: RecognitionError, depth: int) -> None:
-        """Skip to a token of the recovery sets; `depth` is the size of the recovery stack of the recovering rule."""
+        """Skip to a token in a recovery set. `depth` is the size of the recovery stack of the rule that recovers."""
         del self.recovery_stack[depth:]
         self._count_attempt()
         if self._failed_position == self.position and error.rule in self._failed_rules:

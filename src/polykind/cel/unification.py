@@ -13,7 +13,7 @@ _CONTAINERS = frozenset({"opaque", "list", "map"})
 
 
 def assign(bindings: Bindings, actual: Type, expected: Type) -> Bindings | None:
-    """Return the bindings under which one type is assignable to the other. Return None if there are none."""
+    """Return the type parameter bindings that make one type assignable to the other. Return None if there are none."""
     new_bindings = dict(bindings)
     return new_bindings if _is_assignable(new_bindings, actual, expected) else None
 
@@ -24,7 +24,7 @@ def assign_all(bindings: Bindings, actual: Sequence[Type], expected: Sequence[Ty
 
 
 def substitute(bindings: Bindings, t: Type, *, free_to_dyn: bool) -> Type:
-    """Return the type with its parameters replaced by their bindings; `free_to_dyn` turns free parameters into dyn."""
+    """Replace type parameters in a type by their bindings. If `free_to_dyn` is true, free parameters become dyn."""
     if t.kind == "param":
         bound = bindings.get(t.name)
         if bound is not None:
@@ -86,7 +86,7 @@ def _are_assignable(bindings: Bindings, actual: Sequence[Type], expected: Sequen
 
 
 def _bind_param(bindings: Bindings, value: Type, param: Type) -> tuple[bool, bool]:
-    """Bind a parameter to a type. Return True if that is valid, and True if the parameter was bound before."""
+    """Bind a type parameter to a type. Return two bools: is the binding valid, and was the parameter bound before."""
     if value == param:
         return True, True
     bound = bindings.get(param.name)

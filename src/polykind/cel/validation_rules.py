@@ -23,7 +23,7 @@ _ROOT_TYPE_NAME = "selfType1"
 
 
 class Rule:
-    """One compiled rule of a schema node."""
+    """One compiled validation rule of a schema node."""
 
     __slots__ = (
         "compile_error",
@@ -70,12 +70,12 @@ class Rule:
 
     @property
     def error_name(self) -> str:
-        """The rule's name in error messages: its message, or else its expression."""
+        """The rule's name in error messages: its message if it has one, otherwise its expression."""
         return trim(self.raw.get("message") or self.raw.get("rule") or "")
 
 
 class RuleNode:
-    """A schema node with rules of its own or below it; its rules are compiled on first use."""
+    """A schema node that has rules or whose descendants have rules. The rules are compiled on first use."""
 
     __slots__ = (
         "_rules",
@@ -109,7 +109,7 @@ class RuleNode:
 
     @property
     def uses_old_self(self) -> bool:
-        """True if any rule uses oldSelf; only then do message expressions have it."""
+        """True if any rule of this node uses oldSelf. Only then do message expressions get a value for oldSelf."""
         return any(rule.uses_old_self for rule in self.rules)
 
     @property
@@ -128,7 +128,7 @@ class Rules:
     def validate(
         self, obj: Any, old: Any, *, root_path: str = "", ratchet: bool = True
     ) -> tuple[list[FieldError], list[str]]:
-        """Return the violations, and warnings for violations that ratcheting tolerates (none without `ratchet`)."""
+        """Return the violations, and warnings for the violations that ratcheting tolerates if `ratchet` is true."""
         correlation = None
         if old is not None and ratchet:
             if self._node is None:
@@ -140,7 +140,7 @@ class Rules:
 
 
 def _normalize_field_path(path: str, schema: JsonObject) -> str:
-    """Return a rule's fieldPath in the form of error paths. Return an empty string if there is no such field."""
+    """Return a rule's fieldPath as it appears in error paths. Return an empty string if there is no such field."""
     try:
         names, _ = find_field(path, schema)
     except FieldPathError:
@@ -159,9 +159,9 @@ def _normalize_field_path(path: str, schema: JsonObject) -> str:
 
 
 def compile_schema(openapi: JsonObject, *, resource: bool = True) -> Rules | None:
-    """Return the rules of a structural schema. Return None if it has none. Rules are compiled on first use.
+    """Return the rules of a structural schema. Return None if the schema has no rules.
 
-    In the schema of a `resource`, rules may use apiVersion, kind and the object's name.
+    If `resource` is true, rules may use apiVersion, kind and the object's name. Rules are compiled on first use.
     """
     if not _has_rules(openapi):
         return None

@@ -1,4 +1,4 @@
-"""Protobuf's well-known types: constructing one, such as Int64Value{value: 1}, yields the CEL value it represents."""
+"""Protobuf's well-known types. Constructing one, such as Int64Value{value: 1}, returns the CEL value for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _VALUE_KINDS = {
     "*structpb.Struct": "map",
     "*structpb.ListValue": "list",
 } | {native: native.rstrip("0123456789") for native in _BITS}
-"""The kind of value that a field accepts, by the field's Go type."""
+"""The kind of value that a message field accepts, by the Go type of the field."""
 _ERROR_TYPE_NAMES = {
     "double": "Double",
     "null": "'null_type'",
@@ -66,7 +66,7 @@ _FIELD_TYPES = {
 
 
 _SCHEMA_VALUES = (SchemaObject, SetList, MapList)
-"""Values typed by a schema, which no message field accepts as they are."""
+"""Classes of values that are typed by a schema. No message field accepts such a value directly."""
 
 
 class WellKnownType(NamedTuple):
@@ -82,7 +82,7 @@ class WellKnownType(NamedTuple):
 
 
 def message_constructor(name: str) -> Callable[[dict[str, Any]], Any]:
-    """Return a function from fields to a value; it raises EvalError for a type that cannot be constructed."""
+    """Return a function that constructs a value from fields. It raises EvalError for an unsupported type."""
     message = WELL_KNOWN_TYPES.get(name)
     if message is None or name in _ALIASES:
         return partial(_raise_unknown_type, name)
@@ -109,7 +109,7 @@ def _construct(name: str, message: WellKnownType, fields: dict[str, Any]) -> Any
 
 
 def _unwrap_schema_value(value: Any) -> Any:
-    """Return a schema's object or list as a plain map or list; its items are converted one by one."""
+    """Return a plain map or list for an object or list of a schema. Nested values are left as they are."""
     if isinstance(value, SchemaObject):
         return {name: value.get(name) for name in value.names() if value.has(name)}
     return list(value) if isinstance(value, list) else value
@@ -142,7 +142,7 @@ def _to_field(value: Any, native: str) -> Any:
 
 
 def _to_float32(value: float) -> float:
-    """Round to the nearest float32."""
+    """Round a number to the nearest float32."""
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:
@@ -150,7 +150,7 @@ def _to_float32(value: float) -> float:
 
 
 def _from_json_value(value: Any) -> Any:
-    """Convert JSON from a Struct or ListValue to CEL values; all its numbers are doubles."""
+    """Convert the JSON of a Struct or ListValue to CEL values. All numbers become doubles."""
     if isinstance(value, dict):
         return ConstructedMap({key: _from_json_value(item) for key, item in value.items()})
     if isinstance(value, list):
@@ -163,7 +163,7 @@ def _nanoseconds(fields: dict[str, Any]) -> int:
 
 
 def _value(fields: dict[str, Any]) -> Any:
-    """Return the field of google.protobuf.Value's oneof that was set last; null_value is null whatever its number."""
+    """Return the value of the last field set in google.protobuf.Value. A null_value of any number is null."""
     name, value = next(reversed(fields.items()), ("null_value", 0))
     return None if name == "null_value" else value
 
@@ -211,9 +211,9 @@ WELL_KNOWN_TYPES: dict[str, WellKnownType] = {
     ),
     EMPTY_TYPE.name: WellKnownType(EMPTY_TYPE, {}, partial(ConstructedObject, EMPTY_TYPE)),
 }
-"""By name. google.protobuf.Any is not supported: it would need the descriptors of all messages."""
+"""Well-known types by name. google.protobuf.Any is missing because it needs the descriptors of all messages."""
 _ALIASES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
-"""Names that the checker accepts as message types; constructing one is an error at runtime."""
+"""Names that the checker accepts as message types. Constructing a value with such a name fails at runtime."""
 WELL_KNOWN_TYPES |= {alias: WELL_KNOWN_TYPES[name] for alias, name in _ALIASES.items()}
 REGISTERED_TYPES = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration", EMPTY_TYPE.name})
 """Message types whose names are also type values at runtime."""

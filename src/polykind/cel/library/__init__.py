@@ -36,7 +36,7 @@ _TYPE_CONSTRUCTORS = {"list": cel_types.list_of, "optional": cel_types.optional_
 
 
 class Overload(NamedTuple):
-    """One overload of a function. A `member` is called on its first argument; `params` are its type parameters."""
+    """One overload of a function. The first argument of a `member` is its receiver. `params` are type parameters."""
 
     id: str
     function: str
@@ -82,9 +82,9 @@ def _by_function(declarations: Mapping[str, Callable[..., Any]]) -> dict[str, tu
 FUNCTION_OVERLOADS = _by_function(
     STANDARD | STRINGS | REGEX | LISTS | URLS | IP_ADDRESSES | QUANTITY | SEMVER | NAMED_FORMATS | AUTHZ
 )
-"""Overloads by function name, in the order of resolution."""
+"""Overloads by function name, in the order in which they are tried."""
 MUTATION_FUNCTION_OVERLOADS = FUNCTION_OVERLOADS | _by_function(MUTATION_FUNCTIONS)
-"""The functions of mutating admission policies."""
+"""Overloads by function name for mutating admission policies, which have additional functions."""
 OVERLOADS_BY_ID = {
     overload.id: overload for overloads in MUTATION_FUNCTION_OVERLOADS.values() for overload in overloads
 }

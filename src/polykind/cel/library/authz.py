@@ -1,4 +1,4 @@
-"""The authz library: expressions build the attributes of an authorization check step by step, then run it."""
+"""The authz library. Expressions set the attributes of an authorization check one by one and then run the check."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from polykind.names import dns1123_label, dns1123_subdomain
 
 
 class AuthorizationAttributes(NamedTuple):
-    """The attributes of an access check.
+    """The attributes of an authorization check.
 
-    `service_account` is a namespace and a name, None for the user of the request. `path` is None for a resource check.
+    `service_account` is a namespace and a name, or None to check the requesting user. `path` is None for a resource.
     """
 
     service_account: tuple[str, str] | None = None
@@ -29,7 +29,7 @@ class AuthorizationAttributes(NamedTuple):
 
 
 class AuthorizationResult(NamedTuple):
-    """The authorizer's decision with its reason, and its error if it failed."""
+    """The authorizer's decision and reason, and an error if the authorizer failed."""
 
     allowed: bool
     reason: str = ""
@@ -40,7 +40,7 @@ Authorize = Callable[[AuthorizationAttributes], AuthorizationResult]
 
 
 class _AuthorizationValue(OpaqueValue):
-    """The attributes collected so far, and the function that runs the check."""
+    """The attributes of a check that are set so far, and the function that runs the check."""
 
     __slots__ = ("attributes", "authorize")
 
@@ -62,7 +62,7 @@ class PathCheck(_AuthorizationValue):
 
 
 class GroupCheck(_AuthorizationValue):
-    """A check of an API group, to be completed with a resource."""
+    """A check of an API group. A resource must be added before the check can run."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class ResourceCheck(_AuthorizationValue):
 
 
 class Decision(OpaqueValue):
-    """The result of a check."""
+    """The result of an authorization check."""
 
     __slots__ = ("result",)
 
@@ -109,7 +109,7 @@ def _setter(
 
 
 def _selector(check: ResourceCheck, selector: str) -> ResourceCheck:
-    """Return the check unchanged: Polykind's authorizers ignore selectors, and kube-apiserver ignores invalid ones."""
+    """Return the check unchanged. Polykind's authorizers ignore selectors, and kube-apiserver ignores invalid ones."""
     return check
 
 

@@ -1,4 +1,4 @@
-"""The IP and CIDR libraries, with the parsing and the error messages of Go's net/netip."""
+"""The IP and CIDR libraries. Parsing and error messages follow Go's net/netip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polykind.golang.netip import AddressError, parse_addr
 
 
 class IP(NamedTuple):
-    """An IP address as a number of 32 or 128 bits."""
+    """An IP address, stored as an integer of 32 or 128 bits."""
 
     version: int
     number: int
@@ -56,7 +56,7 @@ def _address(ip: IP) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _parse(text: str) -> tuple[IP, str]:
-    """Return an address and its zone. Raises AddressError."""
+    """Return an address and its zone. Raises AddressError if the text is not an IP address."""
     address = parse_addr(text)
     return IP(address.version, address.number), address.zone
 
@@ -113,7 +113,7 @@ def _contains_ip(cidr: CIDR, ip: IP | str) -> bool:
         try:
             other = _ip(ip)
         except EvalError:
-            # Unlike containsCIDR(), containsIP() drops the parse error in kube-apiserver.
+            # In kube-apiserver, containsIP() does not report the parse error, unlike containsCIDR().
             raise EvalError(NO_OVERLOAD) from None
     else:
         other = ip

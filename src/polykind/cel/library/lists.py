@@ -1,4 +1,4 @@
-"""The lists and sets libraries: sorting, sums, slices, set operations."""
+"""The lists and sets libraries: sorting, sums, slices and set operations."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _COMPARABLE_CLASSES = frozenset([bool, int, UInt, float, str, bytes, Timestamp, 
 
 
 def _check_comparable(items: list[Any]) -> None:
-    """Raise EvalError for items without an order, such as the nulls that a schema may allow."""
+    """Raise EvalError if an item has no order, such as a null that the schema allows."""
     if not _COMPARABLE_CLASSES.issuperset(map(type, items)):
         raise EvalError(NO_OVERLOAD)
 
 
 def _compare_or_none(left: Any, right: Any) -> int | None:
-    """Return None for values without an order such as NaN, which is no error here."""
+    """Compare two values. Return None instead of an error if they have no order, such as NaN."""
     try:
         return compare(left, right)
     except EvalError:
@@ -37,7 +37,7 @@ def _is_sorted(items: list[Any]) -> bool:
 
 
 def _extreme(name: str, replace_if: int) -> Callable[[list[Any]], Any]:
-    """Return max() or min(): an item replaces the result if they compare as `replace_if`."""
+    """Return max() or min(). The next item replaces the result if compare(result, item) is `replace_if`."""
 
     def extreme(items: list[Any]) -> Any:
         if not items:

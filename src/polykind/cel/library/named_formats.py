@@ -1,4 +1,4 @@
-"""The format library: named formats of Kubernetes names, URIs, UUIDs and dates."""
+"""The format library: named formats for Kubernetes names, URIs, UUIDs and dates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DATE_TIME = r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]
 
 
 class Format(NamedTuple):
-    """A named format; `validate` returns error messages and `regex_size` determines the cost."""
+    """A named format. `validate` returns error messages, and `regex_size` determines the cost of a validation."""
 
     name: str
     validate: Callable[[str], list[str]]
@@ -39,7 +39,7 @@ def _uri(text: str) -> list[str]:
 
 
 def _prefix_check(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Return a check for a name prefix, which may end in a dash."""
+    """Return a check for a name prefix. Unlike a name, a prefix may end in a dash."""
     return lambda text: check(text[:-1] + "a" if len(text) > 1 and text.endswith("-") else text)
 
 

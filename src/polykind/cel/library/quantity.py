@@ -24,7 +24,7 @@ _INT64 = range(-(2**63), 2**63)
 class Quantity(NamedTuple):
     """A resource quantity.
 
-    `int64_amount` is the integer and the power of ten that kube-apiserver's fast path stores, None if they do not fit.
+    `int64_amount` holds the integer and power of ten of kube-apiserver's fast path, or None if they do not fit.
     """
 
     amount: Decimal
@@ -41,7 +41,7 @@ class Quantity(NamedTuple):
 
 
 class Computed(Quantity, IncomparableValue):
-    """The result of add() or sub(), which kube-apiserver returns as a pointer."""
+    """The result of add() or sub(). kube-apiserver returns it as a pointer."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ KIND_BY_CLASS[Quantity] = KIND_BY_CLASS[Computed] = "kubernetes.Quantity"
 
 
 def parse(text: str) -> Quantity:
-    """Parse a quantity as apimachinery's resource.ParseQuantity does. Raises EvalError."""
+    """Parse a quantity as apimachinery's resource.ParseQuantity does. Raises EvalError if the text is invalid."""
     match = _parse_parts(text)
     if not text or match is None:
         raise EvalError(_FORMAT_ERROR)
@@ -127,7 +127,7 @@ def _add(left: Quantity, right: Quantity | int, sign: int) -> Quantity:
 
 
 def _float(quantity: Quantity) -> float:
-    """Return the digits times a power of ten, as Go does; the result is not always the nearest double."""
+    """Return the digits times a power of ten, computed as Go does. The result is not always the nearest double."""
     if quantity.int64_amount is not None:
         digits, exponent = quantity.int64_amount
     else:

@@ -1,4 +1,4 @@
-"""The regex library: RE2 regular expressions with Go's syntax, in linear time."""
+"""The regex library: RE2 regular expressions with Go's syntax. Matching takes linear time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polykind.golang.utf8 import replace_lone_surrogates
 
 @lru_cache(maxsize=256)
 def compile_regex(text: str) -> Any:
-    """Compile a regular expression. Raises PatternError."""
+    """Compile a regular expression. Raises PatternError if the pattern is invalid."""
     compile_pattern(text)
     return re2.compile(to_re2(replace_lone_surrogates(text)), re2.ASCII)
 
@@ -53,10 +53,10 @@ def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
 
 
 def _match_spans(matches: Iterable[Any]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of the matches.
+    """Yield the start and end of each match.
 
-    RE2 also reports matches inside a multi-byte character, at the start of the next one; only the last match with the
-    same start is real.
+    RE2 also reports matches inside a multi-byte character as matches at the start of the next character. Of several
+    matches with the same start, only the last one is real.
     """
     last: tuple[int, int] | None = None
     for match in matches:

@@ -15,7 +15,7 @@ _is_identifier = re.compile(r"[0-9A-Za-z-]+").fullmatch
 
 
 class Semver(NamedTuple):
-    """A semantic version; `key` is its precedence: numeric identifiers before words, a release after prereleases."""
+    """A semantic version. `key` orders versions: numbers before words, and prereleases before their release."""
 
     major: int
     minor: int
@@ -40,7 +40,7 @@ KIND_BY_CLASS[Semver] = "kubernetes.Semver"
 
 
 def parse(text: str) -> Semver:
-    """Parse a version as the Go library blang/semver does, with its error messages. Raises EvalError."""
+    """Parse a version as the Go library blang/semver does. Raises EvalError with its message if the text is invalid."""
     if not text:
         raise EvalError("Version string empty")
     parts = text.split(".", 2)
@@ -91,7 +91,7 @@ def _parse_prerelease(text: str) -> tuple[int, int, str]:
 
 
 def _parse_normalized(text: str) -> Semver:
-    """Parse a version leniently: v1.02 is 1.2.0."""
+    """Parse a version leniently. For example, v1.02 is parsed as 1.2.0."""
     parts = text.removeprefix("v").split(".", 2)
     for index, part in enumerate(parts):
         if len(part) > 1:

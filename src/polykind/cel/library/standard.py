@@ -82,7 +82,7 @@ _INVALID_QUALIFIER_TYPES: dict[type, str] = {
 
 
 def _check_qualifier(key: Any) -> None:
-    """Raise EvalError unless the key is a string, number or bool."""
+    """Raise EvalError if the key is not a string, number or bool."""
     type_name = _INVALID_QUALIFIER_TYPES.get(type(key))
     if type_name is not None:
         raise EvalError(f"invalid qualifier type: {type_name}")
@@ -101,7 +101,7 @@ def index(container: Any, key: Any) -> Any:
 
 
 def optional_index(container: Any, key: Any) -> Optional:
-    """Return the element as an optional value, none if it or the container is absent."""
+    """Return an element as an optional value. Return optional.none() if the element or the container is absent."""
     _check_qualifier(key)
     if isinstance(container, Optional):
         if not container.present:
@@ -186,12 +186,12 @@ def index_string_map(entries: dict[str, Any], key: Any) -> Any:
 
 
 def optional_of_non_zero_field(value: Any) -> Optional:
-    """Implement optional.ofNonZeroValue() for an object's field, where even an empty list or map is no zero value."""
+    """Implement optional.ofNonZeroValue() for a field of an object. An empty list or map is not a zero value here."""
     return Optional(True, value) if isinstance(value, list | dict) or not is_zero(value) else NONE
 
 
 def map_insert(entries: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    """Insert an entry in place: no other expression can access the map of a comprehension before its end."""
+    """Insert an entry into the map in place. This is safe: only the comprehension that builds the map can access it."""
     if key in entries:
         raise EvalError(f"insert failed: key {error_text(key)} already exists")
     entries[key] = value
@@ -219,7 +219,7 @@ def _optional_of_non_zero_value(value: Any) -> Optional:
 
 
 def _to_duration(value: int) -> Duration:
-    """Raise EvalError: cel-go declares this conversion and does not implement it."""
+    """Raise EvalError, because cel-go declares this conversion but does not implement it."""
     raise EvalError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 
@@ -280,11 +280,11 @@ _TIME_PARTS = {
     "getSeconds": "seconds",
     "getMilliseconds": "milliseconds",
 }
-"""The component that each accessor of a timestamp or duration returns."""
+"""The component that each accessor of timestamps or durations returns."""
 
 
 def double_comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Return a comparison of doubles that raises EvalError for NaN."""
+    """Return a comparison function for doubles that raises EvalError if an operand is NaN."""
 
     def checked(left: float, right: float) -> bool:
         if test(left, right):
@@ -308,7 +308,7 @@ def _comparisons() -> Iterator[tuple[str, Callable[[Any, Any], bool]]]:
 
 
 def _mixed_comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Return a comparison of numbers of different types."""
+    """Return a comparison function for numbers of different types."""
     return lambda left, right: test(compare(left, right), 0)
 
 
@@ -323,7 +323,7 @@ def _time_accessors() -> Iterator[tuple[str, Callable[..., int]]]:
 
 
 def _planned(*args: Any) -> Any:
-    """Stand in for a lazily evaluated function, which the planner itself implements."""
+    """Placeholder for a function with lazily evaluated arguments. The planner implements such functions itself."""
     raise EvalError(NO_OVERLOAD)
 
 

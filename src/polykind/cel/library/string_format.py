@@ -29,7 +29,7 @@ CLAUSE_ERRORS = {
 
 
 class Clause(NamedTuple):
-    """A formatting clause; `kind` is its letter in lower case."""
+    """A formatting clause. `kind` is the clause's letter in lower case."""
 
     kind: str
     upper: bool
@@ -37,13 +37,13 @@ class Clause(NamedTuple):
 
 
 class FormatError(ValueError):
-    """A format string is invalid."""
+    """The format string is invalid."""
 
 
 def parse_format(text: str, available: int, *, literal: bool = False) -> Iterator[str | Clause]:
-    """Yield the parts of a format string, each before the next one is parsed. Raises FormatError.
+    """Parse a format string lazily and yield its parts. Raises FormatError at the first invalid part.
 
-    For a `literal`, which the AST validator parses, an unexpected end is reported before a missing argument.
+    If `literal` is true (in the AST validator), an unexpected end is reported before a missing argument.
     """
     at = taken = 0
     while at < len(text):
@@ -117,7 +117,7 @@ def _string(clause: Clause, value: Any) -> str | None:
 
 
 def format_value(value: Any) -> str:
-    """Format a value as %s does."""
+    """Format a value as the clause %s does."""
     kind = kind_of(value)
     match kind:
         case "list":

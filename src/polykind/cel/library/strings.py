@@ -1,4 +1,4 @@
-"""The strings library."""
+"""The strings library: functions such as replace(), split(), join() and trim()."""
 
 from __future__ import annotations
 
@@ -130,4 +130,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 MUTATION_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "jsonpatch.escapeKey string_jsonpatch_escapeKey_string string -> string": _escape_json_pointer,
 }
-"""Declared only for mutating admission policies."""
+"""Functions that are declared only for mutating admission policies."""

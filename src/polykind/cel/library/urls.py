@@ -1,4 +1,4 @@
-"""The URL library."""
+"""The URL library: parsing of URLs and access to their parts."""
 
 from __future__ import annotations
 
