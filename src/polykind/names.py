@@ -1,4 +1,4 @@
-"""Syntax of object names, label keys and label values. A check returns kube-apiserver's messages, none if valid."""
+"""Syntax of object names, label keys and label values. A check returns kube-apiserver's messages, or an empty list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 
-# These match the same texts as the patterns above, but have no overlapping repetitions, so matching takes linear time.
+# These patterns match the same texts as the patterns above. They have no overlapping repetitions, so matching takes
+# linear time.
 _label = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*").fullmatch
 _subdomain = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*").fullmatch
 _label_1035 = re.compile(r"[a-z][a-z0-9]*(?:-+[a-z0-9]+)*").fullmatch
@@ -45,7 +46,7 @@ NameCheck = Callable[[str, bool], list[str]]
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
-    """Return kube-apiserver's message for a text that does not match a pattern, with its odd commas."""
+    """Return kube-apiserver's message for a text that does not match a pattern, with a comma after each example."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
     alternatives = " or ".join(f"'{example}', " for example in examples)
@@ -115,7 +116,7 @@ def label_value(value: str) -> list[str]:
 
 
 def are_simple_labels(labels: dict[str, Any]) -> bool:
-    """True if all keys have no prefix and all values are valid and not empty. One match decides the common case."""
+    """True if all keys have no prefix and all values are valid and not empty. This decides the common case quickly."""
     try:
         text = "\n".join((*labels, *labels.values()))
     except TypeError:
@@ -124,7 +125,7 @@ def are_simple_labels(labels: dict[str, Any]) -> bool:
 
 
 def path_segment(value: str, prefix: bool = False) -> list[str]:
-    """Check a name that only has to fit between two slashes of a URL."""
+    """Check a name that only has to be valid as one segment of a URL path."""
     if not prefix and value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in value]

@@ -1,7 +1,7 @@
 """Generation of Python functions for one schema.
 
-Text of a schema (property names, enum values, patterns) never becomes source code: it is bound to generated names
-that the source refers to. See docs/decisions/0013-generated-schema-programs.md.
+Text of a schema (property names, enum values, patterns) never becomes source code. The source refers to such values by
+generated names. See docs/decisions/0013-generated-schema-programs.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Function = Callable[..., Any]
 
 
 class FunctionBody:
-    """The source lines of one function while it is generated. `room` limits how many nodes may still be inlined."""
+    """The source lines of one function while it is generated. `room` is the number of nodes it can still inline."""
 
     def __init__(self, room: int) -> None:
         self.text: list[str] = []
@@ -47,7 +47,7 @@ class Program:
     """The functions generated for one schema, and their constants. Each function is compiled on its first call."""
 
     NODES_PER_FUNCTION = 70
-    """Compiling a longer function would block the event loop for too long."""
+    """The maximum number of nodes per function. Compiling a longer function would block the event loop for too long."""
 
     def __init__(self, builtins: dict[str, Any]) -> None:
         self._names: dict[str, Any] = {"__builtins__": {}, **builtins}
@@ -57,7 +57,7 @@ class Program:
         self._lock = threading.RLock()
 
     def constant(self, value: Any) -> str:
-        """Return a name by which the source can refer to a value."""
+        """Bind a value to a name and return the name, so that the generated source can refer to the value."""
         shared_key = (type(value), value) if type(value) in (str, int) else None
         if shared_key in self._constants:
             return self._constants[shared_key]
@@ -88,7 +88,7 @@ class Program:
         return name
 
     def compiled(self, name: str) -> Function:
-        """Return a function by its name; compile it if necessary."""
+        """Return a function by its name. Compile the function if it is not compiled yet."""
         self._compile(name)
         return self._names[name]  # type: ignore[no-any-return]
 

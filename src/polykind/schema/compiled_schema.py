@@ -1,4 +1,4 @@
-"""The schema of one version, compiled: it prunes, defaults and validates objects."""
+"""The compiled schema of one version, which prunes, defaults and validates objects."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _limit_nesting(method: Callable[Concatenate[CompiledSchema, P], R]) -> Calla
 
 
 class CompiledSchema:
-    """An openAPIV3Schema that can be applied to objects. Creating one is cheap; its parts are read on first use.
+    """An openAPIV3Schema that can be applied to objects. Creating one is cheap, because it is read on first use.
 
-    A schema that is used several times gets generated programs. They handle common objects; all others take the slow
-    path, which also reports errors.
+    A schema that is used several times gets generated programs. They handle common objects. All other objects take the
+    slow path, which also reports errors.
     """
 
     def __init__(self, openapi: JsonObject | None, *, preserve_unknown: bool = False) -> None:
@@ -66,7 +66,7 @@ class CompiledSchema:
 
     @property
     def root(self) -> SchemaNode:
-        """The root node; must not be changed."""
+        """The root node of the schema. Callers must not change it."""
         if self._root is None:
             self._root = SchemaNode(self._raw)
         return self._root
@@ -75,7 +75,7 @@ class CompiledSchema:
         """Prune, drop nulls, coerce embedded metadata and apply defaults to an object of a request, in place.
 
         Root apiVersion, kind and metadata are not touched. With `report`, return the paths of unknown fields in
-        kube-apiserver's order. Raises BadObjectMetaError for malformed metadata of an embedded resource.
+        kube-apiserver's order. Raise BadObjectMetaError if the metadata of an embedded resource is malformed.
         """
         try:
             if self._pruning_and_defaulting is not None:
@@ -103,10 +103,10 @@ class CompiledSchema:
         return [*sorted(unknown), *sorted(in_metadata)] if report else []
 
     def prune_default_and_validate(self, obj: JsonObject, *, report: bool) -> tuple[list[str], bool]:
-        """Do as `prune_and_default`, and if possible validate in the same pass. Return unknown fields and a flag.
+        """Do the same as `prune_and_default`, and try to validate in the same pass. Return unknown fields and a flag.
 
-        The flag is True if `validate(obj)` would return no errors; that remains so while the caller changes only root
-        metadata and removes `status`. If it is False, the caller has to call `validate`.
+        The flag is True if the object is valid. It stays valid while the caller changes only root metadata and removes
+        `status`. If the flag is False, the caller has to call `validate`.
         """
         if self._pruning_and_defaulting is not None and not self._single_pass_generated:
             self._generate_single_pass()
@@ -119,7 +119,7 @@ class CompiledSchema:
 
     @_limit_nesting
     def prune_and_default_stored(self, obj: JsonObject) -> None:
-        """Do as `prune_and_default` for an object from the store: malformed embedded metadata is dropped."""
+        """Do the same as `prune_and_default` for an object from the store, but drop malformed embedded metadata."""
         try:
             if self._pruning_and_defaulting is not None:
                 self._pruning_and_defaulting(obj, False)
@@ -133,9 +133,9 @@ class CompiledSchema:
 
     @_limit_nesting
     def prune(self, obj: JsonObject) -> None:
-        """Prune and drop nulls of a converted object, in place, without defaults.
+        """Remove unknown fields and nulls from a converted object, in place, without applying defaults.
 
-        Raises UnknownReasonError for malformed metadata of an embedded resource: kube-apiserver fails the conversion.
+        Raise UnknownReasonError if the metadata of an embedded resource is malformed, as kube-apiserver does.
         """
         try:
             if self._pruning is not None:
@@ -154,25 +154,25 @@ class CompiledSchema:
 
     @_limit_nesting
     def apply_defaults(self, obj: JsonObject) -> None:
-        """Fill in defaults in place."""
+        """Fill in the defaults of absent fields, in place."""
         apply_defaults(self.root, obj, root=True)
 
     @property
     def has_floats(self) -> bool:
-        """True if the schema contains a float. If not, no default is one."""
+        """True if the schema contains a float. If it is False, no default contains a float either."""
         if self._has_floats is None:
             self._has_floats = _has_floats(self._raw)
         return self._has_floats
 
     def compile_programs(self) -> None:
-        """Generate the programs now instead of after some uses. May be called in a thread."""
+        """Generate all programs now instead of after several uses. May be called in a thread."""
         self._generate_validation()
         self._generate_pruning_and_defaulting()
         self._generate_single_pass()
         self._generate_pruning()
 
     def _count_use(self) -> None:
-        """Generate programs once the schema is used often enough; one at a time, to keep the event loop responsive."""
+        """Generate one program per call once the schema is used often. More would block the event loop."""
         self._uses += 1
         if self._uses >= _USES_BEFORE_GENERATION:
             if self._validation is None:
@@ -200,7 +200,7 @@ class CompiledSchema:
             self._single_pass = self._single_pass_program()
 
     def _single_pass_program(self) -> Function | None:
-        """Generate the single-pass program. Return None if root keywords forbid validation before admission."""
+        """Generate the single-pass program. Return None if root keywords do not allow early validation."""
         root = self.root
         if not root.raw.keys() <= _KEYWORDS_FOR_SINGLE_PASS or "status" in root.required or root.embedded_resource:
             return None
@@ -216,7 +216,7 @@ class CompiledSchema:
     ) -> list[FieldError]:
         """Validate an object: values, the paths of the scale subresource, embedded resources and list types.
 
-        With `old`, errors of values that did not change are ratcheted.
+        With `old`, errors of values that did not change are dropped (ratcheting).
         """
         try:
             if self._validation is not None and self._validation(obj):
@@ -267,7 +267,7 @@ class CompiledSchema:
         return unknown
 
     def _validate_lists(self, obj: JsonObject, old: JsonObject | None, all_errors: list[FieldError]) -> None:
-        """Append list type errors to `all_errors`, unless the old object had such errors too (ratcheting)."""
+        """Append list type errors to `all_errors`, unless the old object had list type errors too (ratcheting)."""
         new_errors: list[FieldError] = []
         validate_list_types(self.root, obj, "", new_errors)
         if new_errors and old is not None:

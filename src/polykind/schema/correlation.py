@@ -1,4 +1,4 @@
-"""Correlation of a new value with the old value it replaces, which validation ratcheting needs (KEP-4008)."""
+"""Correlation of a new value with the old value that it replaces. Validation ratcheting needs this (KEP-4008)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polykind.schema.node import ABSENT, SchemaNode
 class Correlation:
     """A new value with the old value at the same place.
 
-    Values are correlated by property, by map key, and in lists of type map by the list's keys.
+    Values are correlated by property and by map key. Items of lists of type map are correlated by the list's keys.
     """
 
     __slots__ = ("_children", "_equal", "_old_items", "new", "node", "old")
@@ -23,7 +23,7 @@ class Correlation:
         self._old_items: dict[Any, Any] | None = None
 
     def key(self, name: str) -> Correlation | None:
-        """Return the correlation of a property or map key. Return None if the old value lacks it."""
+        """Return the correlation of a property or map key. Return None if the old value does not have the key."""
         child = self._children.get(name, ABSENT)
         if child is ABSENT:
             child = self._children[name] = self._correlate_key(name)
@@ -37,7 +37,7 @@ class Correlation:
         return child  # type: ignore[no-any-return]
 
     def unchanged(self) -> bool:
-        """True if the value did not change. A value with parts that have no schema always counts as changed."""
+        """True if the value did not change. A value that contains parts without a schema always counts as changed."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
@@ -64,7 +64,7 @@ class Correlation:
         return Correlation(self.new[at], old, node) if old is not None else None
 
     def _list_map_key(self, item: Any) -> Any:
-        """Return the values of an item's list map keys. Return None if one is missing or not a scalar."""
+        """Return the values of the list map keys of an item. Return None if one is missing or not a scalar."""
         if type(item) is not dict:
             return None
         key = []

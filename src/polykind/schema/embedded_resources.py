@@ -1,4 +1,4 @@
-"""Embedded resources (x-kubernetes-embedded-resource): coercion and validation of their type and metadata."""
+"""Coercion and validation of the type and metadata of embedded resources (x-kubernetes-embedded-resource)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EmbeddedResourceError(Exception):
 def coerce_embedded(node: SchemaNode | None, value: Any, path: str, unknown: list[str], *, strict: bool) -> None:
     """Coerce the metadata of embedded resources in place. Append the paths of unknown metadata fields to `unknown`.
 
-    With `strict`, malformed metadata raises EmbeddedResourceError; otherwise it is dropped.
+    With `strict`, malformed metadata raises EmbeddedResourceError. Otherwise it is dropped.
     """
     if node is None:
         return
@@ -115,10 +115,10 @@ def _validate_resource(value: JsonObject, path: str, field_errors: list[FieldErr
 
 
 def _child_path(node: SchemaNode, path: str, key: str) -> str:
-    """Return the path of a property, or of a key that only additionalProperties describes."""
+    """Return the path of `key` in the object at `path`. Keys that are not properties are written in brackets."""
     return join_path(path, key) if node.has_property(key) else f"{path}[{key}]"
 
 
 def join_path(path: str, key: str) -> str:
-    """Return the path of a property of the object at `path`, which is empty for the root."""
+    """Return the path of the property `key` of the object at `path`. The path of the root is empty."""
     return f"{path}.{key}" if path else key

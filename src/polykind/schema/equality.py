@@ -1,4 +1,4 @@
-"""Equality and copies of JSON values. As in Go, true differs from 1, and 1 from 1.0."""
+"""Equality and copies of JSON values. As in Go, true is not equal to 1, and 1 is not equal to 1.0."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 
 def deep_equal(left: Any, right: Any) -> bool:
-    """True if two values are equal and have the same types throughout."""
+    """True if two values are equal and have the same types at every level."""
     if left is right:
         return True
     try:
         return bool(left == right) and _have_same_types(left, right)
     except RecursionError:
-        # Too deep for Python's own comparison, which is fast but treats 1 and true as equal.
+        # The values are nested too deeply for Python's own recursive comparison.
         return _deep_equal_iteratively(left, right)
 
 
 def _have_same_types(left: Any, right: Any) -> bool:
-    """True if values that compare equal have the same types throughout. What equals a string is a string."""
+    """True if two values that compare equal have the same types at every level. Strings need no check."""
     pending = [(left, right)]
     while pending:
         a, b = pending.pop()
@@ -57,7 +57,7 @@ def _deep_equal_iteratively(left: Any, right: Any) -> bool:
 
 
 def deep_copy(value: Any) -> Any:
-    """Return a copy that shares no container with the original."""
+    """Return a copy that shares no dict or list with the original."""
     if type(value) is dict:
         return {key: deep_copy(item) for key, item in value.items()}
     if type(value) is list:
@@ -66,7 +66,7 @@ def deep_copy(value: Any) -> Any:
 
 
 def hashable_key(value: Any) -> Any:
-    """Return a hashable key. Two values are deeply equal exactly if their keys are equal."""
+    """Return a hashable key for a value. Two values have equal keys exactly if `deep_equal` is True for them."""
     if type(value) is dict:
         return (dict, frozenset((key, hashable_key(item)) for key, item in value.items()))
     if type(value) is list:

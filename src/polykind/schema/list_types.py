@@ -1,4 +1,4 @@
-"""Validation of x-kubernetes-list-type: items of a set and keys of a map must be unique."""
+"""Validation of x-kubernetes-list-type: the items of a set and the keys of a map must be unique."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def validate_list_types(node: SchemaNode | None, value: Any, path: str, field_er
 
 
 def validate_list_type(node: SchemaNode, value: list[Any], path: str, field_errors: list[FieldError]) -> None:
-    """Append the errors of one list to `field_errors`, without those of lists inside its items."""
+    """Append the errors of one list to `field_errors`. Lists inside its items are not validated."""
     if node.list_type == "set":
         field_errors.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _second_occurrences(value))
     elif node.list_type == "map":
@@ -50,7 +50,7 @@ def _validate_map_list(node: SchemaNode, value: list[Any], path: str, field_erro
 
 
 def _second_occurrences(values: list[Any]) -> list[int]:
-    """Return the indexes where a value occurs for the second time. kube-apiserver does not report further ones."""
+    """Return the index of the second occurrence of each repeated value. kube-apiserver does not report further ones."""
     counts: dict[Any, int] = {}
     repeated = []
     for at, value in enumerate(values):

@@ -27,7 +27,7 @@ _IMMUTABLE = (
     ("deletionTimestamp", None),
     ("deletionGracePeriodSeconds", None),
 )
-"""Immutable fields, each with the value that stands for an absent one."""
+"""The immutable fields of metadata. The second value is the one that an absent field counts as."""
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -86,7 +86,7 @@ def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "m
         if deep_equal(value, before):
             continue
         if key == "uid":
-            # In Go a uid has a type of its own, and error messages show such values as JSON.
+            # In Go a uid has its own string type, and error messages show values of such types as JSON.
             field_errors.append(_invalid_struct(f"{path}.uid", go_json(value), "field is immutable"))
         else:
             field_errors.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
@@ -117,7 +117,7 @@ def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[
 
 
 def dedupe_owner_references(meta: JsonObject, *, after_admission: bool = False) -> list[str]:
-    """Remove owner references that repeat an earlier one, in place. Return the warning about it, if any."""
+    """Remove owner references that repeat an earlier one, in place. Return a warning if any were removed."""
     owners = meta.get("ownerReferences")
     if not isinstance(owners, list) or len(owners) < 2:
         return []
@@ -201,7 +201,7 @@ def _validate_owner_references(meta: JsonObject, path: str, field_errors: list[F
 
 
 def _invalid_struct(path: str, encoded: str, text: str) -> FieldError:
-    """Return an error whose value is already encoded: Go encodes structs in the order of their fields."""
+    """Return an error with a value that is already encoded as JSON, because Go encodes structs in field order."""
     return FieldError("FieldValueInvalid", path, errors.OMITTED, f"{encoded}: {text}")
 
 
@@ -249,7 +249,7 @@ _UPDATE_CHECKS = tuple(check for check in _CREATE_CHECKS if check[0] != "finaliz
 
 
 def _is_common_entry(entry: Any) -> bool:
-    """True for a managed fields entry that is valid at a glance, as nearly all are."""
+    """True if a managedFields entry passes a quick check of validity. Nearly all entries pass."""
     if (
         type(entry) is not dict
         or entry.get("fieldsType") != "FieldsV1"
@@ -281,7 +281,7 @@ def validate_field_manager(name: str, path: str) -> list[FieldError]:
 
 
 def _group_version(api_version: str) -> tuple[str, str]:
-    """Return group and version; both are empty if there are too many slashes."""
+    """Return the group and the version of an apiVersion. Both are empty if it has more than one slash."""
     group, slash, version = api_version.partition("/")
     if not slash:
         return "", group

@@ -13,10 +13,10 @@ META_KEYS = frozenset(("apiVersion", "kind", "metadata"))
 
 
 class SchemaNode:
-    """A schema node. Child nodes are created on first use, so a large schema costs only what is used of it.
+    """A schema node. Child nodes are created on first use, so the unused parts of a large schema cost nothing.
 
-    For objects x-kubernetes-int-or-string overrides the type, and unknown formats are ignored. With `for_defaults`
-    type and format are used as written, as kube-apiserver does when it validates defaults.
+    By default x-kubernetes-int-or-string overrides the type, and unknown formats are ignored. With `for_defaults` type
+    and format are used as written, as kube-apiserver does when it validates defaults.
     """
 
     __slots__ = (
@@ -33,7 +33,10 @@ class SchemaNode:
         raw = raw if isinstance(raw, dict) else {}
         self.raw: dict[str, Any] = raw
         self.metadata_path = metadata_path
-        """The path inside the metadata of an embedded resource, None outside of any."""
+        """The path of the node inside apiVersion, kind or metadata of an embedded resource.
+
+        None for all other nodes.
+        """
         self.for_defaults = for_defaults
         type_name = _string(raw, "type")
         self.types: tuple[str, ...] = (type_name,) if type_name else ()
@@ -67,7 +70,7 @@ class SchemaNode:
         self.additional_allowed: bool | None = (
             additional if isinstance(additional, bool) else True if isinstance(additional, dict) else None
         )
-        """True or False as additionalProperties allows other keys, None if it is not specified."""
+        """True if additionalProperties allows other keys, False if it forbids them, None if it is not specified."""
         properties = raw.get("properties")
         self._properties: dict[str, Any] = dict(properties) if isinstance(properties, dict) else {}
         self._items: Any = ABSENT
@@ -77,7 +80,7 @@ class SchemaNode:
         """A cache for `effective_default`."""
 
     def property_node(self, name: str) -> SchemaNode | None:
-        """Return the node of a property. Return None if it is not specified."""
+        """Return the node of a property. Return None if the schema does not specify the property."""
         node = self._properties.get(name, ABSENT)
         if node is ABSENT:
             return None
@@ -89,16 +92,16 @@ class SchemaNode:
 
     @property
     def property_names(self) -> Iterator[str]:
-        """The names of the specified properties."""
+        """The names of the properties that the schema specifies."""
         return iter(self._properties)
 
     def has_property(self, name: str) -> bool:
-        """True if a property is specified."""
+        """True if the schema specifies the property."""
         return name in self._properties
 
     @property
     def items(self) -> SchemaNode | None:
-        """The node of list items."""
+        """The node of list items. None if the schema does not specify items."""
         if self._items is ABSENT:
             raw = self.raw.get("items")
             self._items = (
@@ -110,7 +113,7 @@ class SchemaNode:
 
     @property
     def additional(self) -> SchemaNode | None:
-        """The node of additionalProperties if it is a schema."""
+        """The node of additionalProperties. None if additionalProperties is not a schema."""
         if self._additional is ABSENT:
             raw = self.raw.get("additionalProperties")
             self._additional = (
@@ -121,15 +124,15 @@ class SchemaNode:
         return self._additional  # type: ignore[no-any-return]
 
     def child(self, key: str) -> SchemaNode | None:
-        """Return the node for the value of a key: of its property, or of additionalProperties."""
+        """Return the node of a key's property if the schema specifies it, else the node of additionalProperties."""
         return self.property_node(key) if key in self._properties else self.additional
 
     def specifies(self, key: str) -> bool:
-        """True if a key is not an unknown field. It may still have no node (additionalProperties: true)."""
+        """True if the schema allows a key. A key that `additionalProperties: true` allows still has no node."""
         return key in self._properties or self.additional_allowed is not None
 
     def matcher(self) -> Pattern | PatternError | None:
-        """Return the compiled pattern, or the error if Go rejects it."""
+        """Return the compiled pattern, or the error if Go rejects the pattern. Return None if there is no pattern."""
         if self._pattern is ABSENT:
             try:
                 self._pattern = compile_pattern(self.pattern) if self.pattern else None

@@ -1,4 +1,4 @@
-"""Validation of minimum, maximum and multipleOf. As in kube-openapi, bounds are float64, truncated for integers."""
+"""Validation of minimum, maximum and multipleOf. As in kube-openapi, bounds are float64 and truncated for integers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_EXACT = float(2**53 - 1)
 
 
 def is_integral(value: float) -> bool:
-    """True if a float64 counts as an integer: it lies within 2**53 and is near enough to a whole number."""
+    """True if a float64 counts as an integer: it is below 2**53 and equals a whole number up to a rounding error."""
     if not -_MAX_EXACT <= value <= _MAX_EXACT:
         return False
     if value == int(value):
@@ -67,7 +67,7 @@ def is_in_range(node: SchemaNode, value: int | float) -> bool:
 def _range_errors(node: SchemaNode, value: int | float, subject: str, path: str) -> list[SchemaError]:
     if is_in_range(node, value):
         return []
-    # Formats of another type do not limit the range, and the message does not name them.
+    # A format that belongs to another type than the node's does not limit the range. The message does not name it.
     format_text = f"with format {node.format}" if node.format in _RANGES[node.types[0]] else "(default format)"
     return [SchemaError(f"{subject} value must be of type {node.types[0]} {format_text} in {path}")]
 
@@ -99,7 +99,7 @@ def _not_positive(path: str, factor: Any, limit_text: str) -> SchemaError:
 def _validate_bound(
     node: SchemaNode, value: int | float, bound: float, exclusive: bool, sign: int, path: str, result: ValidationResult
 ) -> None:
-    """Validate against a maximum (sign 1) or a minimum (sign -1)."""
+    """Validate a number against a maximum (`sign` is 1) or a minimum (`sign` is -1)."""
     range_errors = _range_errors(node, bound, "Maximum boundary" if sign > 0 else "Minimum boundary", path)
     for error in range_errors:
         result.add(error)

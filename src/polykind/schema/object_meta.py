@@ -21,11 +21,11 @@ _MAX_UNKNOWN_FIELDS = 100
 
 
 class ObjectMetaDecodeError(ValueError):
-    """Metadata that does not fit its Go type; the message is that of Go's JSON decoder."""
+    """Metadata that does not fit its Go type. The message is that of Go's JSON decoder."""
 
 
 class BadObjectMetaError(errors.BadRequestError):
-    """The 400 response to an object with malformed metadata; `detail` is the decoder's message alone."""
+    """The 400 response to an object with malformed metadata. `detail` is the decoder's message without a prefix."""
 
     def __init__(self, text: str, detail: str) -> None:
         super().__init__(text)
@@ -35,10 +35,10 @@ class BadObjectMetaError(errors.BadRequestError):
 def coerce(
     meta: object, *, strict: bool, kind: str = "", version: str = "", served: str = ""
 ) -> tuple[JsonObject, list[str]]:
-    """Return coerced metadata, possibly the input itself, and the names of its unknown fields (metadata.x).
+    """Return the coerced metadata, possibly the input itself, and the paths of its unknown fields such as metadata.x.
 
-    With `strict`, malformed metadata raises BadObjectMetaError; otherwise malformed fields are dropped. `kind` and
-    `version` are the object's, `served` is the kind of the resource if it differs.
+    With `strict`, malformed metadata raises BadObjectMetaError. Otherwise malformed fields are dropped. `kind` and
+    `version` are those of the object. `served` is the kind of the resource if it differs from `kind`.
     """
     try:
         coerced, unknown = round_trip(meta, strict=strict)
@@ -49,7 +49,7 @@ def coerce(
 
 
 def round_trip(meta: object, *, strict: bool) -> tuple[JsonObject, list[str]]:
-    """Do as `coerce`, with names relative to the metadata and ObjectMetaDecodeError as the error."""
+    """Do the same as `coerce`, but return paths relative to the metadata and raise ObjectMetaDecodeError."""
     if type(meta) is dict and _is_unchanged(meta):
         return meta, []
     if meta is None:
@@ -214,7 +214,7 @@ class _Decoder:
                 # kube-apiserver re-encodes the object before it decodes metadata, and writes 1.0 as 1.
                 value = int(value)
             if type(value) is not int or not -(2**63) <= value < 2**63:
-                # For the same reason a number that is too large has become a float.
+                # kube-apiserver's re-encoding also turns a number that is too large for int64 into a float.
                 actual = f"number {json_float(float(value))}" if type(value) in (int, float) else json_type_name(value)
                 self._mismatch(actual, target, "int64")
             elif value or kind == "*int64":

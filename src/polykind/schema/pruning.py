@@ -1,4 +1,4 @@
-"""The slow path of pruning and defaulting: unknown fields and nulls are dropped, and defaults filled in."""
+"""The slow path of pruning and defaulting: drops unknown fields and nulls, and fills in defaults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polykind.schema.object_meta import round_trip
 
 
 def prune(node: SchemaNode | None, value: Any, path: str, unknown: list[str] | None, *, root: bool = False) -> None:
-    """Remove unknown fields in place. Append their paths, unsorted, to `unknown` unless it is None."""
+    """Remove unknown fields in place. If `unknown` is a list, append the paths of the removed fields, unsorted."""
     if node is not None and node.preserve_unknown:
         _prune_specified(node, value, path, unknown, root=root)
     elif type(value) is dict:
@@ -41,7 +41,7 @@ def prune(node: SchemaNode | None, value: Any, path: str, unknown: list[str] | N
 def _prune_specified(
     node: SchemaNode | None, value: Any, path: str, unknown: list[str] | None, *, root: bool = False
 ) -> None:
-    """Keep unknown fields (x-kubernetes-preserve-unknown-fields), but prune inside the specified ones."""
+    """Prune inside specified fields, but keep unknown fields (x-kubernetes-preserve-unknown-fields)."""
     if node is None:
         return
     if type(value) is dict:
@@ -56,7 +56,7 @@ def _prune_specified(
 
 
 def _prune_items_without_schema(values: list[Any], path: str, unknown: list[str] | None) -> None:
-    """Empty every object in a list whose items have no schema. The list keeps its length."""
+    """Remove all fields of every object in a list whose items have no schema. The list keeps its length."""
     pending = [(values, path)]
     while pending:
         items, here = pending.pop()
@@ -74,7 +74,7 @@ def _remove_all(value: dict[str, Any], path: str, unknown: list[str] | None) -> 
 
 
 def drop_nulls(node: SchemaNode | None, value: Any, *, root: bool = False) -> None:
-    """Remove keys whose value is null where the field is neither nullable nor has a default. Nulls in lists stay."""
+    """Remove keys with a null value if the field is neither nullable nor has a default. Nulls in lists stay."""
     if node is None:
         return
     if type(value) is dict:
@@ -94,7 +94,7 @@ def drop_nulls(node: SchemaNode | None, value: Any, *, root: bool = False) -> No
 
 
 def apply_defaults(node: SchemaNode | None, value: Any, *, root: bool = False) -> None:
-    """Set fields that are absent, or null without being nullable, to their defaults, in place."""
+    """Set fields to their defaults, in place, if they are absent, or null although they are not nullable."""
     if node is None:
         return
     if type(value) is dict:
@@ -131,7 +131,7 @@ def _defaulted(node: SchemaNode, item: Any) -> Any:
 
 
 def effective_default(node: SchemaNode) -> Any:
-    """Return a node's default, pruned by its schema and with nested defaults applied. Return None if it has none."""
+    """Return a node's default, pruned by its schema and with nested defaults applied. Return None if there is none."""
     if node.prepared_default is ABSENT:
         node.prepared_default = _prepare_default(node)
     return node.prepared_default
@@ -153,7 +153,7 @@ def _prepare_default(node: SchemaNode) -> Any:
 
 
 def _coerce_metadata_default(path: tuple[str | int, ...], value: Any) -> Any:
-    """Coerce a default inside the metadata of an embedded resource: only what ObjectMeta can hold there remains."""
+    """Return a default inside the metadata of an embedded resource, without parts that ObjectMeta cannot hold."""
     head, *keys = path
     if head != "metadata":
         return value if isinstance(value, str) else None

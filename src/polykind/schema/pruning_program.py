@@ -1,7 +1,7 @@
-"""Generated pruning and defaulting programs: one pass that prunes, drops nulls and fills in defaults.
+"""Generated pruning and defaulting programs, which prune, drop nulls and fill in defaults in one pass.
 
-For rare values a program raises SlowPathError, and the caller runs the slow path of pruning.py on the object. What the
-program had changed by then does not matter: the slow path leads to the same result.
+For rare values a program raises SlowPathError, and the caller runs the slow path of pruning.py on the object. The
+program may have changed the object before, but the slow path leads to the same result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SlowPathError(Exception):
 
 
 class PruningProgramWriter:
-    """Generates the programs for the nodes of one schema. With `fill_defaults` they also fill in defaults."""
+    """Generates the programs for the nodes of one schema. With `fill_defaults`, the programs also fill in defaults."""
 
     def __init__(self, *, fill_defaults: bool) -> None:
         names = {"SlowPathError": SlowPathError, "META_KEYS": META_KEYS, "deep_copy": deep_copy}
@@ -33,7 +33,7 @@ class PruningProgramWriter:
         self._nodes: list[SchemaNode] = []
 
     def function(self, node: SchemaNode, *, root: bool = False) -> str:
-        """Return the name of the function for objects of a node. `report` asks it to report unknown fields."""
+        """Return the name of the generated function for a node. Its parameters are the object and `report`."""
         self._nodes.append(node)
         return self.program.function(id(node), "x, report", partial(self._write, node, root))
 
@@ -41,7 +41,7 @@ class PruningProgramWriter:
         self._object(body, node, "x", root)
 
     def _object(self, body: FunctionBody, node: SchemaNode, var: str, root: bool = False) -> None:
-        """Generate the code for a dict. Every container in it is visited, or the code raises SlowPathError."""
+        """Generate the code for a dict. The code visits every dict and list in it, or raises SlowPathError."""
         if node.embedded_resource:
             body.add("raise SlowPathError")
             return
@@ -70,7 +70,7 @@ class PruningProgramWriter:
         )
 
     def _visit_counted(self, body: FunctionBody, node: SchemaNode, names: list[str], var: str, root: bool) -> None:
-        """Generate code that counts the containers and visits those that the schema expects. None may be left over."""
+        """Generate code that visits the dicts and lists in the schema, and raises SlowPathError if there are others."""
         item, count, null = body.variable(), body.variable(), body.variable()
         body.add(
             f"{count} = 0",
@@ -95,7 +95,7 @@ class PruningProgramWriter:
         body.indent -= 1
 
     def _visit_each(self, body: FunctionBody, node: SchemaNode, names: list[str], var: str, root: bool) -> None:
-        """Generate code that visits every value by its key: for maps, and for objects that preserve unknown fields."""
+        """Generate code that visits every value by its key. Maps and objects that preserve unknown fields need this."""
         key, item, null = body.variable(), body.variable(), body.variable()
         by_key = root or names
         body.add(f"{null} = False")
@@ -119,7 +119,7 @@ class PruningProgramWriter:
         body.add(f"if {null}: {self._null_helper(node, root)}({var})")
 
     def _visit_additional(self, body: FunctionBody, node: SchemaNode, item: str, word: str) -> None:
-        """Generate the code for a container under a key that is not a property."""
+        """Generate the code for a dict or list under a key that is not a property."""
         if node.additional_allowed is None:
             return
         heading = "else:" if word == "elif" else "if True:"
@@ -139,11 +139,11 @@ class PruningProgramWriter:
         body.add(f"if {unvisited}: raise SlowPathError")
 
     def _expects_container(self, node: SchemaNode) -> bool:
-        """True if the schema expects a container at a node."""
+        """True if the schema of a node expects a dict or list."""
         return node.preserve_unknown or (len(node.types) == 1 and node.types[0] in _CONTAINERS)
 
     def _container(self, body: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
-        """Generate code that runs `done` and visits a variable if it holds the container that its node describes."""
+        """Generate code that runs `done` and visits the value of `var`, if it is a dict or list as its node expects."""
         if node.preserve_unknown:
             if (
                 any(True for _ in node.property_names)
@@ -188,7 +188,7 @@ class PruningProgramWriter:
         body.indent -= 1
 
     def _null_helper(self, node: SchemaNode, root: bool) -> str:
-        """Return the name of a helper that drops or defaults the nulls of an object. It counts new containers."""
+        """Return the name of a helper that drops or defaults nulls. It returns the number of added dicts and lists."""
 
         def replace_nulls(value: dict[str, Any]) -> int:
             containers = 0

@@ -1,4 +1,4 @@
-"""Validation of the values that a scale subresource reads: replicas within int32, a label selector that is a string."""
+"""Validation of the values that a scale subresource reads: the replicas, in int32, and the label selector, a string."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_REPLICAS = 2**31 - 1
 
 
 def validate_scale(obj: JsonObject, scale: JsonObject | None, *, status: bool = False) -> list[FieldError]:
-    """Validate the values at the paths of a scale subresource. `status`: the write is to the status subresource."""
+    """Validate the values at the paths of a scale subresource. `status` is True for a write to the status."""
     if not isinstance(scale, dict):
         return []
     field_errors: list[FieldError] = []
@@ -42,12 +42,12 @@ def _validate_replicas(obj: JsonObject, path: Any, field_errors: list[FieldError
 
 
 def split_path(path: str) -> list[str]:
-    """Return the keys of a path, which is split only at dots."""
+    """Return the keys of a path such as .spec.replicas. Dots in keys cannot be escaped."""
     return path.removeprefix(".").split(".")
 
 
 def nested_value(obj: JsonObject, path: str, kind: type, name: str) -> tuple[Any, str]:
-    """Return the value at a path, None if it is absent, and the message of an error."""
+    """Return the value at a path and an error message. The value is None if it is absent or has the wrong type."""
     keys = split_path(path)
     value: Any = obj
     for at, key in enumerate(keys):

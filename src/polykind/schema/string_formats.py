@@ -52,7 +52,7 @@ def _is_host_letter(char: str) -> bool:
 
 
 def is_hostname(text: str) -> bool:
-    """True for one label, or several of which the last has only letters. Letters and symbols of any script count."""
+    """True for a hostname in letters of any script. If it has several labels, the last one has only letters."""
     *labels, last = text.split(".")
     if not last or byte_length(text) > 255 or any(byte_length(part) > 63 for part in (*labels, last)):
         return False
@@ -68,7 +68,7 @@ def _is_host_label(label: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """True for a date, a `t` of either case and a time of day; there are no leap seconds."""
+    """True for a date, a `t` or `T`, and a time of day. Leap seconds are not accepted."""
     if _common_date_time(text):
         return True
     day, *rest = text.lower().split("t")
@@ -79,7 +79,7 @@ def is_date_time(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """True for Go's durations, and for texts with a number and a unit of time anywhere, such as `3 days`."""
+    """True for durations of Go, and for texts that contain a number and a unit of time, such as `3 days`."""
     if is_go_duration(text):
         return True
     has_unit = False
@@ -156,19 +156,19 @@ _FORMATS: dict[str, FormatCheck] = {
 }
 
 KNOWN_FORMATS = frozenset(_FORMATS)
-"""The formats of strings, without dashes; a schema may put dashes anywhere in their names."""
+"""The names of string formats, without dashes. A schema may write dashes anywhere in a name."""
 
 INTEGER_FORMATS = frozenset({"int32", "int64"})
 NUMBER_FORMATS = frozenset({"float", "double"})
 
 
 def format_check(name: str) -> FormatCheck | None:
-    """Return the check of a string format, whose result is truthy for valid texts. Return None if it is unknown."""
+    """Return the check of a string format. Its result is truthy for valid texts. Return None for an unknown format."""
     return _FORMATS.get(name.replace("-", ""))
 
 
 def is_known_format(name: str, type_name: str) -> bool:
-    """True if a format is known for a type (empty: no type, or int-or-string)."""
+    """True if a format is known for a type. `type_name` is empty for schemas without a type and for int-or-string."""
     if type_name in ("", "string"):
         return name.replace("-", "") in KNOWN_FORMATS
     if type_name == "integer":

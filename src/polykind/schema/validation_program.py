@@ -28,12 +28,12 @@ _PYTHON_TYPES = {"string": "str", "integer": "int", "boolean": "bool", "object":
 class ValidationProgramWriter:
     """Generates the programs for the nodes of one schema. A program returns False for values the slow path rejects.
 
-    Inside anyOf, oneOf, allOf and not, only values are validated (`values_only`); elsewhere list types and embedded
-    resources too.
+    Inside anyOf, oneOf, allOf and not, only values are validated (`values_only`). Elsewhere list types and embedded
+    resources are validated too.
 
-    A `single_pass` program prunes and defaults too: it accepts only values that are valid and that pruning and
-    defaulting would not change, except for scalar defaults, which it fills in. The caller has to prune, default and
-    validate the values that it rejects.
+    A `single_pass` program also prunes and defaults. It accepts only valid values that pruning and defaulting would not
+    change, except for scalar defaults, which it fills in. The caller has to prune, default and validate all values that
+    the program rejects.
     """
 
     def __init__(self, *, single_pass: bool = False) -> None:
@@ -43,7 +43,7 @@ class ValidationProgramWriter:
         self._root: SchemaNode | None = None
 
     def function(self, node: SchemaNode, *, values_only: bool = False) -> str:
-        """Return the name of the function for values of a node."""
+        """Return the name of the generated function that validates values of a node."""
         self._root = self._root or node
         self._nodes.append(node)
         return self.program.function((id(node), values_only), "x", lambda body: self._write(body, node, values_only))
@@ -65,7 +65,7 @@ class ValidationProgramWriter:
         return self.program.constant(valid)
 
     def _value(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool, for_none: str = "") -> None:
-        """Generate the checks of a variable. `for_none` is the code for None where that may mean an absent value."""
+        """Generate the checks of a variable. `for_none` is the code to run if the variable is None, meaning absent."""
         if self._is_trivial(node, values_only):
             return
         word = "if"
@@ -81,7 +81,7 @@ class ValidationProgramWriter:
             body.add(f"{word} not {self._slow_path(node, values_only)}({var}): return False")
 
     def _is_trivial(self, node: SchemaNode, values_only: bool) -> bool:
-        """True if every value except null is valid, whatever it contains."""
+        """True if the schema accepts every value except null, so that the program needs no check."""
         return not (
             (self._single_pass and not values_only and not node.preserve_unknown)
             or node.types
@@ -100,7 +100,7 @@ class ValidationProgramWriter:
         )
 
     def _kinds(self, node: SchemaNode) -> list[str]:
-        """Return the Python types that the program checks itself. For other types it calls the slow path."""
+        """Return the Python types that the program checks itself. For values of other types it calls the slow path."""
         if node.embedded_resource:
             return []
         if not node.types:
@@ -212,7 +212,7 @@ class ValidationProgramWriter:
             body.block(f"for {item} in {var}:", lambda: self._child(body, items, item, values_only))
         elif self._single_pass and not values_only:
             body.add(f"if {var}: return False")
-        # After the items, because the program may have filled in defaults of their keys.
+        # Check uniqueness after the items, because the checks of items may have filled in defaults of the list keys.
         if node.unique_items:
             body.add(f"if not {self._slow_path(node, values_only)}({var}): return False")
         if node.list_type in ("set", "map") and not values_only:
@@ -227,7 +227,7 @@ class ValidationProgramWriter:
         return self.program.constant(unique)
 
     def _child(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool) -> None:
-        """Generate the checks of a nested value: inline while there is room, else in a function of its own."""
+        """Generate the checks of a nested value, inline while there is room, otherwise in a separate function."""
         if self._single_pass and not values_only and self._is_trivial(node, values_only):
             body.add(f"if {var} is None: return False")
         if body.room > 0 and body.indent < 16:
@@ -298,7 +298,7 @@ class ValidationProgramWriter:
             body.add(f"elif not {self.function(child, values_only=values_only)}({value}): return False")
 
     def _fill_default(self, node: SchemaNode, child: SchemaNode, name: str, var: str) -> str:
-        """Return the code for an absent property. It fills in the default unless a check relies on the absence."""
+        """Return the code to run if a property is absent. It fills in a scalar default or makes the program reject."""
         default = effective_default(child)
         size_checked = node.min_properties is not None or node.max_properties is not None
         already_required = name in node.required and self._is_trivial(child, False)
@@ -323,7 +323,7 @@ class ValidationProgramWriter:
     def _property_loop(
         self, body: FunctionBody, node: SchemaNode, names: list[str], var: str, values_only: bool
     ) -> None:
-        """Generate a loop over the present keys. With many properties, most are usually absent."""
+        """Generate a loop over the keys of the value. This is fast for many, mostly absent properties."""
         table: dict[str, Any] = {}
         for name in names:
             child = node.property_node(name)

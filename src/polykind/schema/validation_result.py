@@ -12,7 +12,7 @@ from polykind.golang.json import go_json
 
 
 class SchemaError(NamedTuple):
-    """One error. `text` identifies it. A `reason` of None means that it has no path of its own."""
+    """One validation error, identified by `text`. If `reason` is None, the error has no path."""
 
     text: str
     reason: str | None = None
@@ -24,7 +24,7 @@ class SchemaError(NamedTuple):
 class ValidationResult:
     """Errors without duplicates, and the number of successful checks.
 
-    If no branch of anyOf or oneOf is valid, the errors of the branch with the most successful checks are reported.
+    If no branch of anyOf or oneOf is valid, only the errors of the branch with the most successful checks count.
     """
 
     __slots__ = ("_texts", "errors", "match_count")
@@ -50,13 +50,13 @@ class ValidationResult:
 
 
 def wrong_type(path: str, expected: str, actual: str) -> SchemaError:
-    """Return the error for a value of another type."""
+    """Return the error for a value that does not have the `expected` type."""
     text = f"{path} in body must be of type {expected}: {go_quote(actual)}"
     return SchemaError(text, "FieldValueTypeInvalid", path, actual)
 
 
 def invalid(path: str, value: Any, text: str) -> SchemaError:
-    """Return the error for a value that breaks a keyword."""
+    """Return the error for a value that a schema keyword does not allow."""
     return SchemaError(f"{path} in body {text}", "FieldValueInvalid", path, value)
 
 

@@ -1,6 +1,6 @@
 """Value validation with kube-openapi's messages and order of errors.
 
-This is the slow path: the generated validation programs decide most values, and only rejected ones come here.
+This is the slow path. Generated validation programs accept most values, and only values that they reject come here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMERIC_FORMATS = {int: "int64", float: "float64"}
 def validate_value(
     node: SchemaNode, value: Any, path: str = "", correlation: Correlation | None = None
 ) -> ValidationResult:
-    """Validate a value. With a correlation, errors of values that did not change are ratcheted, that is dropped."""
+    """Validate a value. With a correlation, errors of values that did not change are dropped (ratcheting)."""
     result = _validate(node, value, path, correlation)
     if result.errors and correlation is not None and correlation.unchanged():
         ratcheted = ValidationResult()
@@ -78,7 +78,7 @@ def _validate_null(node: SchemaNode, path: str) -> ValidationResult:
 
 
 def type_error(node: SchemaNode, value: Any, path: str) -> SchemaError | None:
-    """Return the error of a value (not null) that does not have the node's type. Return None if it has."""
+    """Return the error for a non-null value that does not have the node's type. Return None if it has the type."""
     actual = _JSON_TYPES.get(type(value), "")
     types = node.types
     if actual in types or (actual == "integer" and "number" in types):
@@ -102,7 +102,7 @@ def _validate_type(node: SchemaNode, value: Any, path: str) -> ValidationResult:
 
 
 def _validate_string(node: SchemaNode, value: str, path: str, result: ValidationResult) -> None:
-    """Validate the string keywords. Only the first one that fails is reported."""
+    """Validate a string against the string keywords. Only the first keyword that fails is reported."""
     if node.max_length is not None and len(value) > node.max_length:
         text = f"{path} in body should be at most {node.max_length} chars long"
         result.add(SchemaError(text, "FieldValueTooLong", path, value, node.max_length))
@@ -117,7 +117,7 @@ def _validate_string(node: SchemaNode, value: str, path: str, result: Validation
 
 
 def is_in_enum(node: SchemaNode, value: Any) -> bool:
-    """True if the enum lists the value; null never counts as listed."""
+    """True if the enum lists the value. Null never counts as listed."""
     if value is None:
         return False
     for listed in node.enum:
@@ -131,7 +131,7 @@ def is_in_enum(node: SchemaNode, value: Any) -> bool:
 
 
 def _go_convert(value: Any, kind: type) -> Any:
-    """Return a number as Go's reflection converts it to the type of an enum value: an int becomes a character."""
+    """Convert a number to the type of an enum value as Go's reflection does. An int becomes a character for strings."""
     if type(value) is float and kind is int:
         return float_to_int64(value)
     if type(value) is int and kind is float:
@@ -200,14 +200,14 @@ def _validate_object(
 
 
 def _correlate(correlation: Correlation | None, path: str, key: str) -> Correlation | None:
-    """Return the correlation of a key. kind and apiVersion at the root have none, so they are never ratcheted."""
+    """Return the correlation of a key. The root's kind and apiVersion have none, so they are never ratcheted."""
     if correlation is None or (not path and key in ("kind", "apiVersion")):
         return None
     return correlation.key(key)
 
 
 def _validate_junctors(node: SchemaNode, value: Any, path: str) -> ValidationResult:
-    """Validate anyOf, oneOf, allOf and not. Ratcheting does not apply to single errors inside of them."""
+    """Validate anyOf, oneOf, allOf and not. Errors inside their branches are not ratcheted one by one."""
     result = ValidationResult()
     if node.any_of:
         branches = [_validate(schema, value, path, None) for schema in node.any_of]

@@ -1,4 +1,4 @@
-"""Field selectors: on the name, the namespace and the selectable fields that a CRD declares."""
+"""Field selectors on the name, the namespace and the selectable fields that a CRD declares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polykind.golang.fmt import go_quote
 
 
 class FieldRequirement(NamedTuple):
-    """One requirement: the field's text equals `value`, or with `equal` False differs from it."""
+    """One requirement. The text of the field must equal `value`, or must differ from `value` if `equal` is False."""
 
     field: str
     equal: bool
@@ -19,17 +19,17 @@ class FieldRequirement(NamedTuple):
 
 
 def unsupported_field(label: str) -> str:
-    """Return kube-apiserver's message for a field that a custom resource or a namespace does not support."""
+    """Return kube-apiserver's message for a field selector that a custom resource or Namespace does not support."""
     return f"field label not supported: {label}"
 
 
 def unknown_field(label: str) -> str:
-    """Return kube-apiserver's message for a field that other built-in kinds do not support."""
+    """Return kube-apiserver's message for a field selector that other built-in kinds do not support."""
     return f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 class FieldSelector:
-    """Requirements that must all be met. `name` and `namespace` are the values that they require, or None."""
+    """Requirements that must all be met. `name` and `namespace` are the required values, None if any value matches."""
 
     __slots__ = ("name", "namespace", "requirements")
 
@@ -47,11 +47,11 @@ class FieldSelector:
         return not self.requirements
 
     def matches(self, get: Callable[[str], str | None]) -> bool:
-        """True if an object is selected. `get` returns the text of a field; None counts as empty."""
+        """True if an object is selected. `get` returns the text of a field. None counts as an empty text."""
         return all(((get(field) or "") == value) is equal for field, equal, value in self.requirements)
 
     def check_fields(self, allowed: Container[str], message: Callable[[str], str] = unsupported_field) -> None:
-        """Raise BadRequestError if a requirement is on a field that is not `allowed`."""
+        """Raise BadRequestError if a requirement names a field that is not in `allowed`."""
         for requirement in self.requirements:
             if requirement.field not in allowed:
                 raise BadRequestError(message(requirement.field))
@@ -68,9 +68,9 @@ _REQUIREMENT = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
 def parse_field_selector(
     text: str, allowed: Container[str] | None = None, message: Callable[[str], str] = unsupported_field
 ) -> FieldSelector:
-    """Parse the fieldSelector parameter of a request. Raises BadRequestError.
+    """Parse the fieldSelector parameter of a request. Raise BadRequestError if it is invalid.
 
-    Without `allowed` the caller has to call `check_fields` once it knows the resource.
+    If `allowed` is None, the caller has to call `check_fields` once it knows the resource.
     """
     if not text:
         return SELECT_ALL
@@ -91,7 +91,7 @@ def parse_field_selector(
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas that no backslash precedes."""
+    """Split a text at commas that are not preceded by a backslash."""
     if "\\" not in text:
         return text.split(",")
     out = []

@@ -22,7 +22,7 @@ _EXISTENCE_OPERATORS = frozenset({"exists", "!"})
 _BINARY_OPERATORS = ("in", "notin", "=", "==", "!=", "gt", "lt")
 _OPERATOR_OF_TOKEN = {">": "gt", "<": "lt"} | {op: op for op in _BINARY_OPERATORS if op not in ("gt", "lt")}
 
-# As in kube-apiserver's lexer, a NUL ends the text, except directly after another token, where it is ignored.
+# As in kube-apiserver's lexer, a NUL character ends the text. Directly after another token, a NUL is ignored.
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])\x00?|([^ \t\r\n=!(),<>\x00]+)\x00?|(\x00|\Z))")
 
 
@@ -35,7 +35,7 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matcher(self) -> Callable[[Labels], bool]:
-        """Return a function that is True for labels that meet this requirement."""
+        """Return a function that returns True for labels that meet this requirement."""
         key, values = self.key, frozenset(self.values)
         match self.operator:
             case "=" | "==" | "in":
@@ -68,7 +68,7 @@ class Requirement:
 
 
 class LabelSelector:
-    """Requirements that must all be met. `matches` is compiled once; it takes an object's labels, or None."""
+    """Requirements that must all be met. `matches` is a compiled function that takes an object's labels or None."""
 
     __slots__ = ("matches", "requirements")
 
@@ -90,7 +90,7 @@ def _match_all(labels: Labels | None) -> bool:
 
 
 def _compile(requirements: tuple[Requirement, ...]) -> Callable[[Labels | None], bool]:
-    """Return a function that checks all requirements, with shortcuts for the common case of equalities."""
+    """Return a function that checks all requirements. It is optimized for requirements that test equality."""
     if not requirements:
         return _match_all
     equalities = {r.key: r.values[0] for r in requirements if r.operator in ("=", "==", "in") and len(r.values) == 1}
@@ -116,14 +116,14 @@ SELECT_ALL: Final = LabelSelector(())
 
 
 def parse_label_selector(text: str) -> LabelSelector:
-    """Parse the labelSelector parameter of a request. Raises BadRequestError."""
+    """Parse the labelSelector parameter of a request. Raise BadRequestError if it is invalid."""
     if not text:
         return SELECT_ALL
     return LabelSelector(_Parser(text).requirements())
 
 
 def validate_requirement(key: str, operator: str, values: Sequence[str] | None) -> list[FieldError]:
-    """Validate the parts of a requirement. Error messages show `values`, which may be None or empty, as it is."""
+    """Validate the parts of a requirement. Error messages show `values` unchanged, even if it is None or empty."""
     errors = []
     if key_errors := qualified_name(key):
         errors.append(invalid("key", key, "; ".join(key_errors)))
@@ -153,7 +153,7 @@ class _RequirementError(Exception):
 
 
 class _Parser:
-    """Parses requirements from `tokens`, pairs of kind and literal text; `position` is that of the next token."""
+    """Parses requirements from `tokens`, pairs of token kind and text. `position` is the index of the next token."""
 
     def __init__(self, text: str) -> None:
         self.tokens: list[tuple[str, str]] = []
@@ -169,7 +169,7 @@ class _Parser:
         self.tokens.append((_END, ""))
 
     def peek(self) -> tuple[str, str]:
-        """Return the next token, with `in` and `notin` as identifiers: they are valid keys and values."""
+        """Return the next token. Treat `in` and `notin` as identifiers, because they are valid keys and values."""
         kind, literal = self.tokens[self.position]
         return (_IDENTIFIER if kind in ("in", "notin") else kind), literal
 
@@ -226,7 +226,7 @@ class _Parser:
         return Requirement(key, operator, tuple(values))
 
     def single_value(self) -> set[str]:
-        """Parse the value after =, ==, !=, > or <; it may be empty."""
+        """Parse the value after =, ==, !=, > or <. The value may be empty."""
         if self.peek()[0] in (_END, ","):
             return {""}
         kind, literal = self.take()
@@ -250,7 +250,7 @@ class _Parser:
         return values
 
     def comma_separated(self) -> set[str]:
-        """Parse the values up to the closing parenthesis. Nothing between two commas is the empty value."""
+        """Parse the values up to the closing parenthesis. Two commas in a row enclose an empty value."""
         values: set[str] = set()
         while True:
             kind, literal = self.take()

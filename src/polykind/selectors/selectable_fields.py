@@ -1,4 +1,4 @@
-"""Selectable fields of custom resources: the texts that field selectors compare."""
+"""Selectable fields of custom resources, as the texts that field selectors compare."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.golang.fmt import go_print
 
 
 def split_json_path(path: str) -> tuple[str, ...]:
-    """Return the keys of a jsonPath such as .spec.colour. Selectable fields and scale paths allow no other notation."""
+    """Return the keys of a jsonPath such as .spec.colour. Selectable fields and scale paths support no other syntax."""
     return tuple(path.removeprefix(".").split("."))
 
 

@@ -23,7 +23,7 @@ def compile_label_selector(value: JsonObject | None) -> LabelSelector:
         return SELECT_ALL
     for expression in value.get("matchExpressions") or ():
         if expression["operator"] not in _OPERATORS:
-            # Validation rejects it, so another program has written it to the store.
+            # Validation rejects such a selector, so another program must have written it to the store.
             raise errors.InternalError(f"{go_quote(expression['operator'])} is not a valid label selector operator")
     requirements = [Requirement(key, "=", (label,)) for key, label in (value.get("matchLabels") or {}).items()]
     requirements += [
@@ -34,7 +34,7 @@ def compile_label_selector(value: JsonObject | None) -> LabelSelector:
 
 
 def labels_of(obj: JsonObject | None) -> dict[str, str]:
-    """Return the labels of an object; empty if it is None or has none."""
+    """Return the labels of an object. Return an empty dict if the object is None or has no labels."""
     metadata: Any = (obj or {}).get("metadata") or {}
     labels: dict[str, str] = metadata.get("labels") or {}
     return labels
@@ -59,7 +59,7 @@ def validate_label_selector(value: JsonObject | None, path: str, *, lenient: boo
 
 
 def validate_value_count(operator: str, values: Sequence[str], path: str) -> list[FieldError]:
-    """Check that set operators have values and existence operators have none. Other operators are not checked."""
+    """Check that `In` and `NotIn` have values, and that `Exists` and `DoesNotExist` have none."""
     if operator in SET_OPERATORS and not values:
         return [errors.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")]
     if operator in EXISTENCE_OPERATORS and values:
