@@ -9,7 +9,7 @@ from cryptography import x509
 
 from polykind.pki.authority import serves
 from polykind.toolkit.hosting import trust_bundle
-from polykind.toolkit.hosting.certificate_rotation import FILES, CertificateSet, renew_certificates
+from polykind.toolkit.hosting.certificate_store import FILES, CertificateSet, renew_certificates
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ["converter.crontabs.svc", "127.0.0.1"]

@@ -22,8 +22,7 @@ from polykind.toolkit.hosting import trust_bundle
 
 if TYPE_CHECKING:
     from polykind.pki.authority import KeyPair
-    from polykind.toolkit.hosting.certificate_rotation import CertificateSet
-    from polykind.toolkit.hosting.certificate_store import CertificateStore, Files
+    from polykind.toolkit.hosting.certificate_store import CertificateSet, CertificateStore, Files
 
 PROPAGATION_DELAY = timedelta(days=1)
 """Time that a new CA stays in the bundle before it is served, if no registration reports its publication."""
@@ -123,12 +122,13 @@ class ManagedCertificates:
         self._rotate = True
 
     async def refresh(self) -> bool:
-        from polykind.toolkit.hosting.certificate_store import MemoryStore
+        from polykind.toolkit.hosting.certificate_store import MemoryStore, renew_certificates
 
         out: list[CertificateSet] = []
 
         def change(files: Files) -> Files:
-            out.append(self._changed(files))
+            now = self._clock.now()
+            out.append(renew_certificates(files, self.names, now, is_trusted=self._is_trusted, rotate=self._rotate))
             return out[-1].files
 
         try:
@@ -142,13 +142,6 @@ class ManagedCertificates:
             self.temporary = True
         self._rotate = False
         return await asyncio.to_thread(self._activate, out[-1])
-
-    def _changed(self, files: Files) -> CertificateSet:
-        from polykind.toolkit.hosting.certificate_rotation import renew_certificates
-
-        return renew_certificates(
-            files, self.names, self._clock.now(), is_trusted=self._is_trusted, rotate=self._rotate
-        )
 
     def _activate(self, certificates: CertificateSet) -> bool:
         before, self._current = self._current, certificates

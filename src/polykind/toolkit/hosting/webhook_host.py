@@ -239,7 +239,7 @@ class Host:
 
     def _context(self) -> ssl.SSLContext:
         if "unknown_certificate" in self.faults.active:
-            from polykind.toolkit.hosting.certificate_rotation import renew_certificates
+            from polykind.toolkit.hosting.certificate_store import renew_certificates
             from polykind.toolkit.hosting.host_certificates import server_context
 
             untrusted = renew_certificates({}, LOOPBACK, self._clock.now(), is_trusted=lambda _: False).serving
