@@ -61,7 +61,7 @@ class StoreError(Exception):
 
 
 class RevisionConflictError(StoreError):
-    """A conditional write found another revision; `current` is the key's state, or None if the key is absent."""
+    """The key has another revision than a conditional write expects. `current` is its state, None if it is absent."""
 
     def __init__(self, key: str, current: KeyValue | None) -> None:
         super().__init__(f"{key} is at revision {current.revision if current else 0}")
@@ -99,7 +99,7 @@ class WatchListener(Protocol):
     """The receiver of a store watch. Called on the event loop in revision order, once per revision."""
 
     def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
-        """Handle the next events. All events up to `revision` are now delivered; no events means progress only."""
+        """Handle the next events. All events up to `revision` are now delivered. An empty list reports progress."""
 
     def on_lost(self, error: StoreError) -> None:
         """Handle the end of the watch: the next revision was compacted or the store closed. Read everything again."""
@@ -139,7 +139,7 @@ class Store(Protocol):
         """
 
     async def revision(self, read: RevisionRead | None = None) -> int:
-        """Return the newest revision as of some moment during this call, or since `read` was sent."""
+        """Return the newest revision as of some moment during this call or, if `read` is given, after it was sent."""
 
     async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
         """Return the key's state now (`at` is 0) or at a past revision. Return None if the key is absent."""
@@ -150,13 +150,13 @@ class Store(Protocol):
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
         """Write the key if its revision is `expect` (0: absent, None: any) and return the new revision.
 
-        Raises RevisionConflictError.
+        Raises RevisionConflictError if the key has another revision.
         """
 
     async def delete(self, key: str, *, expect: int | None) -> int:
         """Delete the key if its revision is `expect` (None: any) and return the revision of the deletion.
 
-        Raises RevisionConflictError, also if the key is absent.
+        Raises RevisionConflictError if the key has another revision or is absent.
         """
 
     def watch(self, prefix: str, after: int, listener: WatchListener) -> WatchHandle:

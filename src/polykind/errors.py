@@ -137,7 +137,7 @@ def internal(field: str, detail: str) -> FieldError:
 
 
 def aggregate_message(errors: Sequence[FieldError]) -> str:
-    """Join the distinct error messages; several are enclosed in brackets, as in Go's Aggregate."""
+    """Join the distinct error messages. As in Go's Aggregate, enclose more than one message in brackets."""
     texts = list(dict.fromkeys(str(e) for e in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 

@@ -24,7 +24,7 @@ _PACKAGES = (
 
 @cache
 def kinds_by_group_version() -> dict[GroupVersion, tuple[Kind, ...]]:
-    """Return all served kinds, those of a group version sorted by their plural names. Imports the declarations."""
+    """Return all served kinds by group version, sorted by plural name. Imports the modules that declare them."""
     found: dict[GroupVersion, list[Kind]] = {}
     for package in _PACKAGES:
         for kind in import_module(f"polykind.apis.{package}.types").KINDS:

@@ -1,4 +1,4 @@
-"""The kinds that kube-apiserver can decode, served here or not, because its errors distinguish them from others."""
+"""The kinds that kube-apiserver can decode. Its errors about them differ from its errors about unknown kinds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def scheme_of(group: str) -> str:
 
 
 def is_known(api_version: str, kind: str, *, crd_server: bool) -> bool:
-    """True if kube-apiserver can decode a kind. `crd_server`: the part of it that serves CRDs, which knows fewer."""
+    """True if kube-apiserver can decode a kind. If `crd_server`, ask for its CRD server, which knows fewer kinds."""
     if kind in _WITHOUT_VERSION:
         return True
     kinds: set[str] = set()

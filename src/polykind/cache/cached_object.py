@@ -91,7 +91,7 @@ class CachedObject(Representation):
         self.schema_generation = schema_generation
 
     def decode(self) -> JsonObject:
-        """Decode the stored object. Raises InternalError if another program has stored something else."""
+        """Decode the stored object. Raises InternalError if another program has stored bytes that are not an object."""
         try:
             value = json_codec.decode(self.raw)
         except errors.BadRequestError as error:
@@ -180,14 +180,14 @@ class Encoded:
     __slots__ = ("head", "obj", "tail")
 
     def __init__(self, obj: JsonObject, *, integers_only: bool = False) -> None:
-        """Encode an object. `integers_only`: it contains no floats, so a faster encoder serves."""
+        """Encode an object. If `integers_only`, the object contains no floats and a faster encoder is used."""
         meta = obj["metadata"]
         self.obj = obj
         before = meta.get("resourceVersion")
         meta["resourceVersion"] = _PLACEHOLDER
         text = json_codec.encode(obj, no_floats=integers_only)
         if not integers_only and _has_negative_zero(text):
-            # Decoding turns -0 into 0, so the stored bytes must already have it.
+            # Decoding turns -0 into 0, so the stored bytes must already contain 0.
             text = json_codec.encode(json_codec.decode(text))
         self.head, _, self.tail = text.partition(_PLACEHOLDER_BYTES)
         if before is None:

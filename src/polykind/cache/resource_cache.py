@@ -70,7 +70,7 @@ class ResourceCache:
         self._window: deque[ObjectChange] = deque()
         self._window_bytes = 0
         self.schema_generation = 1
-        """Incremented when the CRD's schema changes. Representations of another generation are invalid."""
+        """Incremented when the CRD's schema changes. Representations of earlier generations are invalid."""
         self._expected_writes: dict[str, tuple[bytes, int, CachedObjectFactory]] = {}
 
     def __len__(self) -> int:

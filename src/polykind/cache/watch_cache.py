@@ -131,10 +131,10 @@ class WatchCache:
             del self._buffered[prefix]
 
     async def wait_for_revision(self, revision: int, timeout_seconds: float = 3.0) -> None:
-        """Wait until all events up to a revision have been applied. Raises RequestTimeoutError."""
+        """Wait until all events up to a revision are applied. Raises RequestTimeoutError after `timeout_seconds`."""
         if self.revision >= revision:
             return
-        # asyncio.timeout needs a current task, which a request has not (see polykind.taskless).
+        # asyncio.timeout needs a current task, and a request may run without one (see polykind.taskless).
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         waiter = (revision, future)

@@ -130,7 +130,7 @@ class WatchChannel:
         self.finish()
 
     def pause(self) -> None:
-        """Keep further changes in the backlog."""
+        """Pause delivery: keep further changes in the backlog."""
         self._paused = True
 
     def resume(self) -> None:
@@ -185,7 +185,7 @@ class WatchChannel:
         )
 
     def states_to_represent(self, change: ObjectChange) -> list[CachedObject]:
-        """Return the states whose representations the event needs. The old one matters only to selectors."""
+        """Return the states whose representations the event needs. Only a selector needs the old state."""
         old, new = change.old, change.new
         if not self._in_scope(change.cached):
             return []

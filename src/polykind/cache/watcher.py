@@ -17,7 +17,7 @@ log = logging.getLogger("polykind.watch")
 
 _CHUNK_BYTES = 128 * 1024
 _MAX_PENDING_BYTES = 8 * 1024 * 1024
-"""The bound of the events that wait while a client reads its initial events. Beyond it the client is disconnected."""
+"""The maximum size of pending events while a client reads its initial events. Above it, the client is disconnected."""
 _FINAL_BOOKMARK_SECONDS = 2.0
 """Seconds before the timeout of a watch at which it sends a last bookmark, as kube-apiserver does."""
 

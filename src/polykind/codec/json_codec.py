@@ -59,7 +59,7 @@ def _parse_fraction(text: str) -> float:
 def normalize_float(value: float) -> int | float:
     """Return a finite float as it is after encoding and decoding: an int if it is integral and fits 64 bits."""
     if value.is_integer():
-        # The integer of the shortest decimal, which kube-apiserver stores and reads back.
+        # Use the integer of the shortest decimal text, because kube-apiserver stores that text and reads it back.
         integer = shortest_int(value)
         return integer if _LOW <= integer < _HIGH else value
     return value
@@ -107,7 +107,7 @@ def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
     if b"\\" not in body:
         try:
             value = _decode_integers_only(body)
-            # Duplicate keys are decoded once, so the encoded value has fewer colons. orjson rejects ints above 53 bits.
+            # If the body repeats a key, the encoded value has fewer colons. orjson rejects ints above 53 bits.
             if body.count(b":") == orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER).count(b":"):
                 return value, True, []
         except (ValueError, RecursionError, TypeError, _FractionError):

@@ -1,6 +1,6 @@
-"""Syntax errors of a JSON text in the words of Go's parser, and its duplicate keys.
+"""Syntax errors of a JSON text in the words of Go's parser, and the text's duplicate keys.
 
-Slow and exact: used only after the fast parser rejected a text or match fewer keys than the text has.
+Slow and exact: used only if the fast parser rejects a text or decodes fewer keys than the text has.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ _tokens = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]').finditer
 
 
 def duplicate_keys(body: bytes) -> list[str]:
-    """Return the paths of duplicate keys of a valid JSON text, in order, each once, at most 100."""
+    """Return the paths of the first 100 duplicate keys of a valid JSON text, in order and without repetition."""
     out: dict[str, None] = {}
     for path, duplicate in iter_keys(body):
         if duplicate:
@@ -190,7 +190,7 @@ def duplicate_keys(body: bytes) -> list[str]:
 
 def iter_keys(body: bytes) -> Iterator[tuple[str, bool]]:
     """Yield the path of each key of a valid JSON text, and True if its object already has the key."""
-    frames: list[tuple[str, set[str] | None]] = []  # the path of each open bracket, and the keys of an object
+    frames: list[tuple[str, set[str] | None]] = []  # per open bracket: path, and keys of an object
     indices: list[int] = []
     path = ""
     text = b""

@@ -254,5 +254,5 @@ def is_pretty(query: Query, user_agent: str) -> bool:
 
 
 def wants_gzip(accept_encoding: str, size: int) -> bool:
-    """True if a body of that size is to be compressed."""
+    """True if the client accepts gzip and a body of `size` bytes is large enough to be compressed."""
     return size > GZIP_ABOVE and any(token.strip() == "gzip" for token in accept_encoding.split(","))

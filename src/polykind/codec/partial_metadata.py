@@ -94,4 +94,4 @@ def is_a_list_error(go_type: str) -> NotAcceptableError:
 
 
 CUSTOM_OBJECT, CUSTOM_LIST = "*unstructured.Unstructured", "*unstructured.UnstructuredList"
-"""The Go types of custom objects and lists in those errors. Built-in types look like *core.NamespaceList."""
+"""The Go types of custom objects and lists in the two errors above. Built-in types look like *core.NamespaceList."""

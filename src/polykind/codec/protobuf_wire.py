@@ -1,4 +1,4 @@
-"""The protobuf wire_type format: varint, fixed-size and length-delimited fields."""
+"""The protobuf wire format: varint, fixed-size and length-delimited fields."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _YAML_DIFFERS: Final = re.compile(
 _space_before_colons: Final = re.compile(rb'"(\s+):').findall
 _ALL_BUT_QUOTES_BLANKED: Final = bytes(b if b == 0x22 else 0x20 for b in range(256))
 _LONG_RUN: Final = b" " * 1000
-"""A run that, with quotes and blanks before the colon, may exceed YAML's limit of 1024 characters per key."""
+"""1000 bytes without a quote: a key of this length may exceed YAML's limit of 1024 characters before the colon."""
 
 
 class MalformedYAMLError(BadRequestError):
@@ -48,7 +48,7 @@ def decode_strict(body: bytes) -> tuple[Any, list[str]]:
 
 
 def _has_incompatible_keys(body: bytes) -> bool:
-    """True if a key may be too long for YAML, or is on another line than its colon."""
+    """True if a key may be too long for YAML, or if a line break separates a key from its colon."""
     lines = b"\n" in body or b"\r" in body
     if lines and any(b"\n" in blanks or b"\r" in blanks for blanks in _space_before_colons(body)):
         return True

@@ -286,7 +286,7 @@ def _reject_escaped_solidus(body: bytes) -> None:
 
 
 def _syntax_message(error: yaml.MarkedYAMLError) -> str:
-    """Return a syntax error's message with Go's line number, which is one too low unless the scanner fails."""
+    """Return a syntax error's message with Go's line number: scanner errors count lines from 1, all others from 0."""
     line = 0
     if error.problem_mark is not None and error.problem_mark.line:
         line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)

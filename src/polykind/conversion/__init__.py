@@ -1,1 +1,1 @@
-"""Objects from one version of their kind to another: by changing nothing, by a webhook, by functions of our own."""
+"""Conversion of objects between the versions of their kind: without changes, by a webhook, or in process."""

@@ -26,7 +26,7 @@ class EncodedObject(NamedTuple):
 
 
 ConvertBatch = Callable[[Sequence[EncodedObject], str], Awaitable[list[JsonObject]]]
-"""Converts one batch. Raises AttemptError."""
+"""Converts one batch. Raises AttemptError if the conversion fails."""
 
 
 class LocatedError(Exception):
@@ -115,7 +115,7 @@ class Batches:
     ) -> list[JsonObject]:
         """Convert a batch, if necessary in halves.
 
-        A suspect batch is split without an attempt: the other half succeeded, so the failing object must be in it.
+        A `suspect` batch is split without an attempt: the other half succeeded, so this one holds the failing object.
         """
         attempted = len(batch) == 1 or (len(batch) <= self._batch_limit and not suspect)
         if attempted:

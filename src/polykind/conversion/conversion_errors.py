@@ -18,7 +18,7 @@ PARTIAL = "conversion_webhook_partial_response_failure"
 INVALID_OBJECT = "conversion_webhook_invalid_converted_object_failure"
 
 _MAX_MESSAGE_CHARS = 16 * 1024
-"""A converter may return megabytes of error text. Clients get the beginning."""
+"""The maximum length of a converter's error text in a response. Longer texts are truncated."""
 
 
 class AttemptError(Exception):

@@ -70,7 +70,7 @@ def request(version: str, uid: str, to: str, objects: Sequence[bytes]) -> bytes:
 def parse_response(version: str, uid: str, body: bytes, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
     """Parse and validate a response and return the converted objects.
 
-    `objects` are the original objects, in the order in which they were sent. Raise AttemptError.
+    `objects` are the originals in the order in which they were sent. Raise AttemptError if the response is invalid.
     """
     prefix = error_prefix(objects[0])
     try:
@@ -107,7 +107,7 @@ def _response_error(version: str, uid: str, header: Header, response: JsonObject
 
 
 def _decode_object(item: Raw) -> JsonObject:
-    """Decode one converted object. As in kube-apiserver, its errors lack the usual prefix."""
+    """Decode one converted object. As in kube-apiserver, messages about decoding errors lack the usual prefix."""
     raw = bytes(item)
     if raw.strip() == b"null":
         raise AttemptError("unexpected end of JSON input", INVALID_OBJECT, "Answer")

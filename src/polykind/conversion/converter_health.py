@@ -74,7 +74,7 @@ def condition(health: Health, now: datetime) -> JsonObject:
 
 
 def transition(health: Health, previous: JsonObject | None, now: datetime) -> JsonObject | None:
-    """Return the condition to write, given the CRD's current one. Return None if there is no news.
+    """Return the condition to write, given the CRD's current one. Return None if nothing has changed.
 
     A CRD whose converter has never failed gets no condition, so that it looks as in kube-apiserver.
     """

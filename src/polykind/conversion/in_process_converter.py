@@ -73,7 +73,7 @@ class InProcessConverter:
 
 
 def _check_result(original: JsonObject, returned: Any, to: str) -> JsonObject:
-    """Check what the function returned, and return it as a copy in plain JSON."""
+    """Check the function's result, and return a copy of it in plain JSON."""
     prefix = error_prefix(original)
     if inspect.isawaitable(returned):
         if inspect.iscoroutine(returned):

@@ -25,7 +25,7 @@ class _RangeNotSatisfiableError(Exception):
 def document_response(
     request: Request, body: bytes, content_type: bytes, headers: Headers = (), *, etag: str = "", modified: int
 ) -> Response:
-    """Return the document, or 304, 412, 206 or 416 as the request's conditions demand. `modified` is a Unix time."""
+    """Return the document, or 206, 304, 412 or 416 as the conditional headers demand. `modified` is a Unix time."""
     tag = f'"{etag}"' if etag else ""
     if tag:
         headers = ((b"Etag", tag.encode()), *headers)
@@ -48,7 +48,7 @@ def document_response(
 
 
 def compress(request: Request, response: Response) -> Response:
-    """Compress a complete document with gzip if the client accepts that."""
+    """Compress a complete document with gzip if the client accepts gzip."""
     vary = (b"Vary", b"Accept-Encoding")
     response.headers = (vary, *response.headers)
     body = response.body

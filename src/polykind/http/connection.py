@@ -31,7 +31,7 @@ _TIMEOUT_STATUS = (
 )
 """kube-apiserver's response to a request that has timed out. It has neither kind nor apiVersion."""
 _PIECE = 256 * 1024
-"""Longer bodies are sent in pieces of this size, each when the client has read the one before."""
+"""Longer bodies are sent in pieces of this size. Each piece is sent when the client has read the previous one."""
 
 
 class Connection(asyncio.Protocol):
@@ -265,7 +265,7 @@ class Connection(asyncio.Protocol):
         return b"".join(parts)
 
     async def _write_long(self, head: bytes, body: Sequence[bytes], keep_alive: bool) -> None:
-        """Send a long body in pieces, each when the client has read the one before."""
+        """Send a long body in pieces. Send each piece when the client has read the previous one."""
         try:
             batch, size = [head], len(head)
             for part in body:
@@ -373,7 +373,7 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def shut_down(self) -> None:
-        """End a stream, and close the connection when the running request has its response."""
+        """End a stream. Close the connection once the response to the running request has been sent."""
         if self._stream is not None:
             self.finish()
         elif not self._busy and not self._parser.stopped:

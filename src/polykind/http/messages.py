@@ -181,7 +181,7 @@ def bool_value(query: Query, name: str) -> bool | None:
 
 
 def int_value(query: Query, name: str) -> int | None:
-    """Return an int64 parameter, or None if the parameter is absent. Raises BadRequestError."""
+    """Return an int64 parameter, or None if it is absent. Raises BadRequestError if it is not an int64."""
     values = query.get(name)
     if not values:
         return None
@@ -214,7 +214,7 @@ def warning_headers(texts: list[str]) -> tuple[Header, ...]:
 
 
 def _truncated_warnings(texts: list[str], overflow: int) -> tuple[Header, ...]:
-    """Truncate each text. Return all up to the index `overflow`, and further ones while they fit the limit."""
+    """Truncate each text. Return all texts up to the index `overflow`, and later ones as long as they fit the limit."""
     out, total = [], 0
     for number, text in enumerate(texts):
         if number > overflow and total >= _MAX_TOTAL_WARNINGS:
@@ -227,7 +227,7 @@ def _truncated_warnings(texts: list[str], overflow: int) -> tuple[Header, ...]:
 
 
 def _warning_header(text: str) -> Header | None:
-    """Return None for a text with control characters, which a header cannot carry."""
+    """Return the Warning header, or None for a text with control characters, which a header cannot carry."""
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
         return None
     quoted = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -341,7 +341,7 @@ def _user_agent_program(user_agent: bytes) -> str:
 
 
 def include_object(query: Query) -> str:
-    """Return what a Table's rows include: Metadata, Object or None. Raises BadRequestError."""
+    """Return what a Table's rows include: Metadata, Object or None. Raises BadRequestError for any other value."""
     policy = first_value(query, "includeObject") or "Metadata"
     if policy not in ("Metadata", "Object", "None"):
         error = invalid("includeObject", policy, "must be 'Metadata', 'Object', 'None', or empty")
@@ -350,7 +350,7 @@ def include_object(query: Query) -> str:
 
 
 def request_timeout(query: Query) -> float | None:
-    """Return the client's timeout in seconds, or None if it gave none. Raises BadRequestError."""
+    """Return the client's timeout in seconds, or None if it sets none. Raises BadRequestError if it is invalid."""
     text = first_value(query, "timeout")
     if not text:
         return None

@@ -141,7 +141,7 @@ class RequestParser:
         if name.startswith(b"impersonate-"):
             self._headers[b"impersonate"] = b""
             if previous is not None:
-                # Not joined by commas, because a group's name may contain one.
+                # Values are not joined by commas, because the name of a group may contain a comma.
                 self._headers[name] = previous + b"\0" + value
 
     def on_headers_complete(self) -> None:

@@ -17,7 +17,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class CopyError(StoreError):
-    """The copy is not allowed or differs from its source. The message says what to do."""
+    """The copy is not allowed, or the copied data differs from the source. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class StoreCopy:
                 raise CopyError("another copy into the target has just begun") from None
 
     async def _advance(self, newest: int) -> None:
-        """Advance the target's revision counter to the source's. Each write advances it by one."""
+        """Write to the target until its revision reaches the source's. Each write advances the revision by one."""
         start = now = await self._target.revision()
         while now < newest:
             writes = min(CONCURRENT_WRITES, newest - now)
@@ -93,7 +93,7 @@ class StoreCopy:
         done = 0
         while source is not None or target is not None:
             if target is not None and (source is None or target.key.encode() < source.key.encode()):
-                # Left by an interrupted copy, and deleted in the source since then.
+                # An interrupted copy left this key, which has since been deleted in the source.
                 pending.append(asyncio.create_task(self._target.delete(target.key, expect=target.revision)))
                 target = await anext(target_keys, None)
                 continue

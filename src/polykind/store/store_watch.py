@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class StoreWatch:
-    """One listener that has received all events up to `delivered`. Its exceptions are logged, not propagated."""
+    """One listener that has received all events up to `delivered`. The listener's exceptions are only logged."""
 
     __slots__ = ("_on_close", "closed", "delivered", "listener", "prefix")
 

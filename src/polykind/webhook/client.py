@@ -116,7 +116,7 @@ class WebhookClient:
         self._closing = False
 
     def target(self) -> Target:
-        """Return the target. Raise TargetError."""
+        """Return the target. Raise TargetError if the clientConfig names no valid target."""
         if self._target is None:
             self._target = build_target(self._config, self._name)
         return self._target
@@ -135,7 +135,7 @@ class WebhookClient:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Session]:
-        """Return the session for a call. Raise WebhookConfigError."""
+        """Return the session for a call. Raise WebhookConfigError if the clientConfig cannot be used."""
         self._calls += 1
         try:
             yield self._session or await self._open()

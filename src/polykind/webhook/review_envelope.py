@@ -60,7 +60,7 @@ def choose_version(versions: list[str] | tuple[str, ...]) -> str | None:
 
 
 def decode_header(review_kind: ReviewKind, version: str, body: bytes) -> Header:
-    """Decode the header of a response that must be a review at `version`. Raise MalformedReviewError."""
+    """Decode the header of a response. Raise MalformedReviewError if it is not a review at `version`."""
     fields = _top_level_fields(body)
     api_version, kind = _read_type_meta(
         {name: decode_raw(raw) for name, raw in fields.items() if json_codec.type_meta_field(name)}
@@ -93,9 +93,9 @@ def decode_header(review_kind: ReviewKind, version: str, body: bytes) -> Header:
 
 
 def decode_review(review: Struct, fields: dict[str, Raw], unparsed: Collection[str]) -> JsonObject:
-    """Decode the fields of a review. Of the `unparsed` fields only the JSON type is checked.
+    """Decode the fields of a review. For the fields in `unparsed`, check only the JSON type.
 
-    Raise MalformedReviewError.
+    Raise MalformedReviewError if a field cannot be decoded.
     """
     parts = {name: _decode_part(raw, unparsed) for name, raw in fields.items() if name in ("request", "response")}
     try:

@@ -84,7 +84,7 @@ class Target:
 
 
 def build_target(config: JsonObject, webhook: str) -> Target:
-    """Return the target that a clientConfig describes. Raise TargetError. `webhook` is the name in error messages."""
+    """Return the target of a clientConfig. Raise TargetError if it is invalid. Error messages name `webhook`."""
     service = config.get("service")
     if isinstance(service, dict):
         namespace, name = string_or_empty(service.get("namespace")), string_or_empty(service.get("name"))

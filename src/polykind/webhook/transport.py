@@ -152,7 +152,9 @@ class Session:
     async def _follow_redirects(
         self, url: str, body: bytes, max_bytes: int, stage: _Stage
     ) -> tuple[HTTPResponse, float | None]:
-        """Follow redirects that repeat the POST, but only to the same origin, which the CA bundle is configured for."""
+        """Follow redirects that repeat the POST, but only to the same origin, because the CA bundle is for that
+        origin.
+        """
         current_url = URL(url, encoded=True)
         for _ in range(_REDIRECTS):
             response, headers = await self._post_with_retry(current_url, body, max_bytes, stage)

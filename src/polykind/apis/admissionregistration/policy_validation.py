@@ -251,7 +251,7 @@ def _validate_match_conditions(spec: JsonObject, old: JsonObject | None) -> list
 
 
 def _validate_variables(spec: JsonObject, environment: Environment, known: dict[str, Type]) -> list[FieldError]:
-    """Validate the variables of a policy, and add their types to `known`, by which later variables are checked."""
+    """Validate the variables of a policy. Add each variable's type to `known`, so that later variables can use it."""
     found: list[FieldError] = []
     for index, variable in enumerate(spec.get("variables") or ()):
         found += _validate_variable(variable, f"spec.variables[{index}]", environment, known)
@@ -363,4 +363,4 @@ VALIDATION = {
     types.MUTATING_ADMISSION_POLICY: validate_mutating_policy,
     types.MUTATING_ADMISSION_POLICY_BINDING: validate_mutating_binding,
 }
-"""The function that validates the spec of a new object, or of an update if the old object is given, by kind."""
+"""By kind: the function that validates the spec of a new object, or of an update if the old object is given."""

@@ -114,7 +114,7 @@ class PolicyStrategy(AdmissionStrategy):
 
 
 def _drop_empty_names(match: Any) -> None:
-    """Drop empty lists of resource names. Only field ownership depends on them, so they are kept until then."""
+    """Drop empty lists of resource names after field ownership, which depends on them, has been computed."""
     for name in ("resourceRules", "excludeResourceRules"):
         for rule in (match or {}).get(name) or ():
             if rule.get("resourceNames") == []:

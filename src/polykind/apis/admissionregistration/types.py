@@ -389,7 +389,7 @@ def _selector_text(selector: JsonObject) -> str:
 
 
 def _binding(name: str, *fields: Field, required: bool | None = None, stored_version: str = "") -> Kind:
-    """Declare a binding; the fields are those that only one of the two kinds of binding has."""
+    """Declare a binding. `fields` are those that only one of the two kinds of binding has."""
     spec = (
         Field("policyName", 1, STRING, "The name of the policy.", required=bool(fields)),
         Field("paramRef", 2, _PARAM_REF, "The parameter objects for the policy.", pointer=True),

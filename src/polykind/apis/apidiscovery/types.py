@@ -103,7 +103,7 @@ _DOCUMENTS: Final = {
 def encode_document(document: JsonObject) -> bytes:
     """Encode a discovery document as protobuf, by its kind."""
     if document["kind"] == API_RESOURCE_LIST.kind:
-        # Only in protobuf is the list of verbs a message of its own.
+        # In protobuf, unlike in JSON, the list of verbs is a separate message.
         resources = [{**entry, "verbs": {"items": entry["verbs"]}} for entry in document["resources"]]
         document = {**document, "resources": resources}
     return encode_object(document, _DOCUMENTS[document["kind"]])

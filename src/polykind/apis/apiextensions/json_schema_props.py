@@ -23,7 +23,7 @@ from polykind.apis.machinery.value_types import (
 
 
 class _SchemaOr(ValueType):
-    """A schema or a value of another type. The Go types have their own UnmarshalJSON."""
+    """Either a schema or a value of one alternative type. The corresponding Go types have their own UnmarshalJSON."""
 
     __slots__ = ("schema",)
     custom_decoder = True

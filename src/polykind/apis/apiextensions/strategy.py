@@ -123,7 +123,7 @@ class CRDCodec(BuiltinCodec):
 
 
 class CRDStrategy(BuiltinStrategy):
-    """Prepares and validates CustomResourceDefinitions. Both versions are converted to v1 for that."""
+    """Prepares and validates CustomResourceDefinitions, after converting v1beta1 objects to v1."""
 
     def __init__(self, resource: CRDResource, api: Api) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ class CRDStrategy(BuiltinStrategy):
         return new
 
     def _in_v1(self, obj: JsonObject, change: Callable[[JsonObject], object]) -> None:
-        """Change an object of this version, in place, by a function that expects v1."""
+        """Apply a function that expects v1 to an object of this version, and change the object in place."""
         crd = self._canonical(obj)
         change(crd)
         if crd is not obj:

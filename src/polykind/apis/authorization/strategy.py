@@ -26,7 +26,7 @@ _METADATA_FIELDS = tuple(field.name for field in OBJECT_META.fields)
 
 
 def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ServedVersion]:
-    """Return the served versions of all these kinds."""
+    """Return the served versions of all review kinds, such as SubjectAccessReview."""
 
     def find_user(token: str) -> JsonObject | None:
         user = tokens.find(token.encode("utf-8", "replace"))
@@ -72,7 +72,7 @@ def _subject(spec: JsonObject) -> User:
 
 
 def _access_of(spec: JsonObject, user: User) -> Access:
-    """Return the access that a SubjectAccessReview asks about. Without a version, it asks about all versions."""
+    """Return the access that a SubjectAccessReview asks about. A review without a version asks about all versions."""
     attributes = spec.get("resourceAttributes")
     if attributes is None:
         other = spec["nonResourceAttributes"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind.contract import JsonObject
 
 NAME_LABEL = "kubernetes.io/metadata.name"
-"""The label that every namespace has, with its name."""
+"""The label that every namespace has. Its value is the namespace's name."""
 
 
 def default_namespace(obj: JsonObject) -> None:

@@ -166,7 +166,7 @@ SERVICE = Kind(
         _struct(
             "ServiceStatus",
             "The observed state of a service.",
-            # Without the addresses that only a cluster's network assigns.
+            # The address fields that only a cluster's network assigns are left out.
             Field("loadBalancer", 1, Struct("v1.LoadBalancerStatus")),
         ),
         "The observed state of the service.",

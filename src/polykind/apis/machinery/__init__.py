@@ -12,7 +12,7 @@ __all__ = ["Field", "Struct", "UndecodableObjectError", "ValueType", "decode"]
 
 
 class UndecodableObjectError(BadRequestError):
-    """An object does not match its type; `detail` is the text of the decoder alone."""
+    """An object does not match its type. `detail` is the decoder's message without a prefix."""
 
     def __init__(self, kind: str, version: str, reason: str) -> None:
         super().__init__(f'{kind} in version "{version}" cannot be handled as a {kind}: {reason}')

@@ -20,7 +20,7 @@ def apply_model(struct: Struct) -> TypeModel:
 
 
 def _type(value_type: ValueType, known: dict[Struct, Type]) -> Type:
-    """Return the apply type of a value; `known` has all structs so far, because structs can be recursive."""
+    """Return the apply type of a value. `known` holds the structs so far, because structs can be recursive."""
     if isinstance(value_type, Struct):
         if value_type not in known:
             if value_type.model and not value_type.fields:

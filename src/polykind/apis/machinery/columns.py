@@ -11,7 +11,7 @@ from polykind.contract import JsonObject
 
 
 def value_at(*path: str, default: Any = None) -> Callable[[JsonObject], Any]:
-    """Return a cell with the value at a path, or `default` if it is missing or empty."""
+    """Return a function that computes a cell: the value at a path, or `default` if the value is missing or empty."""
     *parents, last = path
 
     def cell(obj: JsonObject) -> Any:
@@ -24,7 +24,7 @@ def value_at(*path: str, default: Any = None) -> Callable[[JsonObject], Any]:
 
 
 def count(*paths: str) -> Callable[[JsonObject], int]:
-    """Return a cell with the total number of items in lists or maps; a path has its parts separated by dots."""
+    """Return a function that computes a cell: the total number of items in the lists or maps at dotted paths."""
     values = [value_at(*path.split("."), default=()) for path in paths]
     return lambda obj: sum(len(value(obj)) for value in values)
 

@@ -10,7 +10,7 @@ from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 
 
 def custom_decoder_paths(value: Any, value_type: ValueType, at: str = "") -> Iterator[str]:
-    """Yield the paths of values whose types have their own decoder. Duplicate keys inside them go unnoticed."""
+    """Yield the paths of values whose types have their own decoder. Such a decoder ignores duplicate keys."""
     if value_type.custom_decoder:
         yield at
     elif isinstance(value_type, Struct) and type(value) is dict:

@@ -104,7 +104,7 @@ class Decoding:
             self.error = DecodeError(got=describe(value, literal), wanted=wanted).located(at)
 
     def fail(self, text: str) -> None:
-        """Record an error that has a text of its own."""
+        """Record an error with a custom message."""
         if self.error is None:
             self.error = DecodeError(text)
 
@@ -131,7 +131,7 @@ def describe(value: object, literal: bool = False) -> str:
 
 
 def next_depth(at: Location | None) -> int:
-    """Return the depth of the values inside `at`. Raise DecodeError beyond MAX_DEPTH."""
+    """Return the depth of the values inside `at`. Raise DecodeError if the depth exceeds MAX_DEPTH."""
     depth = at.depth + 1 if at is not None else 0
     if depth > MAX_DEPTH:
         raise DecodeError("exceeded max depth")

@@ -17,7 +17,7 @@ _METADATA = Field("metadata", 1, OBJECT_META, "The standard metadata of objects.
 
 
 class Subresource(NamedTuple):
-    """A subresource in discovery. `kind`, `group` and `version` are set if its kind is not that of the resource."""
+    """A subresource in discovery. `kind`, `group` and `version` are set if they differ from the resource's."""
 
     name: str
     verbs: tuple[str, ...] = ("get", "patch", "update")
@@ -72,11 +72,11 @@ class Kind(Struct):
         self.verbs = tuple(verb for verb in verbs if verb not in without_verbs)
         self.subresources = subresources
         self.selectable = selectable
-        """The JSON paths for field selectors besides metadata.name. None: only metadata.namespace."""
+        """The JSON paths that field selectors support besides metadata.name. If None, only metadata.namespace."""
         self.deprecation = deprecation
         """The warning that clients get with every response."""
         self.known_versions = known_versions or (self.version,)
-        """The versions of this kind that kube-apiserver can decode, served here or not."""
+        """The versions of this kind that kube-apiserver can decode, even if this server does not serve them."""
         self.opaque = opaque
         """True if OpenAPI does not publish the fields."""
         self._columns, self._name_format = columns, name_format
@@ -84,7 +84,7 @@ class Kind(Struct):
 
     @property
     def persistent(self) -> bool:
-        """True if objects of this kind are stored, and not only answered as SubjectAccessReviews are."""
+        """True if objects of this kind are stored. False for reviews such as SubjectAccessReview."""
         return "get" in self.verbs
 
     @property

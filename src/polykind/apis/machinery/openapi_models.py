@@ -135,7 +135,7 @@ def _list_schema(value_type: ListOf, doc: str, enum: tuple[str, ...], defaults: 
 def _schema(
     value_type: ValueType, doc: str = "", default: Any = None, enum: tuple[str, ...] = (), defaults: bool = False
 ) -> JsonObject:
-    """Return the schema of a value; `defaults` says whether elements of lists and maps have their zero value."""
+    """Return the schema of a value. With `defaults`, elements of lists and maps have their zero value as default."""
     out: JsonObject = {"description": doc}
     if value_type.model:
         return out | ({} if default is None else {"default": default}) | {"$ref": value_type.model}

@@ -51,7 +51,7 @@ Reader = Callable[[int | bytes, int], Any]
 
 
 def decode_message(data: bytes, struct_type: Struct, depth: int = 0) -> JsonObject:
-    """Return the fields of a message as JSON values, which are not canonical yet. Raise ProtobufError."""
+    """Return the fields of a message as JSON values, not yet canonical. Raise ProtobufError if it is malformed."""
     if depth > MAX_DEPTH:
         raise ProtobufError("exceeded max depth")
     readers = _field_readers(struct_type)
@@ -140,7 +140,7 @@ def _delimited_reader(payload: Callable[[bytes], Any], field: Field) -> Reader:
 def _schema_or(
     data: bytes, value_type: SchemaOrBool | SchemaOrArray | SchemaOrStrings, field: Field, depth: int
 ) -> Any:
-    """Return a schema, or the bool, list or strings in its place."""
+    """Return a schema, or the bool, list or strings that stand in place of the schema."""
     several: list[Any] = []
     allowed = False
     schema: JsonObject | None = None

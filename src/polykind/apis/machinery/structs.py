@@ -1,4 +1,4 @@
-"""Go structs: their fields, with everything that JSON, protobuf, patches, apply and OpenAPI need to know of them."""
+"""Go structs: their fields, with all properties that JSON, protobuf, patches, apply and OpenAPI need."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Field:
     keep_empty: bool = False
     """Keep an empty list or map after decoding, because validation and field ownership depend on it."""
     required: bool | None = None
-    """True if OpenAPI lists the field as required. None: a field without `omitempty` that is not a pointer."""
+    """True if OpenAPI lists the field as required. None means: required if it is no pointer and lacks `omitempty`."""
     default: Any = None
     """The OpenAPI default, which is also the default of a list map key."""
     enum: tuple[str, ...] = ()
-    """The allowed strings, of a list those of its items."""
+    """The allowed strings of the field or, if the field is a list, of its items."""
     list_type: str = "atomic"
     """x-kubernetes-list-type: atomic, set, map, or empty if Kubernetes publishes none."""
     keys: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class Struct(ValueType):
         self._declared = fields
 
     def __getattr__(self, name: str) -> Any:
-        """Derive the field tables at their first use: it makes declarations cheap, and lets structs be recursive."""
+        """Derive the field tables at their first use. This makes declarations cheap and lets structs be recursive."""
         if name not in _DERIVED:
             raise AttributeError(name)
         self._define(self._declared() if callable(self._declared) else self._declared)

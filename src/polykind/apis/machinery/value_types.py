@@ -70,7 +70,7 @@ class Bool(ValueType):
 
 
 class Int(ValueType):
-    """A signed integer of `bits` bits. Fractions and out-of-range numbers are rejected with their digits."""
+    """A signed integer of `bits` bits. The error about a fraction or an out-of-range number contains its digits."""
 
     __slots__ = ("bits", "bound")
 
@@ -89,7 +89,7 @@ class Int(ValueType):
         return 0
 
     def holds(self, value: int) -> bool:
-        """True if an integer is within the range."""
+        """True if an integer is within the range of this type."""
         return -self.bound <= value < self.bound
 
 

@@ -1,4 +1,4 @@
-"""Validation of conditions, which other clients than this server may write."""
+"""Validation of conditions that clients write."""
 
 from __future__ import annotations
 

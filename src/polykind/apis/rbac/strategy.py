@@ -46,7 +46,7 @@ class BindingResource(BuiltinResource):
 
 
 class RoleRepresenter(BuiltinRepresenter):
-    """Shows roles."""
+    """Represents roles for clients and for storage."""
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         # An empty list of rules and no list are the same protobuf message.
@@ -92,7 +92,7 @@ class RoleStrategy(RbacStrategy):
 
 
 def _drop_empty_lists(role: JsonObject) -> None:
-    """Drop the empty lists of rules. Only field ownership depends on them, so they are kept until then."""
+    """Drop empty lists in rules after field ownership, which depends on them, has been computed."""
     rules = role["rules"]
     if any(not value for rule in rules or () for value in rule.values()):
         role["rules"] = [{key: value for key, value in rule.items() if value or key == "verbs"} for rule in rules]

@@ -31,7 +31,7 @@ class EtcdAccess:
     key_file: Path | None = None
 
     def tls(self) -> ssl.SSLContext:
-        """Return the TLS context for https addresses. Raises StoreError."""
+        """Return the TLS context for https addresses. Raises StoreError if a certificate or key file is unusable."""
         context = ssl.create_default_context()
         try:
             if self.ca_file is not None:
@@ -62,7 +62,7 @@ class Member:
         self._connection: Http2Connection | None = None
         self._connecting: asyncio.Task[Http2Connection] | None = None
         self.failed_at = 0.0
-        """The time of the last failure; later for a member that did not respond at all."""
+        """The time of the last failure, plus UNRESPONSIVE_SECONDS if the member did not respond at all."""
 
     def try_unary(self, method: str, request: bytes, on_response: OnResponse) -> GrpcCall | None:
         """Send a unary call at once. Return None if there is no connection."""
@@ -77,7 +77,7 @@ class Member:
         return call
 
     async def unary(self, method: str, request: bytes, timeout_seconds: float) -> bytes:
-        """Make a unary call. Raises GrpcError."""
+        """Make a unary call. Raises GrpcError if the call fails."""
         connection = self._connection
         if connection is None or not connection.usable:
             connection = await self._connect()
@@ -92,7 +92,7 @@ class Member:
                 call.cancel()
 
     async def open(self, method: str) -> GrpcCall:
-        """Start a streaming call. Raises GrpcError."""
+        """Start a streaming call. Raises GrpcError if the call cannot be started."""
         connection = self._connection
         if connection is None or not connection.usable:
             connection = await self._connect()
@@ -159,7 +159,7 @@ class EtcdClient:
                 log.info("etcd client: switching to %s", self.member.url)
 
     async def read(self, method: str, request: bytes, timeout_seconds: float = TIMEOUT_SECONDS) -> bytes:
-        """Make a call that may be repeated."""
+        """Make a call that is safe to repeat. Retry it, if necessary on another member, until the timeout."""
         deadline = time.monotonic() + timeout_seconds
         while True:
             member = self.member

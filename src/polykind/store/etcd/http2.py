@@ -34,7 +34,7 @@ _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
 _CLOSE_SECONDS = 1.0
 _MAX_COALESCED_FRAMES = 64
-"""Flush when this many writes wait, although more may follow."""
+"""The number of queued writes that triggers a flush without waiting for more."""
 _PONG_DELAY_SECONDS = 0.05
 """The delay of PING acknowledgements. etcd sends a PING with every call unless one is unacknowledged."""
 
@@ -66,7 +66,7 @@ class Http2Connection(asyncio.Protocol):
 
     @classmethod
     async def open(cls, host: str, port: int, tls: ssl.SSLContext | None) -> Http2Connection:
-        """Connect. Raises OSError."""
+        """Connect to the server. Raises OSError if the connection fails."""
         loop = asyncio.get_running_loop()
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _, connection = await loop.create_connection(
@@ -88,7 +88,7 @@ class Http2Connection(asyncio.Protocol):
     # ------------------------------------------------------------------ calls
 
     def call(self, method: str) -> GrpcCall:
-        """Start a call with any number of messages. Raises GrpcError."""
+        """Start a call with any number of messages. Raises GrpcError if the connection is not usable."""
         call, frame = self._start_call(method, None)
         self._write(frame)
         return call
@@ -192,7 +192,7 @@ class Http2Connection(asyncio.Protocol):
             call.on_end(GrpcError(UNAVAILABLE, reason, sent=sent))
 
     def _ping(self) -> None:
-        """Check that the server is alive. Only during calls: etcd closes connections that send PINGs without calls."""
+        """Check during calls that the server is alive. etcd closes connections that send PINGs without calls."""
         if self._awaiting_pong:
             self._awaiting_pong = False
             self._end_all("the server does not respond to PING")

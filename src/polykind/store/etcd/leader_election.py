@@ -33,14 +33,14 @@ class Lease:
 
     @classmethod
     async def grant(cls, client: EtcdClient, seconds: int) -> Lease:
-        # Retrying is safe: a lease that was granted twice is unused and expires.
+        # Retrying is safe: if etcd grants two leases, the unused one expires.
         requested = time.monotonic()
         response = await client.read(rpc_messages.LEASE_GRANT, rpc_messages.number_request(seconds))
         lease_id, granted = rpc_messages.parse_lease(response)
         return cls(client, lease_id, granted, requested + granted)
 
     async def renew(self, timeout_seconds: float) -> bool:
-        """Renew the lease. Return False if it has expired. Raises UnavailableError."""
+        """Renew the lease. Return False if it has expired. Raises UnavailableError if etcd does not respond."""
         requested, member = time.monotonic(), self._client.member
         try:
             # LeaseKeepAlive is a streaming call; with one message in each direction it works as a unary call.

@@ -13,11 +13,11 @@ from polykind.store.etcd.etcd_client import ATTEMPT_SECONDS, TIMEOUT_SECONDS, Et
 from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, GrpcError
 
 MAX_SHARED_READS = 100
-"""Send the read when this many readers wait, although more may follow."""
+"""The number of waiting readers that triggers the read without waiting for more."""
 
 
 class PendingRevision:
-    """A RevisionRead that has been sent. Its result is valid for all readers that asked before."""
+    """A RevisionRead that has been sent. Its result is valid for all readers that asked before it was sent."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -161,7 +161,7 @@ class WatchResponse(NamedTuple):
 
 
 def parse_revision(raw: bytes) -> int:
-    """Return the header's revision of any response."""
+    """Return the revision in the header of any response."""
     for field, value in iter_fields(raw):
         if field == 1:
             return _parse_header_revision(cast(bytes, value))

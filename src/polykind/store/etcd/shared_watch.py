@@ -25,7 +25,7 @@ MAX_BUFFERED_EVENTS = 50_000
 
 OnEvents = Callable[[list[StoreEvent], int], None]
 ReadPastEvents = Callable[[str, int, int], Awaitable[list[HistoryEvent]]]
-"""Reads the events under a prefix in (after, until]."""
+"""Reads the events under a key prefix with revisions in (after, until]."""
 
 
 class SharedWatch:
@@ -71,7 +71,7 @@ class SharedWatch:
                 future.set_exception(UnavailableError("the store was closed"))
 
     def wait_for_revision(self, revision: int) -> asyncio.Future[None]:
-        """Return a future that is done when all events up to a revision are delivered, or fails with Unavailable."""
+        """Return a future that is done when all events up to a revision are delivered, or has UnavailableError set."""
         future: asyncio.Future[None] = self._loop.create_future()
         if self.revision >= revision:
             future.set_result(None)
@@ -113,7 +113,7 @@ class SharedWatch:
                     future.set_result(None)
 
     async def _monitor_progress(self) -> None:
-        """While readers wait: request progress, and leave a member that makes none."""
+        """While readers wait, request progress, and switch to another member if the watch makes no progress."""
         try:
             last_revision, since = self.revision, self._loop.time()
             while self._waiters:

@@ -27,9 +27,9 @@ class WatchStream:
         self._call: GrpcCall | None = None
 
     async def __aiter__(self) -> AsyncIterator[tuple[list[EtcdEvent], int]]:
-        """Yield events in order, with the revision up to which they are complete. No events means progress.
+        """Yield lists of events in order, each with the revision up to which all events have been yielded.
 
-        Raises CompactedError, and UnavailableError when the stream ends.
+        An empty list reports progress only. Raises CompactedError, and UnavailableError when the stream ends.
         """
         try:
             call = self._call = await self.member.open(rpc_messages.WATCH)
@@ -111,7 +111,7 @@ async def _request_progress(stream: WatchStream) -> None:
 
 
 async def read_oldest_revision(client: EtcdClient, revision: int) -> int:
-    """Return the oldest readable revision, given a compacted one. etcd reports it only to a watch."""
+    """Return the oldest readable revision. etcd reports it only to a watch that starts at a compacted `revision`."""
     stream = WatchStream(client.member, KeyRange(b"\0", b""), revision)
     try:
         async with asyncio.timeout(STALL_SECONDS):

@@ -15,7 +15,7 @@ PAGE_BYTES = 8 * 1024
 make each commit write half as much again."""
 
 WAL_FILE_BYTES = 32 * 1024 * 1024
-"""The size to which a restarted write-ahead log file is truncated. Overwriting existing bytes syncs faster."""
+"""The size to which a restarted WAL file is truncated. Overwriting existing bytes syncs faster than growing a file."""
 
 _FORMAT_VERSION = 1
 _APPLICATION_ID = 0x504B4E44

@@ -28,7 +28,7 @@ class ReplayPage(NamedTuple):
 
 
 class ReaderPool:
-    """The thread pool. `run` returns a query's result with the newest revision of the snapshot it read."""
+    """The thread pool of readers. `run` returns a query's result and the newest revision in the query's snapshot."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="polykind-read")

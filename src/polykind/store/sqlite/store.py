@@ -85,7 +85,7 @@ class SqliteStore:
         try:
             self._published, self._floor = await opened
         except BaseException:
-            # Also after a cancellation: the file must be unlocked for the next start.
+            # Do this also after a cancellation: the file must be unlocked for the next start.
             self._writer.submit(Stop())
             await asyncio.shield(self._stopped)
             self._running = False
@@ -252,7 +252,7 @@ class SingleReplicaLeadership:
 
 
 ReadPastEvents = Callable[[str, int, int], Awaitable[ReplayPage]]
-"""Reads the events under a prefix in (after, until], or the first part of them."""
+"""Reads the events under a key prefix with revisions in (after, until], or only the first part of them."""
 
 
 class Watches:

@@ -15,7 +15,7 @@ SOFT_LIMIT_PAGES = 16 * 1024 * 1024 // PAGE_BYTES
 HARD_LIMIT_PAGES = 48 * 1024 * 1024 // PAGE_BYTES
 MAX_PASSES = 4
 ACCEPTABLE_REST_PAGES = 512 * 1024 // PAGE_BYTES
-# Reading the WAL's length releases the GIL, which is slow. So the length is estimated (too high) up to this many pages.
+# Reading the WAL's length releases the GIL, which is slow. Below this many pages, use an estimate (never too low).
 MEASURE_AFTER_PAGES = SOFT_LIMIT_PAGES // 8
 PAGES_PER_ROW = 3
 IDLE_SECONDS = 1.0

@@ -47,7 +47,7 @@ class Compaction(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Stops the thread after all requests queued before."""
+    """A request to stop the thread after all requests that were queued before it."""
 
 
 WriterRequest = list[Write] | Compaction | Stop
