@@ -272,16 +272,25 @@ def _param_kind(obj: JsonObject) -> str:
 
 
 def _policy(
-    name: str, plural: str, doc: str, items: Column, *fields: Field, status: bool = False, stored_version: str = ""
+    name: str,
+    plural: str,
+    doc: str,
+    items: Column,
+    *spec: Field,
+    status: Struct | None = None,
+    stored_version: str = "",
 ) -> Kind:
+    """Declare a policy; `spec` are the fields after those that both kinds of policy begin with."""
+    spec_struct = _struct(f"{name}Spec", "The desired behaviour of a policy.", _PARAM_KIND, _MATCH_CONSTRAINTS, *spec)
     return Kind(
         ADMISSIONREGISTRATION_V1,
         name,
         doc,
-        *fields,
+        Field("spec", 2, spec_struct, "The desired behaviour of the policy."),
+        *((Field("status", 3, status, "The observed state of the policy."),) if status is not None else ()),
         plural=plural,
         categories=("api-extensions",),
-        subresources=(Subresource("status"),) if status else (),
+        subresources=(Subresource("status"),) if status is not None else (),
         columns=(items, Column("ParamKind", "string", "The kind of the policy's parameter objects", _param_kind), AGE),
         known_versions=("v1", "v1beta1", "v1alpha1"),
         stored_version=stored_version,
@@ -311,42 +320,20 @@ VALIDATING_ADMISSION_POLICY = _policy(
     "validatingadmissionpolicies",
     "Expressions that reject requests, where a binding enables them.",
     Column("Validations", "integer", "The number of validations", count("spec.validations")),
-    Field(
-        "spec",
-        2,
-        _struct(
-            "ValidatingAdmissionPolicySpec",
-            "The desired behaviour of a policy.",
-            _PARAM_KIND,
-            _MATCH_CONSTRAINTS,
-            Field("validations", 3, ListOf(_VALIDATION), "The conditions that a request must meet."),
-            _policy_failure(4),
-            Field("auditAnnotations", 5, ListOf(_AUDIT_ANNOTATION), "Annotations of audit events."),
-            _MATCH_CONDITIONS,
-            _by_name("variables", 7, _VARIABLE, "Values that several expressions use."),
+    Field("validations", 3, ListOf(_VALIDATION), "The conditions that a request must meet."),
+    _policy_failure(4),
+    Field("auditAnnotations", 5, ListOf(_AUDIT_ANNOTATION), "Annotations of audit events."),
+    _MATCH_CONDITIONS,
+    _by_name("variables", 7, _VARIABLE, "Values that several expressions use."),
+    status=_struct(
+        "ValidatingAdmissionPolicyStatus",
+        "The observed state of a policy.",
+        Field("observedGeneration", 1, INT64, "The generation that the status describes."),
+        Field("typeChecking", 2, _TYPE_CHECKING, "The results of type checking.", pointer=True),
+        Field(
+            "conditions", 3, ListOf(CONDITION), "Aspects of the state of the policy.", list_type="map", keys=("type",)
         ),
-        "The desired behaviour of the policy.",
     ),
-    Field(
-        "status",
-        3,
-        _struct(
-            "ValidatingAdmissionPolicyStatus",
-            "The observed state of a policy.",
-            Field("observedGeneration", 1, INT64, "The generation that the status describes."),
-            Field("typeChecking", 2, _TYPE_CHECKING, "The results of type checking.", pointer=True),
-            Field(
-                "conditions",
-                3,
-                ListOf(CONDITION),
-                "Aspects of the state of the policy.",
-                list_type="map",
-                keys=("type",),
-            ),
-        ),
-        "The observed state of the policy.",
-    ),
-    status=True,
 )
 
 _PARAM_REF = _struct(
@@ -476,27 +463,16 @@ MUTATING_ADMISSION_POLICY = _policy(
     "mutatingadmissionpolicies",
     "Expressions that change the objects of requests, where a binding enables them.",
     Column("Mutations", "integer", "The number of mutations", count("spec.mutations")),
+    Field("variables", 3, ListOf(_VARIABLE), "Values that several expressions use."),
+    Field("mutations", 4, ListOf(_MUTATION), "The changes, in the order of their application."),
+    _policy_failure(5),
+    _MATCH_CONDITIONS,
     Field(
-        "spec",
-        2,
-        _struct(
-            "MutatingAdmissionPolicySpec",
-            "The desired behaviour of a policy.",
-            _PARAM_KIND,
-            _MATCH_CONSTRAINTS,
-            Field("variables", 3, ListOf(_VARIABLE), "Values that several expressions use."),
-            Field("mutations", 4, ListOf(_MUTATION), "The changes, in the order of their application."),
-            _policy_failure(5),
-            _MATCH_CONDITIONS,
-            Field(
-                "reinvocationPolicy",
-                7,
-                _REINVOCATION_POLICY,
-                "IfNeeded: evaluate the policy again if the object changes later. Never: evaluate it once.",
-                enum=("IfNeeded", "Never"),
-            ),
-        ),
-        "The desired behaviour of the policy.",
+        "reinvocationPolicy",
+        7,
+        _REINVOCATION_POLICY,
+        "IfNeeded: evaluate the policy again if the object changes later. Never: evaluate it once.",
+        enum=("IfNeeded", "Never"),
     ),
     stored_version="v1beta1",
 )
