@@ -1,4 +1,4 @@
-"""Hosting of conversions outside the server: a webhook with its own certificates, or an ASGI application."""
+"""Hosting of conversions outside the API server: as a webhook with its own certificates, or as an ASGI application."""
 
 from polykind.toolkit.hosting.asgi_app import asgi
 from polykind.toolkit.hosting.webhook_host import Host

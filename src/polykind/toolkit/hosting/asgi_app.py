@@ -25,9 +25,9 @@ class _ClientDisconnectedError(Exception):
 def asgi(
     *converters: Any, most_bytes: int = MAX_BYTES, seconds: float = TIMEOUT_SECONDS, threads: int = THREADS
 ) -> Application:
-    """Return an ASGI application that converts ConversionReviews. A converter is anything that `--converter` may name.
+    """Return an ASGI application that converts ConversionReviews. `converters` are as for `--converter`.
 
-    Raises ValueError for a converter that cannot be hosted.
+    Raises ValueError if a converter cannot be hosted.
     """
     handler = ReviewHandler(converters, most_bytes=most_bytes, seconds=seconds, threads=threads)
 
@@ -72,7 +72,7 @@ async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
             raise _ClientDisconnectedError
         yield message.get("body", b"")
         more = message.get("more_body", False)
-        # Let other tasks run: receive() may return without waiting if the server has the whole body already.
+        # Let other tasks run, because receive() does not wait if the server already has the whole body.
         await asyncio.sleep(0)
 
 

@@ -112,10 +112,10 @@ def _pem(pair: KeyPair) -> bytes:
 
 
 class CertificateStore(Protocol):
-    """A set of files that is changed by one writer at a time."""
+    """A set of files. Only one writer at a time can change the files."""
 
     async def update(self, change: Change) -> None:
-        """Replace the files by `change(files)`. Raises OSError."""
+        """Replace the files by `change(files)`. Raises OSError if the store cannot be read or written."""
 
 
 class MemoryStore:
@@ -129,7 +129,7 @@ class MemoryStore:
 
 
 class FolderStore:
-    """Keeps the files in a folder that only the owner can read. A lock serializes the processes that share it."""
+    """Keeps the files in a folder that only its owner can read. A lock file serializes processes that share it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -160,10 +160,10 @@ class FolderStore:
 
 
 class SecretStore:
-    """Keeps the files in a Secret, so that all replicas share a CA and callers trust a new replica at once."""
+    """Keeps the files in a Secret. All replicas share its CA, so callers trust a new replica at once."""
 
     def __init__(self, cluster: ClusterClient, secret: str) -> None:
-        """`secret` is namespace/name. Raises ValueError."""
+        """`secret` is namespace/name. Raises ValueError if it has another format."""
         self.namespace, _, self.name = secret.partition("/")
         if not (self.namespace and self.name) or "/" in self.name:
             raise ValueError(f"--cert-secret {secret}: must be namespace/name")

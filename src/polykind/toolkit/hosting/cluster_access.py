@@ -1,6 +1,6 @@
 """Access to an API server: from a kubeconfig as kubectl reads it, or from inside the cluster.
 
-Credential plugins, impersonation and proxies are not supported and are rejected by name.
+Credential plugins, impersonation and proxies are not supported. The error message names the unsupported field.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ log = logging.getLogger(__name__)
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig cannot be used. The text is the cause and what to do."""
+    """A kubeconfig cannot be used. The message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """The address of an API server, and the credentials for it."""
+    """The address of an API server, and the credentials for the server."""
 
     server: str
     ca: bytes = b""
-    """The trusted CAs in PEM. Empty for the system's roots."""
+    """The trusted CAs in PEM. If empty, the CAs of the operating system are trusted."""
     server_name: str | None = None
-    """The name that the server's certificate must have, if it differs from the server's host."""
+    """The name that the server's certificate must have, or None if it is the host name of the server's URL."""
     verify: bool = True
     token: str = field(default="", repr=False)
     token_file: Path | None = None
-    """Read for each request, because Kubernetes replaces service account tokens while they are in use."""
+    """A file with the bearer token. It is read for each request, because Kubernetes replaces service account tokens."""
     certificate: bytes = b""
     key: bytes = field(default=b"", repr=False)
     basic: tuple[str, str] | None = field(default=None, repr=False)
@@ -52,7 +52,7 @@ class ClusterAccess:
 def find_access(kubeconfig: Path | None, environment: Mapping[str, str], home: Path) -> ClusterAccess:
     """Find the API server like kubectl: `kubeconfig`, $KUBECONFIG, inside the cluster, then ~/.kube/config.
 
-    Raises KubeconfigError.
+    Raises KubeconfigError if no usable configuration is found.
     """
     if kubeconfig is not None:
         return read_kubeconfigs([kubeconfig])
@@ -68,7 +68,7 @@ def find_access(kubeconfig: Path | None, environment: Mapping[str, str], home: P
 
 
 def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterAccess:
-    """Return access to the cluster that this process runs in, with its service account. Raises KubeconfigError."""
+    """Return access by this pod's service account. Raises KubeconfigError if the pod has no token file."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not (folder / "token").exists():
         raise KubeconfigError(f"{folder / 'token'} is missing: the pod needs automountServiceAccountToken: true")
@@ -77,9 +77,9 @@ def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACC
 
 
 def read_kubeconfigs(files: list[Path]) -> ClusterAccess:
-    """Return the current context of one or several kubeconfigs. The first file that sets a value wins.
+    """Return the access that the current context of the kubeconfigs defines. The first file that sets a value wins.
 
-    Raises KubeconfigError.
+    Raises KubeconfigError if the kubeconfigs cannot be used.
     """
     current = ""
     sections: dict[str, dict[str, Any]] = {"cluster": {}, "user": {}, "context": {}}
@@ -99,7 +99,7 @@ def read_kubeconfigs(files: list[Path]) -> ClusterAccess:
 
 
 class _Section:
-    """A cluster or user section of a kubeconfig. Paths in it are relative to its file."""
+    """A cluster or user section of a kubeconfig. Paths in the section are relative to the kubeconfig file."""
 
     def __init__(self, fields: JsonObject, file: Path, section_kind: str) -> None:
         self.fields, self.file, self.section_kind = fields, file, section_kind
@@ -118,7 +118,7 @@ class _Section:
         return value or ""
 
     def data(self, name: str) -> bytes:
-        """Return the content of the field `name-data`, or of the file that the field `name` names."""
+        """Return the content of the field `<name>-data`, or of the file whose path is in the field `<name>`."""
         encoded = self.text(f"{name}-data")
         if encoded:
             try:

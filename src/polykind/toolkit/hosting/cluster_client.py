@@ -31,7 +31,7 @@ _MERGE_PATCH = "application/merge-patch+json"
 
 
 class ClusterError(Exception):
-    """A request failed. The text is the cause."""
+    """A request failed. The message says why."""
 
 
 class UnreachableError(ClusterError):
@@ -68,19 +68,19 @@ class ClusterClient:
             await session.close()
 
     async def get(self, path: str) -> JsonObject:
-        """Read an object. Raises ClusterError."""
+        """Read an object. Raises ClusterError if the request fails."""
         return await self._send("GET", path)
 
     async def create(self, collection: str, obj: JsonObject) -> JsonObject:
-        """Create an object. Raises ClusterError."""
+        """Create an object. Raises ClusterError if the request fails."""
         return await self._send("POST", collection, orjson.dumps(obj), {"Content-Type": "application/json"})
 
     async def patch(self, path: str, patch: JsonObject) -> JsonObject:
-        """Merge a patch into an object and return the result. Raises ClusterError."""
+        """Merge a patch into an object and return the result. Raises ClusterError if the request fails."""
         return await self._send("PATCH", path, orjson.dumps(patch), {"Content-Type": _MERGE_PATCH})
 
     async def watch(self, collection: str, name: str) -> AsyncGenerator[None, None]:
-        """Yield once for each watch event of one object, including its initial state. Raises ClusterError.
+        """Yield None for each watch event of one object, including its initial state. Raises ClusterError on failure.
 
         The watch ends after a few minutes, and the caller must start it again.
         """

@@ -24,18 +24,18 @@ from polykind.contract import JsonObject
 from polykind.toolkit.hosting.review_handler import JSON, HostResponse, ReviewFunction
 
 CALL_SECONDS = 10.0
-"""The time that a call from another thread waits for the host's event loop."""
+"""Seconds that a call from another thread waits for the host's event loop."""
 
 
 class FaultScope(TypedDict, total=False):
     """The reviews that a fault affects. By default it affects all reviews."""
 
     names: Collection[str]
-    """Only reviews with an object of one of these names."""
+    """The fault affects only reviews that contain an object with one of these names."""
     kinds: Collection[str]
-    """Only reviews with an object of one of these kinds, such as `CronTab` or `CronTab.example.com`."""
+    """The fault affects only reviews that contain one of these kinds, such as `CronTab` or `CronTab.example.com`."""
     times: int | None
-    """Only this many reviews."""
+    """The fault affects only this many reviews. None means all reviews."""
 
 
 class Fault:
@@ -44,9 +44,9 @@ class Fault:
     def __init__(self, faults: Faults, name: str, argument: Any, scope: _ScopeFilter | None) -> None:
         self.name, self.argument = name, argument
         self.scope = scope
-        """None if the fault affects connections, not reviews."""
+        """Selects the affected reviews. None for a fault that affects connections."""
         self.seen = 0
-        """The number of reviews that were affected."""
+        """The number of reviews that the fault has affected."""
         self.cleared = asyncio.Event()
         self._faults = faults
 
@@ -89,7 +89,7 @@ class _ScopeFilter:
 
 
 class Faults:
-    """The faults of one host. Faults of reviews can be limited by `names`, `kinds` and `times`."""
+    """The faults of one host. `names`, `kinds` and `times` limit a fault to some reviews."""
 
     def __init__(self) -> None:
         self._active: list[Fault] = []
@@ -98,7 +98,7 @@ class Faults:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """The names of the active faults, which are the names of their methods."""
+        """The names of the active faults. The name of a fault is the name of the method that adds it."""
         return tuple(fault.name for fault in self._active)
 
     def down(self) -> Fault:
@@ -106,7 +106,7 @@ class Faults:
         return self._add("down")
 
     def unknown_certificate(self) -> Fault:
-        """Close all connections and serve new ones with a certificate of an unknown CA."""
+        """Close all connections. Serve new connections with a certificate of an unknown CA."""
         return self._add("unknown_certificate")
 
     def hang_up(self, **only: Unpack[FaultScope]) -> Fault:
@@ -114,7 +114,7 @@ class Faults:
         return self._add("hang_up", scope=_ScopeFilter(**only))
 
     def delay(self, seconds: float, **only: Unpack[FaultScope]) -> Fault:
-        """Delay the response, but no longer than until the fault is cleared."""
+        """Delay the response by some seconds, or until the fault is cleared if that is earlier."""
         return self._add("delay", seconds, _ScopeFilter(**only))
 
     def status(self, code: int, text: str = "", **only: Unpack[FaultScope]) -> Fault:
@@ -126,7 +126,7 @@ class Faults:
         return self._add("fail", message, _ScopeFilter(**only))
 
     def wrong_uid(self, **only: Unpack[FaultScope]) -> Fault:
-        """Respond with the uid of another review."""
+        """Respond with a uid that differs from the uid of the request."""
         return self._add("wrong_uid", scope=_ScopeFilter(**only))
 
     def fewer(self, **only: Unpack[FaultScope]) -> Fault:
@@ -138,11 +138,11 @@ class Faults:
         return self._add("reordered", scope=_ScopeFilter(**only))
 
     def renamed(self, name: str = "renamed", **only: Unpack[FaultScope]) -> Fault:
-        """Return the objects with another name."""
+        """Return the objects with changed names."""
         return self._add("renamed", name, _ScopeFilter(**only))
 
     def not_json(self, **only: Unpack[FaultScope]) -> Fault:
-        """Respond with a body that is not JSON, as application/json."""
+        """Respond with the content type application/json and a body that is not JSON."""
         return self._add("not_json", scope=_ScopeFilter(**only))
 
     def clear(self) -> None:
@@ -150,7 +150,7 @@ class Faults:
         self._run_in_loop(self._clear)
 
     def attach(self, changed: Callable[[], None]) -> None:
-        """Connect to a host that runs in the current event loop. The host's callback is called after every change."""
+        """Connect to a host that runs in the current event loop. `changed` is called when the faults change."""
         self._loop, self._changed = asyncio.get_running_loop(), changed
 
     def detach(self) -> None:
@@ -160,7 +160,7 @@ class Faults:
         self._loop = None
 
     def around(self, review: ReviewFunction) -> ReviewFunction:
-        """Wrap the function that converts reviews, so that the active faults apply."""
+        """Wrap the function that handles reviews, so that active faults affect its responses."""
 
         async def faulty(body: bytes) -> HostResponse | None:
             return await self._respond(body, review) if self._active else await review(body)
@@ -216,7 +216,7 @@ class Faults:
         self._active = []
 
     def _run_in_loop(self, change: Callable[[], None]) -> None:
-        """Run a change in the host's event loop and notify the host, before returning."""
+        """Run a change in the host's event loop and notify the host. Return when both are done."""
 
         def make() -> None:
             change()

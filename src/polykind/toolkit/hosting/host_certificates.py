@@ -1,7 +1,7 @@
 """Certificates for a host: created and renewed by the host itself, or managed by another program.
 
-In both cases a new CA is served only after callers trust it. The host puts `ca_bundle` into the CRDs and then calls
-`mark_published`. Until then the old certificate is served.
+In both cases, certificates of a new CA are served only after callers trust the CA. The host puts `ca_bundle` into the
+CRDs and then calls `mark_published`. Until then, the old certificate is served.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from polykind.toolkit.hosting.certificate_store import CertificateSet, CertificateStore, Files
 
 PROPAGATION_DELAY = timedelta(days=1)
-"""Time that a new CA stays in the bundle before it is served, if no registration reports its publication."""
+"""Time from adding a new CA to the bundle to serving its certificates, if no registration reports the publication."""
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Certificates(Protocol):
     """The certificates of a host."""
 
     wait_for_publication: bool
-    """True if a new CA is served only after `mark_published`. Set by a host that registers itself in CRDs."""
+    """True if a new CA is used only after `mark_published`. Set by a host that registers itself in CRDs."""
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -42,11 +42,11 @@ class Certificates(Protocol):
 
     @property
     def ca_bundle(self) -> bytes:
-        """The CAs that callers must trust, in PEM. Empty if the host does not know them."""
+        """The CAs that callers must trust, in PEM. Empty if the host does not know the CAs."""
 
     @property
     def retired(self) -> bytes:
-        """CAs that were in the bundle and need not be trusted any more."""
+        """CAs that were in the bundle and that callers no longer need to trust."""
 
     @property
     def expires(self) -> datetime:
@@ -54,10 +54,10 @@ class Certificates(Protocol):
 
     @property
     def temporary(self) -> bool:
-        """True while throwaway certificates are served because the store is unreachable. Do not publish their CA."""
+        """True while the store is unreachable and temporary certificates are served. Their CA must not be published."""
 
     async def refresh(self) -> bool:
-        """Renew what is due. Return True if the bundle or certificate changed. Raises OSError or ValueError."""
+        """Renew due certificates. Return True if the bundle or certificate changed. Raises OSError or ValueError."""
 
     def mark_published(self, pem: bytes) -> None:
         """Record that all callers now trust these CAs."""
@@ -68,7 +68,7 @@ def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
     out = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     out.minimum_version = ssl.TLSVersion.TLSv1_2
     out.set_alpn_protocols(["http/1.1"])
-    # Python's ssl module reads certificates from files only.
+    # Python's ssl module reads certificates only from files, so write a temporary file.
     with tempfile.TemporaryDirectory(prefix="polykind-") as folder:
         path = Path(folder) / "pair.pem"
         write_private(path, key + b"\n" + certificate)
@@ -77,7 +77,7 @@ def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
 
 
 class ManagedCertificates:
-    """A CA and a serving certificate that the host creates and renews itself, in a store or in memory."""
+    """A CA and a serving certificate that the host itself creates and renews. They are kept in a store or in memory."""
 
     def __init__(
         self, names: Sequence[str], *, store: CertificateStore | None = None, clock: Clock | None = None
@@ -118,7 +118,7 @@ class ManagedCertificates:
         self._trusted = pem
 
     def rotate(self) -> None:
-        """Start a CA rotation with the next refresh."""
+        """Request a CA rotation. The next refresh starts the rotation."""
         self._rotate = True
 
     async def refresh(self) -> bool:
@@ -163,7 +163,7 @@ class ManagedCertificates:
 class ExternalCertificates:
     """Certificate files that another program manages, such as cert-manager: certificate, key and optionally the CA.
 
-    The files are read again when they change, and never written.
+    The host reads the files again when they change, and never writes them.
     """
 
     def __init__(self, certificate: Path, key: Path, ca: Path | None = None) -> None:
@@ -222,7 +222,7 @@ class ExternalCertificates:
         return certificate.read_bytes(), key.read_bytes(), ca.read_bytes() if ca and ca.exists() else b""
 
     def _load(self, certificate: bytes, key: bytes, ca: bytes) -> bool:
-        """Load the files. If they do not match, keep serving the previous certificate, if there is one."""
+        """Load the files. If key and certificate do not match, keep a previous certificate and return False."""
         try:
             leaf = trust_bundle.parse_certificates(certificate)
             if not leaf:
@@ -238,7 +238,7 @@ class ExternalCertificates:
 
 
 def in_folder(names: Sequence[str], folder: Path, clock: Clock | None = None) -> Certificates:
-    """Return external certificates if the folder has a `tls.crt`; otherwise manage certificates in the folder."""
+    """Return external certificates if the folder contains `tls.crt`, else managed certificates in the folder."""
     if (folder / "tls.crt").exists():
         return ExternalCertificates(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
     from polykind.toolkit.hosting.certificate_store import FolderStore

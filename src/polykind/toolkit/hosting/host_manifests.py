@@ -25,13 +25,13 @@ class HostManifests:
 
     image: str
     endpoint: WebhookEndpoint
-    """The Service that leads to the host."""
+    """The Service through which the API server reaches the host."""
     converters: Sequence[str]
     crds: Sequence[str]
     replicas: int = 2
 
     def text(self) -> str:
-        """Return YAML for kubectl apply, with the CRDs' `spec.conversion` in comments at its end."""
+        """Return YAML for kubectl apply. Comments at the end show the `spec.conversion` of the CRDs."""
         documents = [self._account(), *self._roles(), *self._bindings(), self._service(), self._deployment()]
         out = "---\n".join(yaml_codec.encode_ordered(document).decode() for document in documents)
         conversion_yaml = yaml_codec.encode_ordered({"spec": {"conversion": self.endpoint.conversion(b"")}}).decode()
@@ -61,12 +61,12 @@ class HostManifests:
             "resourceNames": list(self.crds),
             "verbs": ["get", "list", "watch", "patch"],
         }
-        # The self-test lists one object to see that the API server converts through the host.
+        # The self-test lists one object, to check that the API server can convert objects through the host.
         object_rules = [
             {"apiGroups": [group], "resources": [plural], "verbs": ["list"]}
             for plural, _, group in (name.partition(".") for name in self.crds)
         ]
-        # RBAC cannot restrict `create` by resource name, because the object does not exist yet.
+        # RBAC cannot restrict `create` by resource name, because the name is not known when the request is authorized.
         secret_rules = [
             {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
             {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [self._secret], "verbs": ["get", "patch"]},
@@ -97,7 +97,8 @@ class HostManifests:
         ]
 
     def _service(self) -> JsonObject:
-        # A host becomes ready after the API server has converted through it, so its Service must reach it before that.
+        # A host is ready only after the API server has called it, so the Service must route to hosts that are not
+        # ready.
         spec = {
             "selector": self._metadata["labels"],
             "publishNotReadyAddresses": True,

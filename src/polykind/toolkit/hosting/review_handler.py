@@ -1,4 +1,4 @@
-"""HTTP request handling of a host, independent of the HTTP server: reviews, health and metrics."""
+"""Handling of a host's HTTP requests, independent of the HTTP server: reviews, health checks and metrics."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0)
 MAX_BYTES = 64 * 1024 * 1024
-"""The maximum size of a review."""
+"""The maximum size of a review in bytes."""
 TIMEOUT_SECONDS = 30.0
-"""The API server's timeout for a conversion webhook."""
+"""The API server's timeout for a conversion webhook, in seconds."""
 THREADS = 4
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
@@ -74,7 +74,7 @@ class HostMetrics:
 
 @dataclass(frozen=True, slots=True)
 class HostResponse:
-    """An HTTP response."""
+    """An HTTP response of the host."""
 
     status: int
     body: bytes
@@ -84,7 +84,7 @@ class HostResponse:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """True if a host can do its work, with a text for /readyz."""
+    """The readiness of a host: True if it can convert reviews, and the text for /readyz."""
 
     ready: bool
     text: str
@@ -94,7 +94,7 @@ ReviewFunction = Callable[[bytes], Awaitable[HostResponse | None]]
 
 
 class ReviewHandler:
-    """Converts reviews that are POSTed to any path. Conversions run in threads, so that they do not block the loop."""
+    """Converts reviews that are POSTed to any path. Conversions run in threads, so they do not block the event loop."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class ReviewHandler:
     ) -> None:
         """`converters` are anything that a Library accepts. `wrap` may replace the review function, to inject faults.
 
-        Raises ValueError for converters that cannot be hosted.
+        Raises ValueError if a converter cannot be hosted.
         """
         self.libraries = as_libraries(converters)
         self.metrics = HostMetrics()
@@ -126,7 +126,7 @@ class ReviewHandler:
     async def handle(
         self, method: str, path: str, length: int | None, chunks: AsyncIterable[bytes]
     ) -> HostResponse | None:
-        """Handle a request. `length` is its Content-Length. Return None to close the connection without a response."""
+        """Return the response to a request, or None to close the connection. `length` is the Content-Length."""
         if method == "POST":
             body = await self._body(length, chunks)
             return body if isinstance(body, HostResponse) else await self._review(body)
@@ -144,7 +144,7 @@ class ReviewHandler:
         return HostResponse(405, message, headers={"Allow": "POST"})
 
     async def convert(self, body: bytes) -> HostResponse:
-        """Convert a review. A failed conversion is a response with status 200, and is logged."""
+        """Convert a review. If a conversion fails, log the failure and report it in a response with HTTP status 200."""
         started = time.monotonic()
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="polykind-conversion")
@@ -191,7 +191,7 @@ class ReviewHandler:
 
 
 def as_libraries(converters: Iterable[Any]) -> list[Library]:
-    """Wrap converters as libraries. Raises ValueError with the names of those that cannot be hosted."""
+    """Wrap converters as libraries. Raises ValueError if there is no converter, or one that cannot be hosted."""
     libraries = [each if isinstance(each, Library) else Library(_converter_name(each), each) for each in converters]
     if not libraries:
         raise ValueError("nothing to host: name at least one converter")

@@ -1,4 +1,4 @@
-"""Conversion of ConversionReviews, bytes in and bytes out, of v1 and v1beta1."""
+"""Conversion of ConversionReviews (v1 and v1beta1) from request bytes to response bytes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ VERSIONS = ("v1", "v1beta1")
 
 
 class InvalidReviewError(ValueError):
-    """The body is not a ConversionReview. The text is the cause."""
+    """The body is not a ConversionReview. The message says why."""
 
 
 class ReviewResponse(NamedTuple):
-    """The response to a review as JSON, the failure message (or None), and the number of converted objects."""
+    """The response to a review as JSON, the message of a failure (else None), and the number of converted objects."""
 
     body: bytes
     failure: str | None
@@ -34,7 +34,7 @@ def convert_review(body: bytes, libraries: Sequence[Library]) -> bytes:
 
 
 def respond(body: bytes, libraries: Sequence[Library]) -> ReviewResponse:
-    """Convert every object of a review in order, or fail with the first error. Raises InvalidReviewError."""
+    """Convert the objects of a review in order, up to the first failure. Raises InvalidReviewError for another body."""
     try:
         version, request = _validate_request(msgspec.json.decode(body))
     except (msgspec.DecodeError, RecursionError) as error:

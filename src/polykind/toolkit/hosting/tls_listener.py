@@ -1,4 +1,4 @@
-"""A TLS listener that chooses the certificate, and whether to accept, for each connection."""
+"""A TLS listener that decides for each connection whether to accept it and which certificate to serve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 MAX_CONNECTIONS = 1000
-"""The maximum number of connections. Further connections are closed at once."""
+"""The maximum number of open connections. The listener closes further connections at once."""
 HANDSHAKE_SECONDS = 10.0
 _BACKLOG = 256
 _ACCEPT_RETRY_SECONDS = 0.5
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class TLSListener:
-    """Accepts TLS connections for an HTTP server, with the context that `context()` returns at that time."""
+    """Accepts TLS connections for an HTTP server. Each connection gets the TLS context that `context()` returns."""
 
     def __init__(self, server: web.Server, context: Callable[[], ssl.SSLContext]) -> None:
         self._server, self._context = server, context
@@ -30,7 +30,7 @@ class TLSListener:
         self._refusing = False
         self._handshakes: set[asyncio.Task[None]] = set()
         self._accepted: set[socket.socket] = set()
-        """Accepted connections whose handshake has not started. The listener must close them itself."""
+        """Accepted connections whose TLS handshake has not started. Only the listener can close these connections."""
         self._loop = asyncio.get_running_loop()
 
     async def open(self, address: str, port: int) -> None:
@@ -50,7 +50,7 @@ class TLSListener:
         return int(self._socket.getsockname()[1])
 
     def set_refusing(self, refusing: bool) -> None:
-        """Refuse connections as if nothing listened, or accept them again. The port stays reserved."""
+        """Refuse connections as if no process listened on the port, or accept them again. The port stays reserved."""
         if refusing == self._refusing or self._socket is None:
             return
         self._refusing = refusing
@@ -123,7 +123,7 @@ class TLSListener:
                 self._server, connection, ssl=self._context(), ssl_handshake_timeout=HANDSHAKE_SECONDS
             )
         except (OSError, TimeoutError) as error:
-            # The peer is a probe that only connects, or a caller that does not trust the certificate.
+            # The peer only probes the port, or does not trust the certificate.
             log.info("TLS listener: a handshake failed: %s", error or "timed out")
 
 

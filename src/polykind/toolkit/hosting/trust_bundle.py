@@ -1,4 +1,4 @@
-"""CA bundles in PEM, as `caBundle` fields hold them."""
+"""CA bundles in PEM, as in `caBundle` fields."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ HOST_CA_NAME = "polykind-host-ca"
 """The common name of the CAs that hosts create."""
 
 MAX_HOST_CAS = 32
-"""The maximum number of host CAs in a bundle. A replica without persistent storage adds one with every start."""
+"""The maximum number of host CAs in a bundle. A replica without persistent storage adds a CA at every start."""
 
 _block = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 def parse_certificates(pem: bytes) -> list[x509.Certificate]:
-    """Return the distinct certificates in PEM text. Anything else is skipped."""
+    """Return the distinct certificates in PEM text. Skip all text that is not a certificate."""
     certificates: dict[bytes, x509.Certificate] = {}
     for block in _block.findall(pem):
         try:
@@ -34,7 +34,7 @@ def encode_certificates(certificates: list[x509.Certificate]) -> bytes:
 
 
 def contains(pem: bytes, wanted: bytes) -> bool:
-    """True if a bundle contains all certificates of another."""
+    """True if a bundle contains all certificates of another bundle."""
     return set(parse_certificates(wanted)) <= set(parse_certificates(pem))
 
 
@@ -59,5 +59,5 @@ def _is_host_ca(certificate: x509.Certificate) -> bool:
 
 
 def _only_certificates(pem: bytes) -> bool:
-    """True if the text holds nothing but certificates."""
+    """True if the text contains only certificates."""
     return not _block.sub(b"", pem).strip()

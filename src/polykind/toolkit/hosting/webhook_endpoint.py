@@ -19,7 +19,7 @@ _service = re.compile(rf"({_LABEL})/({_LABEL})(?::([0-9]{{1,5}}))?(/[^?#\s]*)?")
 
 @dataclass(frozen=True, slots=True)
 class WebhookEndpoint:
-    """A Service in the cluster, or a URL."""
+    """The address of a webhook: a Service in the cluster, or a URL."""
 
     namespace: str = ""
     name: str = ""
@@ -29,7 +29,7 @@ class WebhookEndpoint:
 
     @classmethod
     def of_service(cls, text: str) -> WebhookEndpoint:
-        """Parse namespace/name[:port][/path]. Raises ValueError."""
+        """Parse namespace/name[:port][/path]. Raises ValueError if the text has another format."""
         match = _service(text)
         port = int(match[3] or 443) if match else 0
         if match is None or not 0 < port < 65536:
@@ -50,7 +50,7 @@ class WebhookEndpoint:
 
     @property
     def names(self) -> list[str]:
-        """The names that a certificate must have. The first is the name that the API server uses."""
+        """The names that the host's certificate must have. The API server connects to the first name."""
         if self.url:
             host = urlsplit(self.url).hostname
             return [host] if host else []
@@ -59,21 +59,21 @@ class WebhookEndpoint:
 
     @property
     def client_config(self) -> JsonObject:
-        """The `clientConfig` without a caBundle."""
+        """The webhook's `clientConfig` for a CRD, without a caBundle."""
         if self.url:
             return {"url": self.url}
         service = {"namespace": self.namespace, "name": self.name, "port": self.port, "path": self.path}
         return {"service": service}
 
     def conversion(self, ca_bundle: bytes) -> JsonObject:
-        """Return the `spec.conversion` of a CRD that this host converts."""
+        """Return the `spec.conversion` for a CRD whose objects this host converts."""
         config = self.client_config
         if ca_bundle:
             config["caBundle"] = base64.b64encode(ca_bundle).decode()
         return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config}}
 
     def conversion_patch(self, conversion: JsonObject, ca_bundle: bytes, retired: bytes, now: datetime) -> JsonObject:
-        """Return the minimal merge patch for a CRD's `spec.conversion`. Empty if nothing differs.
+        """Return the minimal merge patch for a CRD's `spec.conversion`. Empty if the CRD needs no change.
 
         The host's CAs are appended to the valid certificates of the present bundle.
         """

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 CERTIFICATE_CHECK_SECONDS = 60.0
-"""The interval of certificate checks."""
+"""Seconds between two certificate checks."""
 
 log = logging.getLogger(__name__)
 
 
 class Host:
-    """An HTTPS server that converts ConversionReviews. A converter is anything that `--converter` may name."""
+    """An HTTPS server that converts ConversionReviews. `converters` are anything that `--converter` may name."""
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ class Host:
         check_seconds: float = CERTIFICATE_CHECK_SECONDS,
         clock: Clock | None = None,
     ) -> None:
-        """Without `certificates`, the host creates its own in memory, for loopback and its address.
+        """Without `certificates`, the host creates certificates in memory, for loopback and the address it listens on.
 
-        `registration` makes CRDs point to the host. `grace` is the time that a stop waits for requests in progress.
-        Raises ValueError for converters that cannot be hosted.
+        `registration` makes CRDs point to the host. `grace` is the time that `stop` waits for requests in progress.
+        Raises ValueError if a converter cannot be hosted.
         """
         self.faults = Faults()
         self._handler = ReviewHandler(
@@ -118,7 +118,7 @@ class Host:
 
     @property
     def description(self) -> str:
-        """The converted kinds and versions, for people."""
+        """A description of the converted kinds and versions, for people."""
         out: list[str] = []
         for library in self._handler.libraries:
             declared = library.declared
@@ -130,7 +130,7 @@ class Host:
 
     @property
     def conversion(self) -> JsonObject:
-        """The `spec.conversion` of a CRD that this host converts."""
+        """The `spec.conversion` for a CRD whose objects this host converts."""
         config = {"url": self.url, "caBundle": base64.b64encode(self.ca_bundle).decode()}
         return {
             "strategy": "Webhook",
@@ -138,7 +138,7 @@ class Host:
         }
 
     async def start(self) -> None:
-        """Start serving. Raises OSError if the address is not available, ValueError for certificates or conversions."""
+        """Start serving. Raises OSError if the address is not available, ValueError for invalid settings."""
         from aiohttp import web
 
         if self._certificates is None:
@@ -169,12 +169,12 @@ class Host:
             self._spawn(self._registration.run(self.url, self._certificates, self._bundle_published))
 
     async def drain(self, seconds: float) -> None:
-        """Keep serving but report not ready, so that load balancers stop sending requests."""
+        """Report not ready, so that load balancers stop sending requests, but keep serving."""
         self._not_ready_reason = "stopping"
         await asyncio.sleep(seconds)
 
     async def stop(self) -> None:
-        """Finish the requests in progress and stop."""
+        """Stop accepting requests, wait for the requests in progress, and stop the host."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -188,7 +188,7 @@ class Host:
         self._handler.close()
 
     def readiness(self) -> Readiness:
-        """Return ready if the certificates are valid and, with a registration, the CRDs are patched."""
+        """Return ready if the certificate is valid and the registration, if any, is ready."""
         if self._not_ready_reason:
             return Readiness(False, self._not_ready_reason)
         if self.certificates.expires <= self._clock.now():
@@ -196,16 +196,16 @@ class Host:
         return self._registration.readiness() if self._registration is not None else Readiness(True, "ok")
 
     async def ready(self) -> None:
-        """Wait until the host is registered in its CRDs and tested, if it has a registration."""
+        """Wait until the host is registered in its CRDs and tested. Return at once without a registration."""
         if self._registration is not None:
             await self._registration.ready()
 
     async def refresh(self) -> None:
-        """Check the certificates now and renew what is due."""
+        """Check the certificates now and renew those that are due."""
         try:
             changed = await self.certificates.refresh()
         except (OSError, ValueError) as error:
-            # Keep serving: calls fail only when the current certificate expires.
+            # Keep serving with the current certificate. Callers can connect until it expires.
             expires = self.certificates.expires
             log.error("webhook host: cannot renew certificates: %s; the current ones expire on %s", error, expires)
             return
@@ -264,5 +264,5 @@ def _log_crash(task: asyncio.Task[None]) -> None:
 
 
 def _certificate_names(address: str) -> list[str]:
-    """Return the certificate names for a listen address. Empty if it stands for all addresses."""
+    """Return the certificate names for a listen address. Empty for an address that means all interfaces."""
     return [] if address in ("", "0.0.0.0", "::") else [address]  # noqa: S104

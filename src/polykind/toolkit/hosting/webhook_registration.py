@@ -34,9 +34,9 @@ _COMPETING_WRITER = (
     "program applies its manifest repeatedly. Only one may set spec.conversion; remove it from the other"
 )
 CHECK_SECONDS = 60.0
-"""The interval of checks if no watch event arrives."""
+"""Seconds between two checks of the CRDs if no watch event arrives."""
 PROPAGATION_SECONDS = 10.0
-"""Time for API servers to load a new bundle, before a certificate that needs it is served."""
+"""Seconds to wait until all API servers have loaded a new bundle. Only then its certificates are served."""
 BACKOFF = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 log = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ def _changed_fields(changes: JsonObject) -> str:
 
 
 class WebhookRegistration:
-    """Keeps a host registered in CRDs: those given by name, or those of the kinds that its converters declare."""
+    """Keeps a host registered in CRDs: those given by name, else those of the kinds that its converters declare."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class WebhookRegistration:
         self._state = Readiness(False, "the host is not registered in its CRDs yet")
 
     def prepare(self, libraries: Sequence[Library]) -> None:
-        """Select the CRDs to patch. Raises ValueError if conversions are incomplete or the kinds are unknown."""
+        """Select the CRDs to patch. Raises ValueError if conversions are incomplete or the kinds are not known."""
         check_complete(libraries)
         unnamed = [library.spec for library in libraries if library.declared is None]
         if not self._crds and unnamed:
@@ -208,7 +208,7 @@ class WebhookRegistration:
         return self._state
 
     def wake(self) -> None:
-        """Check the CRDs now."""
+        """Start the next check of the CRDs now."""
         self._wake_event.set()
 
     async def ready(self) -> None:
@@ -217,7 +217,7 @@ class WebhookRegistration:
             await self._state_changed.wait_for(lambda: self._state.ready)
 
     async def run(self, url: str, certificates: Certificates, on_published: Callable[[bytes], Awaitable[None]]) -> None:
-        """Keep the host registered until cancelled. Call `on_published` for each bundle that all CRDs have."""
+        """Keep the host registered until cancelled. Call `on_published` when all CRDs have a new bundle."""
         endpoint = self._endpoint or WebhookEndpoint.of_url(url)
         published_bundle, pending_bundle, publish_at = b"", b"", 0.0
         failures = 0
@@ -232,7 +232,7 @@ class WebhookRegistration:
                     registered, all_ok = await self._reconcile(endpoint, bundle, certificates.retired)
                 now = self._clock.monotonic()
                 if not registered or pending_bundle != bundle or patches_before != self._patch_count():
-                    # Another replica may have patched the CRD just now, so wait for propagation again.
+                    # A CRD was just patched or is not patched yet, so wait again for all API servers to load it.
                     pending_bundle, publish_at = bundle, now + self._propagation_seconds
                 if registered and bundle != published_bundle and now >= publish_at:
                     published_bundle = bundle
@@ -250,14 +250,14 @@ class WebhookRegistration:
             self._state = Readiness(False, "the host has stopped")
 
     async def _refresh_certificates(self, certificates: Certificates) -> None:
-        """Try to replace temporary certificates by those of the store, which may be reachable now."""
+        """Try to replace temporary certificates by those of the store, because the store may be reachable again."""
         try:
             await certificates.refresh()
         except OSError as error:
             await self._set_state(False, [self._report("certificates", str(error), failed=True)])
 
     async def _reconcile(self, endpoint: WebhookEndpoint, bundle: bytes, retired: bytes) -> tuple[bool, bool]:
-        """Patch and test all CRDs. Return whether all are patched, and whether all tests succeeded."""
+        """Patch and test all CRDs. Return True or False for "all are patched" and for "all tests succeeded"."""
         lines: list[str] = []
         registered = all_ok = True
         ready = True
@@ -277,7 +277,7 @@ class WebhookRegistration:
                 ready = ready and ok
             all_ok = all_ok and ok
             lines.append(self._report(patcher.label, message, failed=not ok))
-        # An unreachable API server is not the host's fault, so a host that was ready stays ready.
+        # An unreachable API server is no fault of the host, so a host that was ready stays ready.
         await self._set_state(all_ok or (ready and self._state.ready), lines)
         return registered, all_ok
 
@@ -290,7 +290,7 @@ class WebhookRegistration:
             self._state_changed.notify_all()
 
     def _report(self, label: str, message: str, *, failed: bool) -> str:
-        """Log a message if it differs from the last one about the same CRD, and return its line for /readyz."""
+        """Log a message unless it equals the last message about the same CRD. Return the line for /readyz."""
         if self._last_messages.get(label) != message:
             self._last_messages[label] = message
             log.log(logging.WARNING if failed else logging.INFO, "%s: %s%s", label, message, "; retrying" * failed)
@@ -301,7 +301,7 @@ class WebhookRegistration:
             self._watches[name] = asyncio.get_running_loop().create_task(self._watch_crd(name))
 
     async def _watch_crd(self, name: str) -> None:
-        """Check again whenever the CRD changes. The periodic check finds changes that a watch misses."""
+        """Start a check of the CRDs whenever the CRD changes. Periodic checks find changes that the watch misses."""
         while True:
             try:
                 async with aclosing(self._cluster.watch(CRDS_PATH, name)) as events:
@@ -322,7 +322,7 @@ class WebhookRegistration:
 
 
 def check_complete(libraries: Sequence[Library]) -> None:
-    """Raise ValueError with all missing paths unless conversions lead between all declared versions."""
+    """Raise ValueError if conversions between declared versions are missing. The message lists all of them."""
     incomplete = []
     for library in libraries:
         for conversions in (library.declared or {}).values():

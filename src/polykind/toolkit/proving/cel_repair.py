@@ -44,10 +44,7 @@ class CelRepair:
     """Searches for a similar value that violates fewer rules, one small change at a time."""
 
     def __init__(self, generate: Callable[..., Any], keep: Callable[[JsonObject], bool]) -> None:
-        """`generate` makes a value for a schema node.
-
-        `keep` returns True for nodes whose value should be kept if possible.
-        """
+        """`generate` makes a value for a schema node. `keep` returns True for nodes whose value should be kept."""
         self._generate = generate
         self._keep = keep
         self._rules: dict[int, tuple[JsonObject, Any]] = {}
@@ -188,9 +185,7 @@ def _describe_error(error: FieldError) -> str:
 
 
 def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
-    """Return string literals of the rules, matches of their patterns, and valid arguments of the functions they
-    call.
-    """
+    """Return literals of the rules, matches of their patterns, and valid arguments of the functions they call."""
     out = []
     for call, raw, single_quoted, double_quoted in _literals(rule_text):
         literal = single_quoted or double_quoted

@@ -70,9 +70,7 @@ def _try_edit(choices: Choices, generator: ObjectGenerator, obj: JsonObject, tar
 
 
 def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
-    """Return the edit with the stored object, or None if the edit changes nothing, is invalid, or its path does not
-    exist.
-    """
+    """Return the edit with its result, or None if it changes nothing, is invalid, or its path does not exist."""
     out = copy_json(obj)
     try:
         before = _set_at(out, path, copy_json(value))

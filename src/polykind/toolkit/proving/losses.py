@@ -84,10 +84,7 @@ class LossTracker:
         self._present_counts: Counter[tuple[str, str, str]] = Counter()
 
     def matrix(self) -> list[Loss]:
-        """Return the observed losses.
-
-        Unacknowledged losses come first. The rest of the order is by versions and path.
-        """
+        """Return the observed losses, sorted: unacknowledged losses first, then by versions and path."""
         return sorted(
             self.observed.values(), key=lambda loss: (loss.reason is not None, loss.origin, loss.goal, loss.path)
         )

@@ -53,10 +53,7 @@ class ObjectGenerator:
         return admitted
 
     def value(self, choices: Choices, raw: JsonObject) -> Any:
-        """Generate a value that is valid for one schema node.
-
-        Raises GenerationError if no attempt gives a valid value.
-        """
+        """Generate a valid value for one schema node. Raises GenerationError if no valid value is found."""
         return self._values.value(choices, raw)
 
     def _generate(self, choices: Choices) -> JsonObject:

@@ -114,10 +114,7 @@ EMPTY = Piece(0, 0)
 
 
 class PatternParser:
-    """A parser for Go patterns.
-
-    It ignores anchors and flags, because PatternGenerator checks every generated string.
-    """
+    """A parser for Go patterns. It ignores anchors and flags, because PatternGenerator checks every string."""
 
     def __init__(self, pattern: str) -> None:
         self.text = to_re2(pattern)

@@ -38,10 +38,7 @@ _LOSS_ADVICE = "Stash the value with put() and take(), or acknowledge the loss: 
 
 
 def table(run: ProofRun, pairs: Sequence[VersionPair]) -> str:
-    """Return a table of properties and version pairs:
-
-    ok, FAILED, or a dot if the property does not apply to the pair.
-    """
+    """Return a table of properties and version pairs: ok, FAILED, or a dot if the property does not apply."""
     rows = [["", *(f"{origin} to {goal}" for origin, goal in pairs)]]
     for name in run.properties:
         row = [name]

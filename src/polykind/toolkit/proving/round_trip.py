@@ -86,10 +86,7 @@ class TestedConverter:
         return self.accept(obj, self.convert_raw(obj, goal), goal)
 
     def accept(self, obj: JsonObject, raw: JsonObject, goal: CRDVersion) -> JsonObject:
-        """Return the converter's result after the API server's checks.
-
-        Raises ConversionFailedError if they reject it.
-        """
+        """Return the result as the API server accepts it. Raises ConversionFailedError if it rejects the result."""
         try:
             return accept_converted(obj, raw, goal)
         except RejectedError as error:

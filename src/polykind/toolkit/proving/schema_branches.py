@@ -30,10 +30,7 @@ def has_combinators(raw: JsonObject) -> bool:
 
 
 class BranchSelector:
-    """Caches plain schemas.
-
-    The same choices for the same node return the same dict, because callers use its id as a key.
-    """
+    """Caches plain schemas. Equal choices for a node return the same dict, because callers use its id as a key."""
 
     def __init__(self) -> None:
         self._cache: dict[tuple[int, tuple[int, ...]], tuple[JsonObject, JsonObject]] = {}

@@ -93,10 +93,7 @@ def _generate_name(choices: Choices, limits: JsonObject) -> str:
 
 
 class ValueGenerator:
-    """Generates values.
-
-    `budget` is the approximate number of nested values, `density` the percentage of fields to set.
-    """
+    """Generates values. `budget` is the approximate number of nested values, `density` the percentage of fields set."""
 
     def __init__(self) -> None:
         self.repair = CelRepair(self.value, self.is_target)
@@ -108,10 +105,7 @@ class ValueGenerator:
     def value(
         self, choices: Choices, raw: JsonObject, budget: float = 4, density: int = 50, strings: Sequence[str] = ()
     ) -> Any:
-        """Generate a value that is valid for one schema node.
-
-        Raises GenerationError if no attempt gives a valid value.
-        """
+        """Generate a valid value for one schema node. Raises GenerationError if no valid value is found."""
         rules = bool(raw.get("x-kubernetes-validations"))
         needs_validation = has_combinators(raw) or raw.get("type") not in ("object", "array", "boolean")
         message = "no valid value was found"
@@ -142,10 +136,7 @@ class ValueGenerator:
         return out
 
     def node(self, raw: JsonObject) -> SchemaNode:
-        """Return the compiled node of a schema, from a cache.
-
-        The cache refers to the schema so that its id stays unique.
-        """
+        """Return the compiled node of a schema from a cache, which keeps the schema alive so that its id is unique."""
         cached = self._nodes.get(id(raw))
         if cached is None:
             cached = self._nodes[id(raw)] = (raw, SchemaNode(raw))
@@ -231,10 +222,7 @@ class ValueGenerator:
     def _add_unlisted_keys(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, out: JsonObject, share: float, density: int
     ) -> None:
-        """Add keys that `properties` does not list:
-
-        map keys, unknown fields that are preserved, and required fields.
-        """
+        """Add keys that `properties` does not list: map keys, preserved unknown fields, and required fields."""
         least = node.min_properties or 0
         room = _UNBOUNDED if node.max_properties is None else node.max_properties
         more = raw.get("additionalProperties")
@@ -282,10 +270,7 @@ class ValueGenerator:
         return out
 
     def _item_key(self, items: JsonObject, node: SchemaNode, item: Any) -> Any:
-        """Return the key that must be unique in a list.
-
-        For map lists, the map keys with their defaults, else the item.
-        """
+        """Return what must be unique in a list: for a map list the map keys (with defaults), else the item."""
         if node.list_type != "map" or not isinstance(item, dict):
             return hashable_key(item)
         properties = items.get("properties") or {}
