@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class HostMetrics:
-    """Reviews by result: `converted`, `failed` (a conversion failed) or `refused` (not a ConversionReview)."""
+    """Counts reviews by result: `converted`, `failed` (a conversion failed) or `refused` (not a ConversionReview)."""
 
     def __init__(self) -> None:
         self.reviews = {"converted": 0, "failed": 0, "refused": 0}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _MAX_CONFLICTS = 5
 _MAX_PATCHES, _PATCH_WINDOW_SECONDS = 6, 60.0
-"""This many patches in this time mean that another writer keeps changing the CRD."""
+"""If a CRD needs this many patches within this time, another writer keeps changing the CRD."""
 _SERVICE_HINT = "; if the API server cannot connect, check that the Service sets publishNotReadyAddresses: true"
 _COMPETING_WRITER = (
     "another writer keeps changing spec.conversion. Check whether another host is registered in this CRD, or a "
@@ -43,17 +43,17 @@ log = logging.getLogger(__name__)
 
 
 class RegistrationError(Exception):
-    """The host cannot be registered in a CRD. The text is the cause and what to do."""
+    """The host cannot be registered in a CRD. The message says why and what to do."""
 
 
 class CRDPatcher:
-    """Registers a host in one CRD, which is given by its name or by its kind."""
+    """Registers a host in one CRD. The caller gives either the CRD's name or its kind."""
 
     def __init__(
         self, cluster: ClusterClient, libraries: Sequence[Library], clock: Clock, *, name: str = "", kind: str = ""
     ) -> None:
         self.name = name
-        """The CRD's name. Empty until the CRD of the kind is found."""
+        """The CRD's name. If the caller gave a kind, empty until discovery finds the CRD."""
         self.patches = 0
         self._cluster, self._libraries, self._clock, self._kind = cluster, libraries, clock, kind
         self._recent: deque[float] = deque(maxlen=_MAX_PATCHES)
@@ -80,7 +80,7 @@ class CRDPatcher:
         return self.name
 
     async def patch_crd(self, endpoint: WebhookEndpoint, bundle: bytes, retired: bytes) -> JsonObject:
-        """Patch spec.conversion if it differs, and return the CRD. Raises ClusterError or RegistrationError."""
+        """Patch spec.conversion if needed, and return the CRD. Raises ClusterError or RegistrationError."""
         path = f"{CRDS_PATH}/{self.name}"
         attempt = 0
         while True:
@@ -109,7 +109,7 @@ class CRDPatcher:
     async def self_test(self, crd: JsonObject, endpoint: WebhookEndpoint) -> tuple[bool, str]:
         """Let the API server convert one object to each served version that is not the storage version.
 
-        Return whether that worked, and a message. Raises UnreachableError.
+        Return True if all succeed, and a message. Raises UnreachableError if the API server does not respond.
         """
         spec = crd["spec"]
         target_versions = [v["name"] for v in spec["versions"] if v["served"] and not v["storage"]]
@@ -127,7 +127,7 @@ class CRDPatcher:
         return True, f"registered; the API server converts to {', '.join(target_versions)}"
 
     def explain(self, error: Exception) -> str:
-        """Describe an error and, if permissions are missing, what to do."""
+        """Describe an error. If permissions are missing, say how to grant them."""
         if isinstance(error, StatusError) and error.status in (401, 403):
             return f"{error}; grant the permissions that polykind host --print-manifests prints"
         if isinstance(error, StatusError | RegistrationError):
