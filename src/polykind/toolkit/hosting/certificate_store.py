@@ -26,15 +26,15 @@ from polykind.toolkit.hosting.cluster_client import ClusterClient, ClusterError,
 
 CA_LIFETIME = timedelta(days=5 * 365)
 CA_ROTATE_BEFORE = timedelta(days=365)
-"""Time before a CA's expiry at which its successor is created."""
+"""Time before the expiry of a CA at which the next CA is created."""
 SERVING_LIFETIME = timedelta(days=90)
 RENEW_BEFORE = timedelta(days=30)
-"""Time before the serving certificate's expiry at which it is renewed."""
+"""Time before the expiry of the serving certificate at which the certificate is renewed."""
 KEEP_PREVIOUS_CA = timedelta(days=2)
-"""Time that the previous CA stays in the bundle after a rotation, because other replicas may still serve with it."""
+"""Time that the previous CA stays in the bundle after a rotation. Other replicas may still use its certificates."""
 
 FILES = ("former-authority.crt", "authority.pem", "next-authority.pem", "serving.pem", "ca.crt")
-"""File names in writing order, chosen so that an interrupted write leaves a usable state."""
+"""File names in writing order. If a write is interrupted, the files written so far are still usable."""
 Files = Mapping[str, bytes]
 Change = Callable[[Files], Files]
 _MAX_CONFLICTS = 5
@@ -42,13 +42,13 @@ _MAX_CONFLICTS = 5
 
 @dataclass(frozen=True, slots=True)
 class CertificateSet:
-    """A serving certificate, the CA bundle that callers must trust, and the files that hold them."""
+    """A serving certificate, the CA bundle that callers must trust, and the files of both."""
 
     files: Mapping[str, bytes]
     serving: KeyPair
     ca_bundle: bytes
     retired: bytes
-    """The previous CA, once callers need not trust it any more. Empty before that."""
+    """The previous CA if callers no longer need to trust it, else empty."""
 
 
 def renew_certificates(
@@ -62,7 +62,7 @@ def renew_certificates(
     """Return the files as they should be at `now`, based on the existing files.
 
     `is_trusted` tells whether all callers trust a new CA, so that its certificates may be served. `rotate` starts a CA
-    rotation at once.
+    CA rotation at once.
     """
     ca, next_ca = _read_pair(files, "authority.pem"), _read_pair(files, "next-authority.pem")
     previous_ca = files.get("former-authority.crt", b"")
