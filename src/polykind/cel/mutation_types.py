@@ -26,7 +26,7 @@ def constructible_type(name: str) -> Type | None:
 
 
 def constructible_field(type_name: str, field: str) -> Type | None:
-    """Return the type of a field of a constructible type. An Object has every field."""
+    """Return the type of a field of a constructible type. In an Object, every field name is valid."""
     if type_name == JSON_PATCH_TYPE.name:
         return _FIELD_TYPES.get(field, _UNKNOWN_FIELD)
     return DYN if constructible_type(type_name) is not None else None
@@ -63,7 +63,7 @@ KIND_BY_CLASS[JSONPatchOperation] = JSON_PATCH_TYPE.name
 
 
 def object_constructor(type_: Type) -> Callable[[dict[str, Any]], Any] | None:
-    """Return a function that constructs a value of a type from its fields. Return None for other types."""
+    """Return a function that constructs a value from its fields. Return None if the type is not constructible."""
     if type_ == JSON_PATCH_TYPE:
         return _json_patch
     return partial(ConstructedObject, type_) if constructible_type(type_.name) is not None else None

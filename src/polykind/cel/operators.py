@@ -134,7 +134,7 @@ def optional_or(first: Plan, second: Plan, *, unwrap: bool) -> Plan:
 
 
 def optional_index_or_select(container: Closure, key: Plan, cost: int) -> Plan:
-    """Plan container[?key] or container.?key. A present element costs 1. An absent container is returned as is."""
+    """Plan container[?key] or container.?key. A present element costs 1. If the container is absent, return it."""
     evaluate_key, key_cost = key
 
     def run(frame: Frame) -> Optional:

@@ -180,7 +180,7 @@ class ConstructedObject:
 
 
 class OpaqueValue:
-    """A value that only library functions can use. Its type has no equality and no JSON representation."""
+    """A value that only library functions can use. The value has no equality and no JSON representation."""
 
     __slots__ = ()
 

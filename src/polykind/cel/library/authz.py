@@ -137,4 +137,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     ".errored decision_errored Decision -> bool": lambda decision: bool(decision.result.error),
     ".error decision_error Decision -> string": lambda decision: decision.result.error,
 }
-"""Declared in every environment, as in kube-apiserver: in a rule, a call fails because no overload matches."""
+"""Functions declared in every environment, as in kube-apiserver. In a validation rule, no overload matches a call."""
