@@ -22,7 +22,7 @@ _SELECTORS = ("fieldSelector", "labelSelector")
 def validate(review: JsonObject, metadata_order: Iterable[str], *, subject: bool, local: bool) -> list[FieldError]:
     """Validate an access review.
 
-    `subject` is true if the spec names a user, `local` if the review is namespaced. `metadata_order` is the order in
+    `subject`: True if the spec names a user. `local`: True if the review is namespaced. `metadata_order`: the order in
     which error messages print the fields of metadata.
     """
     spec, meta = review["spec"], review["metadata"]
@@ -98,7 +98,7 @@ def _validate_requirement(requirement: JsonObject, path: str, *, is_label: bool)
 
 
 def ignored_selectors(attributes: JsonObject, path: str) -> str:
-    """Return an error text naming the selectors that were ignored, wholly or in part. Empty if all were used."""
+    """Return an error text that names the fully or partially ignored selectors. Return "" if all were used."""
     texts = []
     for name in _SELECTORS:
         selector = attributes.get(name) or {}
@@ -128,7 +128,7 @@ def _parses(name: str, raw: str) -> bool:
 
 
 def status(spec: JsonObject, *, allowed: bool, denied: bool, reason: str, error: str) -> JsonObject:
-    """Return the status of an access review. Its evaluationError also names the ignored selectors."""
+    """Return the status of an access review. The evaluationError also names the ignored selectors."""
     ignored = ignored_selectors(spec.get("resourceAttributes") or {}, "spec.resourceAttributes")
     evaluation_error = "; ".join(text for text in (error, ignored) if text)
     optional = {"denied": denied, "reason": reason, "evaluationError": evaluation_error}
@@ -136,13 +136,13 @@ def status(spec: JsonObject, *, allowed: bool, denied: bool, reason: str, error:
 
 
 def check_rules_review(review: JsonObject) -> None:
-    """Raise BadRequestError for a SelfSubjectRulesReview without a namespace."""
+    """Raise BadRequestError if a SelfSubjectRulesReview has no namespace."""
     if not review["spec"].get("namespace"):
         raise errors.BadRequestError("no namespace on request")
 
 
 def rules_review(resources: list[Rule], paths: list[Rule], *, incomplete: bool, error: str) -> JsonObject:
-    """Return a SelfSubjectRulesReview with these rules. Like kube-apiserver, drop the metadata and spec sent."""
+    """Return a SelfSubjectRulesReview with these rules. Like kube-apiserver, omit the client's metadata and spec."""
     status: JsonObject = {"resourceRules": resources, "nonResourceRules": paths, "incomplete": incomplete}
     if error:
         status["evaluationError"] = error

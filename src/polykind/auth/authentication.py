@@ -24,11 +24,11 @@ class Authentication:
         self._latest: tuple[bytes, User | None] = b"", None
 
     def user(self, request: Request) -> User:
-        """Return the authenticated user. Raise UnauthorizedError for missing or wrong credentials."""
+        """Return the authenticated user. Raise UnauthorizedError if credentials are missing or wrong."""
         user = _certificate_user(request.peer_certificate) if request.peer_certificate is not None else None
         if user is None:
             header = request.headers.get(b"authorization", b"")
-            # Most requests come from the client of the request before, so its token is not looked up again.
+            # Most requests have the same token as the previous request, so remember the latest header and its user.
             latest_header, user = self._latest
             if user is None or not compare_digest(latest_header, header):
                 user = self._token_user(header)
@@ -47,7 +47,7 @@ class Authentication:
 
 
 def _certificate_user(certificate: dict[str, Any]) -> User | None:
-    """Return the user of a client certificate: the common name is the user name, each organization a group."""
+    """Return the user of a client certificate. The common name is the user name; each organization is a group."""
     names, groups = [], []
     for attributes in certificate.get("subject", ()):
         for key, value in attributes:

@@ -25,7 +25,7 @@ class Access:
 
 
 class Decision(NamedTuple):
-    """An authorizer's decision: allowed, denied, or neither (no opinion). `error` says why it may be incomplete."""
+    """An authorizer's decision: allowed, denied or no opinion. `error`: why the decision may be incomplete."""
 
     allowed: bool
     reason: str = ""
@@ -43,7 +43,7 @@ class Rules(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """Decides whether a user may do something. Decides from memory, so its methods are not coroutines."""
+    """Decides whether a user may do something. Its methods are not coroutines, because all data is in memory."""
 
     @property
     def allows_everything(self) -> bool:
@@ -70,7 +70,7 @@ class AlwaysAllow:
 
 
 class AlwaysDeny:
-    """Allows nothing."""
+    """Allows no access to any user."""
 
     allows_everything = False
 

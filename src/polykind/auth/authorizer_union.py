@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def build_authorizer(modes: Sequence[str]) -> tuple[Authorizer, RBACAuthorizer | None]:
-    """Return the authorizer for the modes, and the RBAC authorizer in it if there is one."""
+    """Return the authorizer for the modes. Also return its RBAC authorizer, or None without the mode RBAC."""
     if list(modes) == ["AlwaysAllow"]:
         return AlwaysAllow(), None
     from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
@@ -24,7 +24,7 @@ def build_authorizer(modes: Sequence[str]) -> tuple[Authorizer, RBACAuthorizer |
 
 
 class Superusers:
-    """Allows everything to the group system:masters. Like kube-apiserver's, it lists no rules."""
+    """Allows everything to the group system:masters. As in kube-apiserver, this authorizer lists no rules."""
 
     allows_everything = False
 
@@ -40,7 +40,7 @@ class Union:
 
     def __init__(self, authorizers: Sequence[Authorizer]) -> None:
         self._authorizers = authorizers
-        # None of our authorizers ever denies, so one that allows everything always gets its turn.
+        # No authorizer of this server ever denies, so one that allows everything is always asked.
         self.allows_everything = any(authorizer.allows_everything for authorizer in authorizers)
 
     def decide(self, access: Access) -> Decision:

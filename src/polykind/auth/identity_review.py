@@ -12,16 +12,16 @@ AUDIENCE = "https://kubernetes.default.svc.cluster.local"
 """The only audience that this server's tokens are valid for: the server itself."""
 
 FindUser = Callable[[str], JsonObject | None]
-"""Returns the userInfo of a token's user, or None for an unknown token."""
+"""A function that returns the userInfo of a token's user, or None if the token is unknown."""
 
 
 def self_subject(user: JsonObject, now: str) -> JsonObject:
-    """Return a SelfSubjectReview for the user. Like kube-apiserver, drop what the client sent."""
+    """Return a SelfSubjectReview for the user. Like kube-apiserver, ignore the client's metadata and status."""
     return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user}}
 
 
 def check_token(review: JsonObject) -> None:
-    """Raise BadRequestError for a TokenReview without a token."""
+    """Raise BadRequestError if a TokenReview has no token."""
     if not review["spec"].get("token"):
         raise errors.BadRequestError("token is required for TokenReview in authentication")
 
@@ -29,7 +29,7 @@ def check_token(review: JsonObject) -> None:
 def token_status(spec: JsonObject, find_user: FindUser) -> JsonObject:
     """Return the status of a TokenReview.
 
-    The token is parsed like an Authorization header, so only the text up to the first blank counts.
+    The token is parsed like an Authorization header, so it ends at the first blank.
     """
     words = f"Bearer {spec['token']}".strip().split(" ")
     if len(words) < 2 or not words[1]:

@@ -26,7 +26,7 @@ _NODE = "system:node:"
 _NODES = "system:nodes"
 _AUTHENTICATION = "authentication.k8s.io"
 _WILDCARD_THRESHOLD = 4
-"""From this number of groups or extra values on, one wildcard check is tried before the individual checks."""
+"""With at least this many groups or extra values, try one wildcard check before the individual checks."""
 _REMEMBERED_USERS = 10_000
 _PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _is_path = re.compile(_PATH).fullmatch
@@ -34,7 +34,7 @@ _bad_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 
 
 def requested_user(headers: Mapping[bytes, bytes]) -> User | None:
-    """Return the user that the headers name, or None. Raise BadRequestError if they lack a user name."""
+    """Return the user in the headers, None without such headers. Raise BadRequestError if only the name is missing."""
     name, uid = (_values(headers.get(_PREFIX + what))[0] for what in (b"user", b"uid"))
     groups = tuple(_values(headers[_PREFIX + b"group"])) if _PREFIX + b"group" in headers else ()
     extra: dict[str, tuple[str, ...]] = {}
@@ -59,7 +59,7 @@ def _unescaped(key: bytes) -> str:
 
 
 def _go_format(user: User) -> str:
-    """Format a user as Go's %#v does, as kube-apiserver prints it."""
+    """Format a user as Go's %#v does. kube-apiserver's error messages contain this text."""
     pairs = (f"{go_quote(key)}:{_go_strings(user.extra[key])}" for key in sorted(user.extra))
     extra = f"map[string][]string{{{', '.join(pairs)}}}" if user.extra else "map[string][]string(nil)"
     return f'&user.DefaultInfo{{Name:"", UID:{go_quote(user.uid)}, Groups:{_go_strings(user.groups)}, Extra:{extra}}}'
@@ -70,12 +70,12 @@ def _go_strings(texts: tuple[str, ...]) -> str:
 
 
 class Impersonation:
-    """Decides whether a user may impersonate another."""
+    """Decides whether one user may impersonate another user."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._latest: dict[str, _Mode] = {}
-        """The mode that last succeeded for a user name: it is tried first, and its error is the one reported."""
+        """By user name, the mode that last succeeded. It is tried first, and its error is reported."""
 
     def impersonate(self, other: User, access: Access) -> User:
         """Return the impersonated user, with all groups. Raise ForbiddenError if no mode allows the impersonation."""
@@ -102,7 +102,7 @@ class Impersonation:
 
 
 def parse_service_account(username: str) -> tuple[str, str] | None:
-    """Return the namespace and name of a service account's user name, or None for another user name."""
+    """Return the namespace and name of a service account, or None if the user is not a service account."""
     namespace, separator, name = username.removeprefix(_ACCOUNT).partition(":")
     if not username.startswith(_ACCOUNT) or not separator or dns1123_label(namespace) or dns1123_subdomain(name):
         return None
@@ -110,7 +110,7 @@ def parse_service_account(username: str) -> tuple[str, str] | None:
 
 
 def _node_name(name: str) -> str:
-    """Return the node's name in the user name of a node, "" for another user name."""
+    """Return the name of a node, or "" if the user is not a node."""
     node = name.removeprefix(_NODE)
     return node if name.startswith(_NODE) and not dns1123_subdomain(node) else ""
 
@@ -187,7 +187,7 @@ class _Mode:
 
 
 _MODES = tuple(map(_Mode, ("arbitrary-node", "serviceaccount", "user-info", "")))
-"""All modes, in the order in which they are tried. `associated-node` is missing: no user here is bound to a node."""
+"""All modes, in the order in which they are tried. `associated-node` is omitted: users are not bound to nodes."""
 
 
 def _with_authenticated_group(user: User) -> User:
@@ -202,7 +202,7 @@ def _with_authenticated_group(user: User) -> User:
 
 
 def _validate_extra(extra: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why the constrained modes reject the extra attributes, "" if they accept them."""
+    """Return why the constrained modes reject the extra attributes. Return "" if they accept them."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"

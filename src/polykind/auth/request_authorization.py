@@ -1,4 +1,4 @@
-"""Authorization of a request, from its method, path and query alone."""
+"""Authorization of a request by its method, path and query."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _PATH_VERBS = ("watch", "proxy")
-"""Verbs that stand in the path before the resource."""
+"""Verbs that can precede the resource in a path."""
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
 class RequestAuthorization:
-    """Authorizes requests before anything else is looked up, so that a 404 never reveals what exists."""
+    """Authorizes requests before anything else is looked up, so that a 404 never reveals whether an object exists."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -73,7 +73,7 @@ def _resource_access(user: User, method: str, group: str, version: str, rest: Se
 
 
 def _collection_access(query: Query) -> tuple[str, str]:
-    """Return the verb (list or watch) and the name of the only object that a fieldSelector selects, else ""."""
+    """Return the verb (list or watch) and the object name that the fieldSelector requires, "" if there is none."""
     verb = "watch" if bool_value(query, "watch") else "list"
     try:
         int_value(query, "timeoutSeconds")

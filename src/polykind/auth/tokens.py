@@ -12,7 +12,7 @@ from polykind.auth.user import AUTHENTICATED, User
 
 
 class TokenFileError(ValueError):
-    """A token file that cannot be used. The message names the line and the error."""
+    """A token file is invalid. The message names the line and the error."""
 
 
 def _digest(token: bytes) -> bytes:
@@ -20,7 +20,7 @@ def _digest(token: bytes) -> bytes:
 
 
 class Tokens:
-    """The known tokens. Stores digests, finds them by prefix and compares them in constant time."""
+    """The known tokens. Stores their digests, finds a digest by its prefix and compares it in constant time."""
 
     def __init__(self) -> None:
         self._users: dict[bytes, tuple[bytes, User]] = {}
@@ -51,7 +51,7 @@ class Tokens:
 
 
 def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with its number."""
+    """Yield each row of the file with its number."""
     number = 1
     while True:
         try:

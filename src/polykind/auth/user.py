@@ -1,4 +1,4 @@
-"""The user that a request is made by."""
+"""The user who makes a request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADMIN_GROUP = "system:masters"
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
-"""The user of requests without credentials, where anonymous requests are allowed."""
+"""The user of requests without credentials, if the server allows anonymous requests."""
 
 
 def service_account_name(namespace: str, name: str) -> str:
@@ -41,6 +41,6 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def service_account(name: str) -> User:
-    """Return the user of a controller, which in Kubernetes is a service account in kube-system."""
+    """Return the user of a controller. In Kubernetes, this is a service account in kube-system."""
     groups = (*service_account_groups("kube-system"), AUTHENTICATED)
     return User(service_account_name("kube-system", name), "", groups)

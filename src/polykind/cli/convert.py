@@ -117,7 +117,7 @@ class _Run:
         return 1 if self.counts["failed"] or (args.check and self.counts["converted"]) else 0
 
     def _crds_of_flag(self, library: Library) -> list[CRD]:
-        """Return the CRDs in the files of --crd. Raise UsageError."""
+        """Return the CRDs in the files of --crd. Raise UsageError if a file is invalid or no CRD is found."""
         from polykind.toolkit.crd_versions import CRD
         from polykind.toolkit.files import manifests
 
@@ -146,7 +146,7 @@ class _Run:
         return sources
 
     def _crds_among(self, library: Library, sources: list[Source], known_kinds: set[str]) -> list[CRD]:
-        """Return the CRDs among the input files, of kinds that --crd does not define."""
+        """Return the CRDs in the input files, except for kinds that --crd defines."""
         from polykind.toolkit.crd_versions import CRD, RejectedError
 
         found: dict[str, CRD] = {}
@@ -189,7 +189,7 @@ class _Run:
             self.counts["other"] += not result.changes and not result.current
 
     def _skip_or_fail(self, source: Source, document: Document, offline: OfflineConverter) -> None:
-        """Skip an unreadable document, such as a template, unless it mentions a group that is converted."""
+        """Skip an unreadable document, such as a template. Report an error if it may contain an object to convert."""
         groups = offline.groups
         if self.args.output or not groups or any(group in document.text for group in groups):
             source.failed = True
@@ -267,7 +267,7 @@ def _decoded(document: Document) -> object:
 
 
 def _is_crd_of(value: object, library: Library) -> bool:
-    """True if a document is the CRD of a kind that is converted."""
+    """True if a document is the CRD of a kind that the library converts."""
     if not isinstance(value, dict) or value.get("kind") != "CustomResourceDefinition":
         return False
     spec = value.get("spec")

@@ -12,11 +12,11 @@ from polykind.server.settings import SettingsError
 
 
 class UsageError(Exception):
-    """Invalid arguments: the command has done nothing."""
+    """The arguments are invalid. The command stops before it does anything."""
 
 
 def parse_bool(text: str) -> bool:
-    """Parse the value of a boolean flag. Raise ArgumentTypeError."""
+    """Parse the value of a boolean flag. Raise ArgumentTypeError if the value is invalid."""
     if text.lower() in ("1", "t", "true"):
         return True
     if text.lower() in ("0", "f", "false"):
@@ -25,14 +25,14 @@ def parse_bool(text: str) -> bool:
 
 
 def add_bool_flag(command: argparse.ArgumentParser, name: str, help: str) -> None:
-    """Add a boolean flag that is true by default and if it is given without a value."""
+    """Add a boolean flag. It is true by default, and true if it is given without a value."""
     command.add_argument(
         name, type=parse_bool, nargs="?", const=True, default=True, metavar="BOOL", help=f"{help} (default: true)"
     )
 
 
 def add_list_flag(command: argparse.ArgumentParser, name: str, metavar: str, help: str) -> None:
-    """Add a flag that may be repeated; its values form a list."""
+    """Add a flag that may be repeated. Its values form a list."""
     command.add_argument(name, action="append", default=[], metavar=metavar, help=f"{help}; may be repeated")
 
 
@@ -46,13 +46,13 @@ def add_etcd_flags(command: argparse.ArgumentParser) -> None:
 
 
 def add_verbosity_flag(command: argparse.ArgumentParser, debug: str) -> None:
-    """Add the log level; `debug` is what level 4 adds to the log."""
+    """Add the flag for the log level. `debug` describes what is logged from level 4 on."""
     text = f"log level; 4 and above log {debug} (default: %(default)s)"
     command.add_argument("-v", "--verbosity", type=int, default=2, metavar="LEVEL", help=text)
 
 
 def parse_seconds(flag: str, text: str, *, example: str) -> float:
-    """Parse the value of a duration flag. Raise SettingsError."""
+    """Parse the value of a duration flag. Raise SettingsError if the value is invalid."""
     from polykind.golang import duration
 
     try:

@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def manifests(args: argparse.Namespace) -> str:
-    """Return the manifests for --print-manifests. Raise UsageError or ValueError."""
+    """Return the manifests for --print-manifests. Raise UsageError or ValueError if a flag is missing or invalid."""
     from polykind.toolkit.hosting.host_manifests import HostManifests
 
     address = endpoint(args)
@@ -148,7 +148,7 @@ def manifests(args: argparse.Namespace) -> str:
 
 
 def endpoint(args: argparse.Namespace) -> WebhookEndpoint | None:
-    """Return how the API server reaches the host, None for the listening address. Raise UsageError or ValueError."""
+    """Return the --service or --url of the host, None without either flag. Raise an error if a flag is invalid."""
     from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
 
     if args.service and args.url:
@@ -159,7 +159,7 @@ def endpoint(args: argparse.Namespace) -> WebhookEndpoint | None:
 
 
 def build_host(args: argparse.Namespace) -> tuple[Host, ClusterClient | None]:
-    """Return the host that the flags describe, and its API server. Raise UsageError or ValueError."""
+    """Return the host that the flags describe and a client of its API server. Raise an error if a flag is invalid."""
     from polykind.toolkit.declare.loading import load_converter
     from polykind.toolkit.hosting.webhook_host import Host
     from polykind.toolkit.hosting.webhook_registration import WebhookRegistration, check_complete
@@ -207,7 +207,7 @@ def _certificates(
 
 
 def _cluster(args: argparse.Namespace) -> ClusterClient | None:
-    """Return the API server, or None if it is not needed. Raise UsageError."""
+    """Return a client of the API server, or None if none is needed. Raise UsageError if no kubeconfig is usable."""
     from polykind.toolkit.hosting import cluster_access
     from polykind.toolkit.hosting.cluster_client import ClusterClient
 

@@ -140,7 +140,7 @@ def _repeat_command(args: argparse.Namespace, proof_run: ProofRun, name: str, pa
 
 
 def _samples(file: Path, kind: str) -> list[JsonObject]:
-    """Return the objects of a kind in a file or directory, ignoring others. Raise ValueError."""
+    """Return the objects of a kind in a file or directory. Raise ValueError if there are none."""
     from polykind.toolkit.files import manifests
 
     name, _, group = kind.partition(".")
@@ -177,6 +177,6 @@ def _positive(text: str) -> int:
 
 
 def _progress(text: str) -> None:
-    """Replace the progress line, on a terminal only."""
+    """Replace the progress line. Do nothing if the output is not a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from polykind.toolkit.rehearsal.rehearsal import Stage, StageResult
 
 _MAX_FINDINGS = 20
-"""Findings shown per stage."""
+"""The maximum number of findings shown per stage."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -96,7 +96,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def settings(args: argparse.Namespace) -> Settings:
-    """Return the flags as settings. Raise SettingsError."""
+    """Return the flags as settings. Raise SettingsError if a flag is invalid."""
     gates: dict[str, bool] = {}
     for part in ",".join(args.feature_gates).split(","):
         if part.strip():
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
 async def _serve(args: Settings) -> int:
     import gc
 
-    # Disable the garbage collector during the start: almost nothing that is allocated is garbage.
+    # Disable the garbage collector during the start, because almost all allocated objects stay in use.
     gc.disable()
     from polykind.contract import StoreError
     from polykind.server.server import Server

@@ -81,7 +81,7 @@ async def _get_report(cluster: ClusterClient, name: str) -> JsonObject:
     except StatusError as error:
         if error.status != 404:
             raise
-    # A 404 from another API server means that it has no such path. Polykind's means that the CRD is not served.
+    # A 404 from Polykind means that the CRD is not served. Other API servers do not have this path.
     await cluster.get(f"{_CRDS}/{name}")
     raise ValueError(
         f"{cluster.server} has no version report of {name}: the CRD is not served yet, or the server is not Polykind"

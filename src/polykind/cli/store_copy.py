@@ -58,7 +58,7 @@ async def _copy(args: argparse.Namespace, bar: ProgressBar) -> StoreContents:
 
 
 def open_store(text: str, args: argparse.Namespace) -> Store:
-    """Open the store that sqlite:DIR or etcd:URL,URL names. Raise SettingsError."""
+    """Open the store that sqlite:DIR or etcd:URL,URL names. Raise SettingsError if the text has another form."""
     kind, _, address = text.partition(":")
     if kind == "sqlite" and address:
         from polykind.store.sqlite import SqliteStore
@@ -74,7 +74,7 @@ def open_store(text: str, args: argparse.Namespace) -> Store:
 
 
 class ProgressBar:
-    """Shows progress in one line on a terminal, else in one line per stage."""
+    """Shows progress: on a terminal in a single line, otherwise in one line per stage."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

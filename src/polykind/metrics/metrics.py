@@ -48,7 +48,7 @@ T = TypeVar("T", Number, Histogram)
 
 
 class Family(Generic[T]):
-    """All series of one metric. `of` returns the series with the given label values; callers keep it."""
+    """All series of one metric. `of` returns the series with the given label values, for callers to keep."""
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str], make: Callable[[], T]) -> None:
         self.name = name
@@ -66,17 +66,17 @@ class Family(Generic[T]):
         return series
 
     def forget(self, label: str, value: str) -> None:
-        """Drop all series with this label value, because the object it names is gone."""
+        """Drop all series with this label value, because the object that the value names was deleted."""
         at = self.labels.index(label)
         for values in [v for v in self._series if v[at] == value]:
             del self._series[values]
 
     def drop(self, *values: str) -> None:
-        """Drop one series."""
+        """Drop the series with these label values."""
         self._series.pop(values, None)
 
     def drop_all(self, *first: str) -> None:
-        """Drop all series whose label values start with these."""
+        """Drop all series whose first label values are these."""
         for values in [v for v in self._series if v[: len(first)] == first]:
             del self._series[values]
 
@@ -101,7 +101,7 @@ _CRD = ("crd", "converter")
 
 
 class ConversionFailure(Protocol):
-    """The properties of a failed conversion that become labels."""
+    """The properties of a failed conversion that are used as label values."""
 
     @property
     def kind(self) -> str: ...
@@ -114,7 +114,7 @@ class ConversionFailure(Protocol):
 
 
 class RequestSeries:
-    """The series of one route; the route keeps it."""
+    """The request metrics of one route. The route keeps this object."""
 
     __slots__ = ("_codes", "_counter", "_labels", "_seconds", "_sizes", "name")
 
@@ -122,7 +122,7 @@ class RequestSeries:
         self, name: str, counter: Family[Number], labels: tuple[str, ...], seconds: Histogram, sizes: Histogram
     ) -> None:
         self.name = name
-        """The verb label."""
+        """The value of the verb label."""
         self._counter = counter
         self._labels = labels
         self._seconds = seconds
@@ -144,7 +144,7 @@ class RequestSeries:
 
 
 class Metrics:
-    """All metrics of one server. `counter`, `gauge` and `histogram` declare further ones."""
+    """All metrics of one server. The methods `counter`, `gauge` and `histogram` declare further metrics."""
 
     def __init__(self) -> None:
         self.counters: list[Family[Number]] = []
@@ -154,7 +154,7 @@ class Metrics:
         self.usage = UsageRegistry()
         """The clients of each served version."""
         self.before_scrape: list[Callable[[], None]] = []
-        """Called before each scrape, to measure values that are not recorded as they change."""
+        """Functions to call before each scrape. They measure values that are not recorded continuously."""
         self._declare_requests()
         self._declare_conversions()
         self._declare_admission()
@@ -381,7 +381,7 @@ class Metrics:
 
 
 def _render(metrics: Metrics) -> bytes:
-    # Imported by the first scrape, because the Prometheus client takes long to import.
+    # Import the module in the first scrape, because the Prometheus client takes long to import.
     from polykind.metrics.scrape import render
 
     return render(metrics)

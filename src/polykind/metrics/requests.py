@@ -20,7 +20,7 @@ _ENDPOINTS = frozenset({"healthz", "livez", "readyz", "version", "metrics", "ope
 
 
 class RequestMonitor:
-    """Records the requests of one server. `reading` and `writing` count active requests without watches."""
+    """Records the requests of one server. `reading` and `writing` count active requests other than watches."""
 
     def __init__(self, metrics: Metrics, registry: Registry) -> None:
         self._metrics = metrics
@@ -65,12 +65,12 @@ class RequestMonitor:
         return series, usage
 
     def record_conversion(self, seconds: float) -> None:
-        """Record the seconds that a request waited for its conversions, if any."""
+        """Record the seconds that a request waited for conversions, if it needed any."""
         if seconds:
             self._converting.observe(seconds)
 
     def record_endpoint(self, request: Request, response: Response, started: float) -> None:
-        """Record the response of an endpoint. Other paths are not recorded: their number is unbounded."""
+        """Record the response of an endpoint. Unknown paths are not recorded, because their number is unbounded."""
         root = request.path[1:].partition("/")[0]
         if root in _ENDPOINTS and request.method in ("GET", "HEAD"):
             series = self._metrics.request("GET", "", "", "", subresource=f"/{root}")

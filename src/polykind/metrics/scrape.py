@@ -32,7 +32,7 @@ class _Collector:
 
     def collect(self) -> Iterator[Metric]:
         for family in self._metrics.counters:
-            # The client library adds _total to every counter's name; some of kube-apiserver's counters do not have it.
+            # The client library adds _total to every counter's name, but some kube-apiserver counters lack it.
             family_type = CounterMetricFamily if family.name.endswith("_total") else UnknownMetricFamily
             count = family_type(family.name.removesuffix("_total"), family.help_text, labels=family.labels)
             for values, number in family.items():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 MAX_CLIENTS = 100
-"""Clients counted separately per version. Clients choose their names, so their number is unbounded."""
+"""The maximum number of clients counted separately per version. Clients can send any number of names."""
 OTHERS = ("", b"")
-"""The key under which all further clients are counted together."""
+"""The key under which all clients beyond MAX_CLIENTS are counted together."""
 
 
 class ClientUsage:
@@ -18,10 +18,10 @@ class ClientUsage:
     def __init__(self, user: str, agent: str) -> None:
         self.user = user
         self.agent = agent
-        """The first word of the User-Agent header. Empty, like `user`, for all further clients together."""
+        """The first word of the User-Agent header. `agent` and `user` are empty for clients beyond MAX_CLIENTS."""
         self.reads = self.writes = 0
         self.last = 0.0
-        """Start of the last request, on the clock of the caller."""
+        """The time at which the last request started, on the caller's clock."""
 
 
 class VersionUsage:

@@ -39,7 +39,7 @@ class KeyPair(NamedTuple):
         )
 
     def outlasts(self, moment: datetime) -> bool:
-        """True if the certificate is still valid at that time."""
+        """True if the certificate is still valid at the given time."""
         return self.certificate.not_valid_after_utc > moment
 
 
@@ -120,7 +120,7 @@ def _sign(
 
 
 def serves(certificate: x509.Certificate, ca: x509.Certificate, names: Sequence[str]) -> bool:
-    """True if a serving certificate was signed by this CA and covers the names."""
+    """True if this CA signed the serving certificate and the certificate covers the names."""
     try:
         covered = set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
         certificate.verify_directly_issued_by(ca)
@@ -130,7 +130,7 @@ def serves(certificate: x509.Certificate, ca: x509.Certificate, names: Sequence[
 
 
 def issue(directory: Path, names: list[str], now: datetime) -> datetime:
-    """Create the certificates that are missing, invalid or about to expire. Return when they are due for renewal."""
+    """Create the certificates that are missing, invalid or about to expire. Return the time of the next renewal."""
     ca, serving = _read(directory, "ca", now), _read(directory, "apiserver", now)
     if ca is None or serving is None or not serves(serving.certificate, ca.certificate, names):
         if ca is None:

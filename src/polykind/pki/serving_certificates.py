@@ -17,19 +17,19 @@ def ensure(directory: Path, names: list[str], now: datetime) -> tuple[Path, Path
     """Create the certificates that are missing, invalid or about to expire. Return certificate, key and CA paths."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not _is_verified(directory, names, now):
-        # Importing the cryptography library would take longer than the rest of the start.
+        # Import the module only here: the cryptography library takes longer to import than the rest of the start.
         from polykind.pki.authority import issue
 
         renew_at = issue(directory, names, now)
         verified = {"digest": _digest(directory), "names": names, "until": renew_at.isoformat()}
-        # In a read-only directory the certificates are verified at every start.
+        # Ignore a read-only directory. The certificates are then verified at every start.
         with suppress(OSError):
             write_private(directory / "known.json", json.dumps(verified).encode() + b"\n")
     return directory / "apiserver.crt", directory / "apiserver.key", directory / "ca.crt"
 
 
 def _is_verified(directory: Path, names: list[str], now: datetime) -> bool:
-    """True if an earlier start verified these files for these names and they are not due for renewal."""
+    """True if an earlier start verified these files for these names and no certificate is due for renewal."""
     try:
         verified = json.loads((directory / "known.json").read_bytes())
         covered, renew_at = set(verified["names"]), datetime.fromisoformat(verified["until"])

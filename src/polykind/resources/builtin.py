@@ -1,4 +1,4 @@
-"""Built-in resources: objects of declared kinds, decoded and encoded as Go does it."""
+"""Built-in resources: objects of declared kinds, decoded and encoded as in Go."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from polykind.schema import metadata_validation, object_meta
 from polykind.selectors import field_selectors
 
 Defaults = Callable[[JsonObject], None]
-"""Sets the defaults of an object, in place."""
+"""A function that sets the defaults of an object in place."""
 
 
 class BuiltinResource(Resource):
@@ -79,11 +79,11 @@ class BuiltinResource(Resource):
         return version
 
     def read(self, cached: CachedObject) -> JsonObject:
-        """Decode a stored object with its defaults. Raise BadRequestError if it cannot be decoded."""
+        """Decode a stored object and set its defaults. Raise BadRequestError if the object cannot be decoded."""
         return self.storage_version().codec.decode(cached.decode(), report_unknown=False).obj
 
     def shown(self, cached: CachedObject) -> JsonObject:
-        """Return a stored object as it is served. Raise APIError if it cannot be decoded."""
+        """Return a stored object as clients see it. Raise APIError if the object cannot be decoded."""
         representation = self.storage_version().representer.ready(cached)
         if representation is None:
             raise AssertionError("a built-in resource needs no conversion")
@@ -163,7 +163,7 @@ class BuiltinCodec(ObjectCodec):
 
 
 def _resets_managers(value: JsonObject) -> bool:
-    """True if managedFields is an empty list: it is never stored, but asks to drop all managers."""
+    """True if managedFields is an empty list. Clients send such a list to drop all managers."""
     metadata = value.get("metadata")
     return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
@@ -205,14 +205,14 @@ class BuiltinStrategy(Strategy):
         raise NotImplementedError
 
     def meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Validate the metadata of a new object, or, if `old` is given, of an updated one."""
+        """Validate the metadata of a new object or, if `old` is given, of an updated object."""
         if old is not None:
             return metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
         return metadata_validation.validate_object_meta(new["metadata"], namespaced=self.namespaced)
 
 
 class BuiltinRepresenter(Representer):
-    """Shows stored objects of a declared kind."""
+    """Returns stored objects of a declared kind as clients see them."""
 
     def __init__(self, resource: Resource, kind: Kind) -> None:
         super().__init__(resource.cache, kind.version, resource.api_version(kind.version), resource.list_kind)
@@ -257,7 +257,7 @@ class BuiltinRepresenter(Representer):
         return super().list_parts([item.replace(self._type_meta, b"", 1) for item in items], metadata)
 
     def _without_type_meta(self, item: bytes) -> bytes:
-        # Maps such as a ConfigMap's data may have the same text, but only the object's kind precedes its metadata.
+        # A map such as a ConfigMap's data may contain the same text, so find the kind that comes before the metadata.
         at = item.rfind(self._kind_field + b'"metadata":')
         return item[:at].replace(self._api_version_field, b"", 1) + item[at + len(self._kind_field) :]
 
@@ -266,7 +266,7 @@ _KEPT_BY_STATUS_UPDATES = ("labels", "annotations", "finalizers", "ownerReferenc
 
 
 def only_status_changed(new: JsonObject, old: JsonObject) -> JsonObject:
-    """Return `new` with the spec and all writable metadata of `old`, as most status strategies of kube-apiserver do."""
+    """Return `new` with the spec and writable metadata of `old`, as in most of kube-apiserver's status strategies."""
     kept = {name: old["metadata"][name] for name in _KEPT_BY_STATUS_UPDATES if name in old["metadata"]}
     meta = {name: value for name, value in new["metadata"].items() if name not in _KEPT_BY_STATUS_UPDATES}
     return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}
@@ -276,7 +276,7 @@ _STANDARD_FINALIZERS = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 
 
 def finalizer_errors(finalizers: list[str] | None, path: str = "metadata.finalizers[{}]") -> list[FieldError]:
-    """Return an error for each finalizer that is neither a qualified name nor a standard one."""
+    """Return an error for each finalizer that is neither a qualified name nor a standard finalizer."""
     reason = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         errors.invalid(path.format(at), name, reason)

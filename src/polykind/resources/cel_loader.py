@@ -1,4 +1,4 @@
-"""Lazy loading of the CEL compiler: importing it takes time, and many servers have no CRD with rules."""
+"""Lazy loading of the CEL compiler, because its import takes time and many servers have no CRD with rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def rules_of(openapi: JsonObject | None) -> Rules | None:
-    """Return the CEL rules of a schema. Return None if it has none, or if it is an old, non-structural schema."""
+    """Return the CEL rules of a schema. Return None if it has no rules or is an old, non-structural schema."""
     if not openapi or not any(VALIDATIONS in node for node in all_schemas(openapi)) or unsupported_reason(openapi):
         return None
     from polykind.cel import compile_schema

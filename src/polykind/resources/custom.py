@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class CustomResource(Resource):
-    """A custom resource as its CRD stands now. Every change of the CRD builds a new one."""
+    """A custom resource, built from the current state of its CRD. Every change of the CRD builds a new one."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class CustomResource(Resource):
         self.watchable_since = watchable_since
         self.update_status(crd)
         self.converter = converter
-        """None if a conversion changes only the apiVersion."""
+        """The converter; None if a conversion changes only the apiVersion."""
         self.cache_conversions = cache_conversions
         self.preserves_unknown = bool(spec.get("preserveUnknownFields"))
         self.declared = {entry["name"] for entry in spec["versions"]}
@@ -64,7 +64,7 @@ class CustomResource(Resource):
                 self.versions[version_entry["name"]] = self._build_version(version_entry)
 
     def update_status(self, crd: JsonObject) -> None:
-        """Replace the CRD by one that differs in its metadata and status only."""
+        """Replace the CRD by one that differs only in metadata and status."""
         self.crd = crd
         """The CRD, or its summary without schemas."""
         self.creatable = not is_true(crd, "Terminating")
@@ -93,7 +93,7 @@ class CustomResource(Resource):
         )
 
     def storage_version(self) -> ServedVersion:
-        """Return the storage version, served or not: objects stored at it need no conversion."""
+        """Return the storage version, even if it is not served. Objects stored at it need no conversion."""
         served = self.versions.get(self.storage)
         return served or self._build_version(
             next(entry for entry in self.crd["spec"]["versions"] if entry["name"] == self.storage)
@@ -106,7 +106,7 @@ class CustomResource(Resource):
 
     @cached_property
     def status_resets(self) -> Reset:
-        """A version without status, or neither served nor stored, resets nothing."""
+        """The fields that a status update cannot set, by apiVersion, for served or stored versions with a status."""
         live = (v for v in self._declared if v.version in self.versions or v.version == self.storage)
         return {version.api_version: self.status_reset for version in live if version.has_status}
 
@@ -124,7 +124,7 @@ class CustomResource(Resource):
         return load_full(self.crd)
 
     def schema(self, version: str) -> CompiledSchema:
-        """Return the compiled schema of a version. It is compiled on first use; equal schemas share one."""
+        """Return the schema of a version, compiled on first use. Versions with equal schemas share it."""
         compiled = self._schemas.get(version)
         if compiled is None:
             openapi = self.openapi(version)
@@ -138,7 +138,7 @@ class CustomResource(Resource):
         return compiled
 
     def rules(self, version: str) -> Rules | None:
-        """Return the CEL rules of a version's schema; None if it has none."""
+        """Return the CEL rules of a version's schema; None if the schema has no rules."""
         if version not in self._rules:
             self._rules[version] = rules_of(self.openapi(version))
         return self._rules[version]
@@ -173,7 +173,7 @@ class CustomCodec(ObjectCodec):
         )
         value["metadata"] = meta
         validated = False
-        # No schema describes an object of another kind; validation rejects it for its kind later.
+        # The schema does not apply to an object of another kind than the resource's. Validation rejects it later.
         if kind == resource.kind and group == resource.group:
             if version in resource.declared:
                 pruned, validated = resource.schema(version).prune_default_and_validate(value, report=report_unknown)
@@ -190,10 +190,10 @@ class CustomCodec(ObjectCodec):
         return obj
 
     def normalize(self, obj: JsonObject) -> None:
-        # Server-side apply does not prune, and nulls are validated before they are dropped.
+        # Server-side apply does not prune its result, and null values are validated before they are dropped.
         self._schema.prune(obj)
         if self._version != self._resource.storage:
-            # The schema of the storage version sets its defaults when the object is read.
+            # The defaults of the storage version's schema are set when the object is read.
             return
         had_status = "status" in obj
         self._schema.apply_defaults(obj)
@@ -202,7 +202,7 @@ class CustomCodec(ObjectCodec):
 
 
 def _prune_all(value: JsonObject) -> list[str]:
-    """Remove all fields that no version's schema describes. Return their names."""
+    """Remove all fields but apiVersion, kind and metadata. Return the names of the removed fields."""
     unknown = sorted(value.keys() - {"apiVersion", "kind", "metadata"})
     for key in unknown:
         del value[key]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CustomRepresenter(Representer):
-    """Shows custom objects at one version, with the CRD's converter if it has one."""
+    """Returns custom objects at one version, using the CRD's converter if there is one."""
 
     def __init__(self, resource: CustomResource, version_entry: JsonObject, *, has_status: bool) -> None:
         version, converter = version_entry["name"], resource.converter
@@ -52,7 +52,7 @@ class CustomRepresenter(Representer):
         if resource.converter is None:
             stored = {**obj, "apiVersion": target}
         else:
-            # kube-apiserver never sends a converter the resourceVersion of an object that it stores or reads.
+            # kube-apiserver removes the resourceVersion of an object before it calls a converter for a read or a write.
             meta = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
             stored = (await in_task(resource.converter.convert([{**obj, "metadata": meta}], target)))[0]
         resource.schema(resource.storage).prune(stored)
@@ -68,7 +68,7 @@ class CustomRepresenter(Representer):
 
     @property
     def _has_default_status(self) -> bool:
-        """True if the status has a default: a create drops the status, but a read sets it again."""
+        """True if the schema has a default for the status. A create drops the status, but a read sets the default."""
         root = self._resource.openapi(self.version) or {}
         status = (root.get("properties") or {}).get("status") or {}
         return self._has_status and status.get("default") is not None
@@ -119,7 +119,7 @@ class CustomRepresenter(Representer):
             if revision is not None:
                 meta["resourceVersion"] = revision
             for field in ("labels", "annotations"):
-                if meta.get(field) == {}:  # a converter may return them empty
+                if meta.get(field) == {}:  # a converter may return empty maps
                     del meta[field]
             representations.append(Representation(json_codec.encode(obj), labels_of(obj)))
         return representations
@@ -130,7 +130,7 @@ class CustomRepresenter(Representer):
         if group != resource.group or version not in resource.declared:
             raise errors.UnknownReasonError(_unknown_version_message(obj, api_version, resource.group))
         if resource.converter is None or obj.keys() <= {"apiVersion", "kind"}:
-            # The empty object that a create starts from has nothing to convert.
+            # A create starts from an empty object, which needs no conversion.
             return {**obj, "apiVersion": api_version}
         return (await in_task(resource.converter.convert([obj], api_version)))[0]
 

@@ -61,7 +61,7 @@ class CustomStrategy(Strategy):
         compared = [k for k in new if k != "metadata" and not (k == "status" and self._has_status)]
         changed = any(k not in new for k in old if k != "status" or not self._has_status)
         changed = changed or any(k not in old or new[k] != old[k] for k in compared)
-        # Python's equality is only the quick test: Go distinguishes true from 1.
+        # Python's == above is only a quick test, because it treats True and 1 as equal. Go does not.
         changed = changed or not all(deep_equal(new[k], old[k]) for k in compared)
         meta["generation"] = old["metadata"].get("generation", 1) + (1 if changed else 0)
 
@@ -73,7 +73,7 @@ class CustomStrategy(Strategy):
         return self._with_rules(field_errors, new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        """Take only status and managedFields from the request."""
+        """Return `old` with the status, managedFields and resourceVersion of `new`."""
         merged = {k: v for k, v in old.items() if k != "status"}
         merged["metadata"] = dict(old["metadata"])
         if "managedFields" in new["metadata"]:
@@ -106,7 +106,7 @@ class CustomStrategy(Strategy):
     def _validate_other_type(
         self, field_errors: list[FieldError], new: JsonObject, old: JsonObject | None
     ) -> Validation:
-        """Validate an object of another kind or version: everything but its values."""
+        """Validate an object with a wrong kind or apiVersion, without checking its values against the schema."""
         schema = self._resource.schema(self._version)
         field_errors = field_errors + schema.validate_beyond_values(new, old)
         # kube-apiserver's CEL rules fail on values of unexpected types; skip the rules for such values.
@@ -115,7 +115,7 @@ class CustomStrategy(Strategy):
         return self._with_rules(field_errors, new, old)
 
     def _with_rules(self, field_errors: list[FieldError], new: JsonObject, old: JsonObject | None) -> Validation:
-        """Add the errors of the CEL rules, which run only if no error makes their input unusable."""
+        """Add the errors of the CEL rules. The rules do not run if an error makes their input unusable."""
         rules = self._resource.rules(self._version)
         if rules is None:
             return Validation(field_errors)

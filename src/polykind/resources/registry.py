@@ -15,7 +15,7 @@ class Registry:
         self._versions: dict[tuple[str, str, str], ServedVersion] = {}
         self._by_kind: dict[tuple[str, str], Resource] = {}
         self.observers: list[Callable[[Resource], None]] = []
-        """Called with each resource that is added or replaced."""
+        """Functions to call with each resource that is added or replaced."""
 
     def find(self, group: str, version: str, plural: str) -> ServedVersion | None:
         return self._versions.get((group, version, plural))
@@ -41,7 +41,7 @@ class Registry:
             observer(resource)
 
     def add_review(self, version: ServedVersion) -> None:
-        """Serve a review, which is not stored and so not listed among the resources."""
+        """Serve a review. A review is not stored, so it is not listed among the resources."""
         self._versions[version.resource.group, version.version, version.resource.plural] = version
 
     def find_review(self, group: str, plural: str) -> ServedVersion | None:
@@ -51,7 +51,7 @@ class Registry:
         return next((v for (g, _, p), v in self._versions.items() if (g, p) == (group, plural)), None)
 
     def remove(self, group: str, plural: str) -> Resource | None:
-        """Stop serving a resource and return it; None if it was not served."""
+        """Stop serving a resource and return it. Return None if it was not served."""
         resource = self._resources.pop((group, plural), None)
         if resource is not None:
             if self._by_kind.get((group, resource.kind)) is resource:

@@ -22,7 +22,7 @@ _TIME_SLICE = 0.01
 
 
 class Representer(ABC):
-    """Shows stored objects at one version and converts objects to the storage version."""
+    """Returns stored objects at one version and converts objects to the storage version."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Representer(ABC):
         self.api_version = api_version
         self.list_kind = list_kind
         self.hits = self.misses = 0
-        """Representations taken from the cache, and those that took a conversion, since the last scrape."""
+        """The numbers of cached representations used and of conversions needed since the last scrape."""
         self._cache_conversions = cache_conversions
         self._singleflight = Singleflight(self._convert, on_shared)
 
@@ -79,14 +79,14 @@ class Representer(ABC):
 
     @abstractmethod
     def show(self, cached: CachedObject) -> Representation | None:
-        """Compute the representation of a cached object. Return None if that takes a call to a converter."""
+        """Compute the representation of a cached object. Return None if this needs a call to a converter."""
 
     async def convert_many(self, objects: Sequence[CachedObject]) -> list[Representation]:
-        """Compute the representations that `show` cannot compute."""
+        """Compute the representations of objects that need a call to a converter."""
         raise NotImplementedError
 
     def ready(self, cached: CachedObject) -> Representation | None:
-        """Return the representation of a cached object. Return None if that takes a call to a converter."""
+        """Return the representation of a cached object. Return None if this needs a call to a converter."""
         if cached.schema_generation != self.cache.schema_generation:
             cached.invalidate(self.cache.schema_generation)
         if cached.normalized and cached.version == self.version:
@@ -113,7 +113,7 @@ class Representer(ABC):
         since = monotonic()
         for index, cached in enumerate(objects):
             representations.append(self.ready(cached))
-            # A cached representation takes no time; computing one may take half a millisecond.
+            # A cached representation takes no time, but computing one may take half a millisecond.
             if index % 16 == 15 and monotonic() - since > _TIME_SLICE:
                 await asyncio.sleep(0)
                 since = monotonic()
@@ -150,7 +150,7 @@ class Representer(ABC):
         return obj
 
     def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
-        """Return the JSON of a list in parts; joined they are the document."""
+        """Return the JSON of a list as parts to be joined."""
         head = b'{"apiVersion":"%b","items":[' % self.api_version.encode()
         tail = b'],"kind":"%b","metadata":%b}\n' % (self.list_kind.encode(), json_codec.encode(metadata))
         parts = [head]

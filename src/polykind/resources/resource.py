@@ -57,9 +57,9 @@ class Resource:
         self.storage = storage
         """The version that objects are stored at."""
         self.creatable = True
-        """False while the CRD is being deleted."""
+        """True if clients can create objects. False while the CRD is being deleted."""
         self.watchable_since = 0
-        """The oldest revision that a watch may start from: before it, the resource was served differently."""
+        """The oldest revision that a watch may start from. The resource was served differently before."""
         self.channels: dict[Hashable, WatchChannel] = {}
         """The open watch channels, by version, selector and encoding."""
         self.qualified = errors.qualified_resource(plural, group)
@@ -73,7 +73,7 @@ class Resource:
 
     @cached_property
     def models(self) -> Mapping[str, TypeModel]:
-        """The field types of all versions by apiVersion; managers may own fields at versions no longer served."""
+        """The field types of all versions by apiVersion, including versions that are no longer served."""
         return {v.api_version: v.codec.model for v in self._declared}
 
     status_reset = STATUS_RESET
@@ -86,22 +86,22 @@ class Resource:
 
     @cached_property
     def replicas_paths(self) -> Mapping[str, str | None]:
-        """The scale subresource's specReplicasPath by apiVersion; None if the version has no scale."""
+        """The scale subresource's specReplicasPath by apiVersion; None for a version without scale."""
         return {v.api_version: v.scale["specReplicasPath"] if v.scale else None for v in self._declared}
 
     @property
     def _declared(self) -> Iterable[ServedVersion]:
-        """All versions, served or not."""
+        """All versions that are declared, whether they are served or not."""
         return self.versions.values()
 
     def reset(self, version: ServedVersion, subresource: str) -> Reset:
-        """Return, by apiVersion, the fields that a write through an endpoint cannot set and so cannot own."""
+        """Return, by apiVersion, the fields that clients cannot set, and so cannot own, through an endpoint."""
         if subresource == "status":
             return self.status_resets
         return {version.api_version: MAIN_RESET} if version.has_status and not subresource else {}
 
     def watch_channel(self, key: Hashable, create: Callable[[Callable[[], object]], WatchChannel]) -> WatchChannel:
-        """Return the channel of a key. `create` gets the function to call when the last watcher has left."""
+        """Return the channel of a key. `create` takes a function to call when the last watcher has left."""
         channel = self.channels.get(key)
         if channel is None:
             channel = self.channels[key] = create(partial(self.channels.pop, key, None))
@@ -115,31 +115,31 @@ class Resource:
         return errors.NotFoundError(self.plural, self.group, name)
 
     def storage_version(self) -> ServedVersion:
-        """Return the version for work without a client: the storage version, if it is served."""
+        """Return the version for requests of the server itself: the storage version if it is served, else another."""
         return self.versions.get(self.storage) or next(iter(self.versions.values()))
 
     async def after_write(self, name: str) -> None:
-        """Finish the work that must be done before the server responds to a successful write."""
+        """Do the work of the resource that must be finished before the server responds to a successful write."""
         return
 
     # ------------------------------------------------------------------ deletion
 
     protected_names: frozenset[str] = frozenset()
-    """Names that may not be deleted."""
+    """Names of objects that cannot be deleted."""
     deletion_bumps_generation = True
     """True if the start of a graceful deletion increments the generation and sets a grace period of 0."""
     deletion_applies_policy = True
     """True if the start of a graceful deletion adds the finalizers of the propagation policy."""
     non_orphan_policy = "Background"
-    """The propagation policy that orphanDependents=false stands for at the start of a deletion."""
+    """The propagation policy that orphanDependents=false selects."""
     has_deletecollection = True
     creates_on_update = False
-    """True if a PUT of a missing object creates it."""
+    """True if a PUT creates an object that does not exist."""
     returns_deleted_object = False
-    """True if a delete responds with the object, and not with a Status, even if the object is gone."""
+    """True if the response to a delete is the removed object instead of a Status."""
 
     def prepare_delete(self, obj: JsonObject) -> bool:
-        """Mark an object as terminating, in place. Return True if the resource's own controller must finish it."""
+        """Mark an object as terminating, in place. Return True if a controller must finish its deletion."""
         return False
 
     def has_spec_finalizers(self, obj: JsonObject) -> bool:
@@ -148,7 +148,7 @@ class Resource:
 
 
 class ServedVersion:
-    """A resource at one version: its capabilities, and the codec, strategy and representer that serve it."""
+    """A resource at one version: its capabilities, its codec, its strategy and its representer."""
 
     def __init__(
         self,
@@ -180,27 +180,27 @@ class ServedVersion:
         self.is_builtin = is_builtin
         self.patch_types = _BUILTIN_PATCHES if is_builtin else _CUSTOM_PATCHES
         self.media = negotiation.BUILTIN_MEDIA if is_builtin else negotiation.CUSTOM_MEDIA
-        """The media types that objects may be read and written in."""
+        """The media types in which clients may read and write objects."""
         self.has_status = has_status
         self.has_finalize = has_finalize
         self.scale = scale
         self.deprecation = deprecation
-        """The warning for every request at this version; "" if it is not deprecated."""
+        """The warning for every request at this version; "" if the version is not deprecated."""
         self.selectable = selectable
         """JSON paths, with the leading dot, that field selectors may name."""
         self.unknown_field_label = unknown_field_label
-        """Returns the error message for a field selector on an unknown field."""
+        """A function that returns the error message for a field selector on an unknown field."""
         self.object_type = object_type
         self.list_type = list_type
-        """The Go types that kube-apiserver's error messages name."""
+        """`object_type` and `list_type` are the Go types that kube-apiserver's error messages name."""
         self.converts = converts
         """True if reads and writes at this version may call a converter."""
         self.unavailable = unavailable
-        """Returns the error for every request at this version; None if the version can be served."""
+        """A function that returns the error for every request at this version; None if it can be served."""
         self.schema_generation = self.cache.schema_generation
         """The CRD's schema generation that this version was built for."""
         self.request_series: dict[Hashable, tuple[RequestSeries, VersionUsage | None]] = {}
-        """The request monitor's counters for this version, kept here because every request looks them up."""
+        """The request monitor's counters for this version. They are stored here for fast lookup."""
 
     def has(self, subresource: str) -> bool:
         """True if the version has a subresource that clients can write; "" stands for the object itself."""
@@ -214,7 +214,7 @@ class ServedVersion:
         return errors.MethodNotAllowedError(self.resource.plural, self.resource.group, verb)
 
     def unsupported_patch(self) -> errors.APIError | None:
-        """Return the error for a patch of an unknown type; None if it lists the supported types."""
+        """Return the error for a patch of an unknown type; None for the usual error, which lists the known types."""
         if not self.is_builtin:
             return None
         error = errors.UnsupportedMediaTypeError("415: Unsupported Media Type")
@@ -223,11 +223,11 @@ class ServedVersion:
 
 
 class Decoded(NamedTuple):
-    """A decoded object and what decoding has found out about it."""
+    """The result of decoding an object."""
 
     obj: JsonObject
     unknown_fields: list[str]
-    """Paths of fields that the schema does not know; empty unless the caller asks for them."""
+    """Paths of fields that the schema does not describe; empty unless the caller asks for them."""
     validated: bool = False
     """True if decoding has already validated all values against the schema."""
 
@@ -262,15 +262,15 @@ class ObjectCodec(ABC):
         return obj
 
     def check_kind(self, kind: str, api_version: str) -> None:
-        """Raise DecodeError if a request body is of a kind that the type's scheme does not know."""
+        """Raise DecodeError if the kind or apiVersion of a request body is unknown to the type's scheme."""
         return
 
     def own_decoder_paths(self, value: JsonObject) -> list[str]:
-        """Return the paths of fields with a decoder of their own; such decoders accept duplicate keys."""
+        """Return the paths of fields whose type has its own decoder. Such a decoder accepts duplicate keys."""
         return []
 
     def conversion_error(self, value: JsonObject) -> str:
-        """Return why Go's unstructured converter rejects the value; "" if it does not."""
+        """Return why Go's unstructured converter rejects the value; "" if the converter accepts it."""
         return ""
 
     def to_message(self, obj: JsonObject) -> bytes:
@@ -291,14 +291,14 @@ class Validation(NamedTuple):
 
 
 class Strategy(ABC):
-    """Prepares and validates the objects of one resource at one version. It keeps no state between requests."""
+    """Prepares and validates the objects of one resource at one version. A strategy has no state."""
 
     unconditional_update = False
     """True if an update may omit the resourceVersion."""
     grants = False
-    """True if objects grant permissions, so that the writer must hold them (RBAC escalation check)."""
+    """True if objects grant permissions. The writer must hold these (RBAC escalation check)."""
     reads_params = False
-    """True if objects refer to params, so that the writer must be allowed to read those."""
+    """True if objects refer to params. The writer must be allowed to read these."""
 
     @abstractmethod
     def prepare_create(self, obj: JsonObject) -> None:
@@ -316,7 +316,7 @@ class Strategy(ABC):
     def validate_update(self, new: JsonObject, old: JsonObject) -> Validation: ...
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        """Return `new` without the changes that the status endpoint does not accept."""
+        """Return `new` without the changes that clients cannot make through the status endpoint."""
         raise NotImplementedError
 
     def validate_status(self, new: JsonObject, old: JsonObject) -> Validation:
@@ -330,11 +330,11 @@ class Strategy(ABC):
         raise NotImplementedError
 
     def canonicalize(self, obj: JsonObject) -> None:
-        """Bring a validated object, in place, into the shape in which it is stored."""
+        """Change a validated object, in place, to the form in which it is stored."""
         return
 
     def for_admission(self, obj: JsonObject) -> JsonObject:
-        """Return an object that is not yet validated as mutating webhooks and policies see it."""
+        """Return the form of a not yet validated object that mutating webhooks and policies see."""
         return obj
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:

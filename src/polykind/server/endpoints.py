@@ -39,7 +39,7 @@ _PUBLIC = ("/healthz", "/livez", "/readyz", "/version")
 BUILTIN_GROUPS = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC, MIGRATION)
 """The API groups, besides the core group, that are served without a CRD."""
 _STATUS_404_PREFIXES = ("/api/", "/version/", *(f"/apis/{group}/" for group in BUILTIN_GROUPS))
-"""Below these paths a 404 response has a Status body; elsewhere it is plain text."""
+"""Paths below which a 404 response has a Status body. Other 404 responses are plain text."""
 _READ_ONLY = frozenset(
     (
         *("/version", "/api", "/api/v1"),
@@ -89,7 +89,7 @@ def error_response(request: Request, error: errors.APIError) -> Response:
 
 
 class Endpoints:
-    """The endpoints of one server. `address` returns the host:port that /api tells clients."""
+    """The endpoints of one server. `address` returns the host:port that the /api document contains."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class Endpoints:
 
 
 async def _with_etag(body: bytes, etag: str, media: str, parameters: str, *, cached: bool) -> Response:
-    """Respond with a document and its ETag, or with 304 if the client has it."""
+    """Respond with a document and its ETag, or with 304 if the client has cached the document."""
     headers = ((b"Cache-Control", b"public"), (b"Etag", f'"{etag}"'.encode()), *_VARY_ACCEPT)
     if cached:
         return Response(304, b"", b"", headers)
@@ -267,7 +267,7 @@ async def _with_etag(body: bytes, etag: str, media: str, parameters: str, *, cac
 
 
 async def _to_protobuf(body: bytes) -> bytes:
-    """Encode a document as protobuf, a long one in a thread."""
+    """Encode a document as protobuf. A long document is encoded in a thread."""
     return await asyncio.to_thread(_encode_protobuf, body) if len(body) > _THREAD_THRESHOLD else _encode_protobuf(body)
 
 

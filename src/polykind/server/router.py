@@ -228,9 +228,9 @@ METRIC_LABELS: dict[Verb, str] = {
 
 
 def custom_verb(ctx: RequestContext, legacy_watch: bool) -> Verb | None:
-    """Return the verb for a custom resource, None if the path does not fit its scope: the response is a plain 404.
+    """Return the verb for a custom resource. Return None, for a plain 404, if the path does not fit the scope.
 
-    Where kube-apiserver responds with a Status, the verb raises that error.
+    If kube-apiserver responds with a Status instead, return a verb that raises this error.
     """
     method, resource = ctx.request.method, ctx.resource
     if legacy_watch:
@@ -277,7 +277,7 @@ def _collection_verb(ctx: RequestContext) -> Verb | None:
 
 
 def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
-    """Return the verb for a built-in resource. Like kube-apiserver, it has a fixed set of routes: 404 or 405 else."""
+    """Return the verb for a built-in resource. For a route that kube-apiserver lacks, it raises a 404 or 405 error."""
     version, resource, method = ctx.version, ctx.resource, ctx.request.method
     all_namespaces = resource.namespaced and ctx.namespace is None
     if (ctx.namespace is not None and not resource.namespaced) or (all_namespaces and ctx.name):

@@ -103,7 +103,7 @@ class Server:
         await self.stop()
 
     async def start(self) -> None:
-        """Start to serve. If that fails, stop everything that was started."""
+        """Start to serve. If the start fails, stop everything that was started."""
         try:
             await self._start()
         except BaseException:
@@ -272,7 +272,7 @@ class Server:
         return context
 
     def _tokens(self) -> Tokens:
-        """Return the admin's token, created on the first start, and the tokens of --token-auth-file."""
+        """Return the admin's token, which the first start creates, and the tokens of --token-auth-file."""
         path = self.settings.data_dir / "admin.token"
         if not path.exists():
             write_private(path, secrets.token_urlsafe(32).encode())

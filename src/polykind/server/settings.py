@@ -13,12 +13,12 @@ MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC")
 
 
 class SettingsError(ValueError):
-    """An invalid setting; the message names the flag and the remedy."""
+    """An invalid setting. The message names the flag and the remedy."""
 
 
 @dataclass(slots=True)
 class Settings:
-    """Settings with kube-apiserver's flag names where it has them."""
+    """The settings of a server. Names are those of kube-apiserver's flags where such a flag exists."""
 
     data_dir: Path = Path(".polykind")
     bind_address: str = "127.0.0.1"

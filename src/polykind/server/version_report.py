@@ -18,7 +18,7 @@ from polykind.resources.custom import CustomResource
 from polykind.resources.registry import Registry
 
 _BATCH_SIZE = 200
-"""Objects to examine before yielding to the event loop."""
+"""The number of objects to examine before yielding to the event loop."""
 
 
 class _Manager(msgspec.Struct):
@@ -37,7 +37,7 @@ _decode = msgspec.json.Decoder(_Managed).decode
 
 
 class VersionReporter:
-    """Reports what still uses each version of a CRD. Clients are known since this server started."""
+    """Reports the objects and clients that use each version of a CRD. Clients are counted since the server's start."""
 
     def __init__(self, registry: Registry, cache: WatchCache, metrics: Metrics, clock: Clock) -> None:
         self._registry = registry
@@ -47,7 +47,7 @@ class VersionReporter:
         self._since = _stamp(clock.now())
 
     async def report(self, name: str) -> JsonObject | None:
-        """Return the report of a CRD, or None if it is not served. Raise StoreError."""
+        """Return the report of a CRD, or None if the CRD is not served. Raise StoreError if the store fails."""
         plural, _, group = name.partition(".")
         resource = self._registry.resource(group, plural)
         if not isinstance(resource, CustomResource):
@@ -85,7 +85,7 @@ class VersionReporter:
 
 
 async def _count(resource: CustomResource) -> tuple[dict[str, ObjectCount], dict[str, ObjectCount]]:
-    """Count, by version, the objects stored at it and the objects with field managers at it."""
+    """Return the number of stored objects and the number of objects with field managers, each by version."""
     stored: dict[str, ObjectCount] = {}
     managed: dict[str, ObjectCount] = {}
     after = ""

@@ -1,4 +1,4 @@
-"""Default RBAC roles and bindings, and their reconciliation with what is stored.
+"""Default RBAC roles and bindings, and their reconciliation with the stored objects.
 
 The defaults are kube-apiserver's, limited to resources that this server has.
 """
@@ -45,7 +45,7 @@ def _aggregation_label(role: str) -> dict[str, str]:
 
 
 def _role(name: str, *rules: Rule, to: str = "") -> JsonObject:
-    """Return a ClusterRole. `to` is the role that it is aggregated to."""
+    """Return a ClusterRole. `to`: the name of the role that aggregates this role."""
     return {**_default_object("ClusterRole", name, **(_aggregation_label(to) if to else {})), "rules": list(rules)}
 
 
@@ -130,7 +130,7 @@ def is_protected(existing: JsonObject) -> bool:
 
 
 def reconcile_role(existing: JsonObject, default: JsonObject) -> JsonObject:
-    """Add missing rules to a default role. Its aggregationRule is dropped if the default has none."""
+    """Add missing rules to a default role. Drop its aggregationRule if the default role has none."""
     role = _with_default_metadata(existing, default)
     rules = existing.get("rules") or []
     missing = uncovered(rules, default.get("rules") or ())
@@ -148,7 +148,7 @@ def reconcile_role(existing: JsonObject, default: JsonObject) -> JsonObject:
 
 
 def reconcile_binding(existing: JsonObject, default: JsonObject) -> JsonObject | None:
-    """Add missing subjects to a default binding. Return None if the roleRef differs, which needs a new binding."""
+    """Add missing subjects to a default binding. Return None if the roleRef differs: it needs a new binding."""
     if existing["roleRef"] != default["roleRef"]:
         return None
     binding = _with_default_metadata(existing, default)
@@ -160,7 +160,7 @@ def reconcile_binding(existing: JsonObject, default: JsonObject) -> JsonObject |
 
 
 def _with_default_metadata(existing: JsonObject, default: JsonObject) -> JsonObject:
-    """Add missing labels and annotations. Existing values win."""
+    """Add missing labels and annotations. Keep existing values."""
     meta = dict(existing["metadata"])
     for name in ("annotations", "labels"):
         meta[name] = {**default["metadata"][name], **(meta.get(name) or {})}

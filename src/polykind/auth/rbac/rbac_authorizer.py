@@ -20,7 +20,7 @@ _MAX_CACHED_DECISIONS = 8192
 """When this many decisions are cached, the cache is cleared."""
 
 Key = tuple[str, str]
-"""A namespace ("" for cluster-scoped objects) and a name; for a subject "User" or "Group" and a name."""
+"""A namespace ("" if cluster-scoped) and a name. For a subject: "User" or "Group", and a name."""
 
 
 class _Compiled(NamedTuple):
@@ -53,7 +53,7 @@ class _Role:
                     self._paths.setdefault(path, []).append(verbs)
 
     def matching_rules(self, access: Access, resource_names: Iterable[str]) -> Iterator[frozenset[str]]:
-        """Yield the resourceNames of each matching rule. `resource_names` are the names it may list the resource by."""
+        """Yield the resourceNames of each matching rule. `resource_names`: the values of `resources` to look up."""
         for resource in resource_names:
             for verbs, groups, names in self._resources.get(resource, ()):
                 if (access.verb in verbs or "*" in verbs) and (access.group in groups or "*" in groups):
@@ -74,7 +74,7 @@ class _Binding:
         reference = binding["roleRef"]
         self.name = name
         self.kind = reference["kind"]
-        # A ClusterRoleBinding cannot refer to a Role: the lookup in namespace "" finds none.
+        # A ClusterRoleBinding cannot refer to a Role, because the namespace "" contains no Role.
         self.role_key: Key = ("" if self.kind == "ClusterRole" else namespace, reference["name"])
         self._subjects: list[JsonObject] = binding.get("subjects") or []
         self.subject_indexes: dict[Key, int] = {}
@@ -101,7 +101,7 @@ class _Binding:
 
 
 def _subject_key(subject: JsonObject, namespace: str) -> Key | None:
-    """Return the lookup key of a subject, or None if it cannot match. A service account is looked up as a user."""
+    """Return the lookup key of a subject, or None if no user can match it. A service account is looked up as a user."""
     kind, name = subject["kind"], subject["name"]
     if kind == "ServiceAccount":
         namespace = subject.get("namespace") or namespace
@@ -110,7 +110,7 @@ def _subject_key(subject: JsonObject, namespace: str) -> Key | None:
 
 
 class _CachedDecision(NamedTuple):
-    """The decision for each name in some rule's resourceNames, and the decision for all other names."""
+    """The decision for each object name that a rule's resourceNames contain, and for all other object names."""
 
     named: dict[str, Decision]
     default: Decision
@@ -132,7 +132,7 @@ class RBACAuthorizer:
         self._roles: dict[Key, _Role] = {}
         self._bindings: dict[Key, _Binding] = {}
         self._bound: dict[tuple[str, Key], dict[str, int]] = {}
-        """By namespace and subject: the names of bindings, and the subject's index in each."""
+        """By namespace and subject: the names of the subject's bindings, each with the subject's index in it."""
         self._decisions: dict[tuple[object, ...], _CachedDecision] = {}
 
     def put_role(self, namespace: str, name: str, rules: Iterable[Rule]) -> None:
@@ -178,7 +178,7 @@ class RBACAuthorizer:
         return cached.named.get(access.name, cached.default)
 
     def _evaluate(self, access: Access) -> _CachedDecision:
-        """Evaluate the user's roles in order: the first one that allows the access gives the reason."""
+        """Evaluate the user's roles in order. The first role that allows the access gives the reason."""
         user_roles = self._roles_for(access.user, access.namespace)
         not_allowed = Decision(False, f"RBAC: {user_roles.error}" if user_roles.error else "")
         if access.path is not None:
@@ -210,7 +210,7 @@ class RBACAuthorizer:
         )
 
     def _roles_for(self, user: User, namespace: str) -> _UserRoles:
-        """Resolve cluster role bindings, then those of the namespace, each ordered by name."""
+        """Resolve the cluster role bindings and then the namespace's role bindings, both ordered by name."""
         subjects: list[Key] = [("User", user.name), *(("Group", group) for group in user.groups)]
         roles, resolution_errors = [], []
         for scope in ("", namespace) if namespace else ("",):

@@ -1,4 +1,4 @@
-"""Coverage of RBAC rules by other rules, and the privilege escalation check based on it."""
+"""Coverage of RBAC rules by other rules, and the privilege escalation check that uses it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GO_FIELDS = (
 
 
 def user_rules(authorizer: Authorizer, user: User, namespace: str) -> tuple[list[Rule], str]:
-    """Return all rules of a user in a namespace ("" for cluster-scoped rules), and the error of their resolution."""
+    """Return all rules of a user in a namespace ("": cluster-scoped rules), and the error of resolving them."""
     rules = authorizer.rules(user, namespace)
     return [*rules.resources, *rules.paths], rules.error
 
@@ -58,7 +58,7 @@ def _single_rules(rule: Rule) -> Iterator[Rule]:
 
 
 def _covers(held: Rule, single: Rule) -> bool:
-    """True if a rule covers a part. A part without resourceNames is covered only by a rule without them."""
+    """True if `held` covers `single`. Only a rule without resourceNames covers one without resourceNames."""
     if not _matches(held.get("verbs") or (), single["verbs"][0]):
         return False
     paths = single.get("nonResourceURLs")
@@ -91,7 +91,7 @@ def path_matches(pattern: str, path: str) -> bool:
 
 
 def escalation_error(user: User, held: Sequence[Rule], granted: Iterable[Rule], resolution_error: str) -> str:
-    """Return why a user who holds some rules may not grant others, "" if the user may.
+    """Return why a user who holds some rules may not grant other rules. Return "" if the user may grant them.
 
     `resolution_error` is the error of resolving the held rules.
     """
