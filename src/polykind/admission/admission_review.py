@@ -37,7 +37,7 @@ class InvalidResponseError(Exception):
 
 
 class WebhookDeniedError(errors.APIError):
-    """A webhook has denied the request. The Status is the webhook's own."""
+    """A webhook has denied the request. The error takes the details of its Status from the webhook's response."""
 
     def __init__(self, webhook: str, status: JsonObject | None) -> None:
         webhook_status = status or {}

@@ -115,7 +115,7 @@ class Environment:
         """Compile an expression. Raise CompilationError if the expression is invalid."""
         variables = self._variables
         if self._authorizer and "authorizer" in text:
-            # Declaring a variable has a cost, and most expressions do not use this one.
+            # Declaring a variable has a cost, so declare `authorizer` only for expressions that mention it.
             self.uses_authorizer = True
             variables = {**variables, **AUTHORIZER_VARIABLES}
         return compile_expression(

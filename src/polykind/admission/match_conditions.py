@@ -31,7 +31,7 @@ def validate_conditions(conditions: Sequence[JsonObject], path: str, *, params: 
 def validate_expression(
     environment: Environment, text: str, path: str, results: Sequence[Type] = (BOOL,)
 ) -> list[FieldError]:
-    """Compile an expression that must have one of the result types. Return the compilation error."""
+    """Return the error of compiling an expression to one of the result types. Return [] if there is none."""
     try:
         environment.compile(text, results)
     except CompilationError as error:

@@ -168,7 +168,7 @@ def object_name(attributes: Attributes) -> str:
 
 
 class PolicyMetrics:
-    """The check metrics of one kind of policies, named as in kube-apiserver. `more` are labels of one kind only."""
+    """The check metrics of one kind of policy, named as in kube-apiserver. `more` are additional label names."""
 
     def __init__(self, metrics: Metrics, kind: str, *more: str) -> None:
         labels = ("policy", "policy_binding", "error_type", *more)

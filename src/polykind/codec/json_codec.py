@@ -117,7 +117,7 @@ def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
 
 
 def decode_literal(body: bytes) -> tuple[Any, bool]:
-    """Decode like `decode_flagged`, but keep fractions as NumberLiterals and long ints, for typed decoding."""
+    """Decode like `decode_flagged`, but keep fractions as NumberLiterals and keep long ints, for typed decoding."""
     try:
         value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):

@@ -57,7 +57,7 @@ class ResponseFormat:
 def negotiate(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
-    """Return the best format for an Accept header. Raises NotAcceptableError.
+    """Return the best format for an Accept header. Raises NotAcceptableError if no format is acceptable.
 
     `offers` are the media types of the untransformed objects. Transforms support all media types, except that there
     are no Tables in protobuf.
@@ -220,7 +220,7 @@ def _parse_content_type(content_type: str) -> str | None:
 
 
 def body_media(content_type: str, *, offers: Collection[str] = CUSTOM_MEDIA) -> str:
-    """Return the media type of a request's body, json by default. Raises UnsupportedMediaTypeError."""
+    """Return the media type of a body (default json). Raises UnsupportedMediaTypeError if it is not supported."""
     if not content_type or content_type == "application/json":
         return "json"
     media_type = _parse_content_type(content_type)

@@ -81,7 +81,7 @@ class _ValueBuilder:
         return self.root, self.duplicates
 
     def count(self, nodes: int, aliased: int) -> None:
-        """Raise if the document consists mostly of aliases, with kube-apiserver's limit (billion laughs protection)."""
+        """Count nodes. Raise MalformedYAMLError above kube-apiserver's limit of aliases (billion laughs attack)."""
         self.decoded += nodes
         self.aliased += aliased
         if self.aliased > 100 and self.decoded > 1000:
@@ -193,7 +193,7 @@ class _UnsupportedKey(str):
 
 
 def _check_supported(root: Any) -> None:
-    """Raise for values that JSON does not support and that no later key has overwritten: first keys, then numbers."""
+    """Raise MalformedYAMLError if the decoded value has a key or, if not, a number that JSON does not support."""
     stack, has_infinite = [root], False
     while stack:
         value = stack.pop()

@@ -125,7 +125,7 @@ def _decode_object(item: Raw) -> JsonObject:
 
 
 def check_converted(original: JsonObject, converted: JsonObject, to: str) -> JsonObject:
-    """Return the converted object with restored metadata. Raise AttemptError.
+    """Return the converted object with restored metadata. Raise AttemptError if the object is invalid.
 
     The object must be the original at the requested version: apiVersion, kind, name, namespace and uid are checked.
     """
@@ -164,7 +164,7 @@ class InvalidMetadataError(Exception):
 def restore_metadata(original: JsonObject, converted: JsonObject) -> JsonObject:
     """Return the original's metadata with the labels and annotations of the converted object.
 
-    Raise InvalidMetadataError.
+    Raise InvalidMetadataError if the metadata, labels or annotations are invalid.
     """
     if "metadata" not in converted:
         raise InvalidMetadataError("missing metadata in converted object")

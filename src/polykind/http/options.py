@@ -203,7 +203,7 @@ class DeleteOptions:
 
     @classmethod
     def from_body(cls, body: Any) -> DeleteOptions:
-        """Read a decoded body of kind DeleteOptions in any API version. Raises BadRequestError."""
+        """Read a decoded body of kind DeleteOptions in any API version. Raises BadRequestError if it is invalid."""
         version, kind = read_type_meta(body)
         if kind not in ("", "DeleteOptions"):
             raise _not_delete_options(version or _META_API_VERSION, kind)

@@ -252,7 +252,7 @@ class HTTPResponse(NamedTuple):
 
 
 def response_error(response: HTTPResponse) -> str | None:
-    """Return why the body of the response cannot be used, None if it can."""
+    """Return the reason why the body of the response cannot be used, or None if it can be used."""
     content_type = response.content_type or "application/json"
     media_type_error = _media_type_error(content_type)
     if media_type_error:

@@ -36,7 +36,7 @@ _CLOSE_SECONDS = 1.0
 _MAX_COALESCED_FRAMES = 64
 """The number of queued writes that triggers a flush without waiting for more."""
 _PONG_DELAY_SECONDS = 0.05
-"""The delay of PING acknowledgements. etcd sends a PING with every call unless one is unacknowledged."""
+"""Seconds by which PING acknowledgements are delayed. Until one arrives, etcd sends no further PING with its calls."""
 
 
 class Http2Connection(asyncio.Protocol):

@@ -32,7 +32,7 @@ class SharedWatch:
     """Watches a key range. All events up to `revision` have been delivered.
 
     With `progress_requests`, progress is requested while a reader waits. Otherwise the range must be all keys: then
-    every revision is an event, so that each wait ends.
+    every revision has an event, so that each wait for a revision ends.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Watches:
             replay.cancel()
 
     def publish(self, events: list[StoreEvent], revision: int) -> None:
-        """Deliver new events. Watches that a listener adds meanwhile replay them, so they miss nothing."""
+        """Deliver new events. A watch that a listener adds during the delivery replays them, so it misses nothing."""
         self._newest = revision
         for watch in tuple(self._watches):
             if watch.closed or revision <= watch.delivered:

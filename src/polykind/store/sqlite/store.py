@@ -279,7 +279,7 @@ class Watches:
             replay.cancel()
 
     def publish(self, events: list[StoreEvent], revision: int) -> None:
-        """Deliver a committed batch. Watches that a listener adds meanwhile replay the batch, so they miss nothing."""
+        """Deliver a committed batch. A watch that a listener adds during the delivery replays the batch."""
         self._newest = revision
         for watch in tuple(self._live):
             if watch.closed or revision <= watch.delivered:

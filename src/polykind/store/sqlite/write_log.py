@@ -131,7 +131,9 @@ class WriteLog:
     def events(
         self, prefix: str, after: int, until: int, max_events: int, max_bytes: int
     ) -> tuple[list[StoreEvent], int]:
-        """Return the events in (after, until] within the limits, and the revision up to which they are complete."""
+        """Return the events in (after, until] within the limits, and the revision up to which all events are
+        returned.
+        """
         events: list[StoreEvent] = []
         size = 0
         for row in self._cursor.execute(_EVENTS, (after, until, prefix, prefix_end(prefix))):

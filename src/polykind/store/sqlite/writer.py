@@ -186,9 +186,10 @@ class Writer:
             self._checkpoints.committed(len(rows), sum(len(row[4] or b"") for row in rows))
 
     def _check(self, batch: list[Write]) -> tuple[list[Row], Results]:
-        """Check the writes' conditions in order, each after the writes before it. Return rows to append and results.
+        """Check the conditions of the writes in order, each as if the earlier writes were committed.
 
-        Only this thread writes, so the revisions read here cannot change before the commit.
+        Return the rows to append and the results. Only this thread writes, so the revisions read here cannot
+        change before the commit.
         """
         rows: list[Row] = []
         results: Results = []
