@@ -297,10 +297,7 @@ def is_field_set(fields: Any) -> bool:
 
 
 def decode(fields: Any) -> Fields:
-    """Decode a set from a request and normalize its path elements. Raise ValueError if the set is invalid.
-
-    Path elements of unknown kinds are dropped.
-    """
+    """Decode and normalize a set from a request. Drop unknown kinds of elements. Raise ValueError if it is invalid."""
     if fields is None:
         return EMPTY
     if not isinstance(fields, dict):

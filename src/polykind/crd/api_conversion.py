@@ -1,7 +1,8 @@
 """Conversion of CRDs between v1 (which is stored), v1beta1, and kube-apiserver's internal type (which is validated).
 
 The internal spec moves settings that all versions share to its top level (`validation`, `subresources`,
-`additionalPrinterColumns`, `selectableFields`) and has the webhook fields of v1beta1. Error messages use its paths.
+`additionalPrinterColumns`, `selectableFields`). Its webhook fields are those of v1beta1. Error messages use the paths
+of the internal spec.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def to_internal(spec: JsonObject) -> JsonObject:
 
 
 def internal_to_v1(internal: JsonObject) -> JsonObject:
-    """Convert an internal spec to v1: settings of the top level go to every version entry."""
+    """Convert an internal spec to v1. Settings at the top level are copied to every version entry."""
     shared_settings = {
         setting: internal[top] for setting, top in VERSION_SETTINGS.items() if internal.get(top) is not None
     }
@@ -98,7 +99,7 @@ def internal_to_v1(internal: JsonObject) -> JsonObject:
 
 
 def v1beta1_to_internal(spec: JsonObject) -> JsonObject:
-    """Convert a v1beta1 spec to the internal type. They differ only in the name of a printer column's jsonPath."""
+    """Convert a v1beta1 spec to the internal type. The types differ only in the name of a printer column's jsonPath."""
     internal = dict(spec)
     internal.setdefault("versions", None)
     if "additionalPrinterColumns" in internal:
@@ -131,10 +132,7 @@ def from_v1beta1(crd: JsonObject) -> JsonObject:
 
 
 def at_version(crd: JsonObject, api_version: str) -> JsonObject | None:
-    """Convert a CRD, possibly with absent fields, to another version. Return None if the version is unknown.
-
-    No defaults are applied: absent fields stay absent.
-    """
+    """Convert a CRD to another version without applying defaults. Return None if the version is unknown."""
     if api_version not in (V1, V1BETA1):
         return None
     spec = crd.get("spec")
@@ -154,7 +152,7 @@ _ABSENT_FIELDS: JsonObject = dict.fromkeys(("group", "names", "scope", "versions
 
 
 def share_version_settings(versions: list[JsonObject]) -> None:
-    """Give all version entries the same setting, in place, where theirs differ only in empty values.
+    """If a setting differs between version entries only in empty values, set it to the same value in all, in place.
 
     kube-apiserver does this because it stores such a setting once, at the top level of the internal type.
     """

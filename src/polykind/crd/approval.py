@@ -34,7 +34,7 @@ def approval_condition(crd: JsonObject) -> JsonObject | None:
 
 
 def validate_approval(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Return an error if the approval is missing or invalid, unless the old CRD had the same error."""
+    """Return an error if the approval annotation is missing or invalid, unless the old CRD has the same error."""
     if not is_protected_group(crd["spec"]["group"]):
         return []
     state, message = _state(crd)

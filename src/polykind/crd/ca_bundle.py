@@ -1,4 +1,4 @@
-"""Validation of the CA bundle of a conversion webhook: it must hold at least one certificate."""
+"""Validation of the CA bundle of a conversion webhook. It must contain at least one certificate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def has_invalid_ca_bundle(spec: JsonObject) -> bool:
 
 
 def ca_bundle_error(bundle: str | None) -> str | None:
-    """Return kube-apiserver's message about an invalid bundle (in base64). Return None if it is valid or empty."""
+    """Return kube-apiserver's message for an invalid base64 CA bundle. Return None if the bundle is valid or empty."""
     if not bundle:
         return None
     try:

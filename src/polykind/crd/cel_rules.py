@@ -10,7 +10,7 @@ from polykind.errors import FieldError
 
 
 class SchemaStep(NamedTuple):
-    """One step from `parent` to a nested schema: `kind` is properties (with `key`), items or additionalProperties."""
+    """A step from `parent` to a nested schema. `kind` is properties (with a `key`), items or additionalProperties."""
 
     kind: str
     key: str
@@ -18,7 +18,7 @@ class SchemaStep(NamedTuple):
 
 
 class RuleLocation(NamedTuple):
-    """A schema with CEL rules. It and the schemas inside it have no other errors.
+    """A schema that has CEL rules and, apart from the rules, no errors.
 
     `uncorrelated` is the path of the outermost list or map whose items cannot be correlated with old items.
     """
@@ -30,7 +30,7 @@ class RuleLocation(NamedTuple):
 
 
 class RuleCheckRequest(NamedTuple):
-    """The CEL rules of one root schema. If the schema is unchanged, the cost of single rules is not checked."""
+    """The CEL rules of one root schema. If `schema_unchanged` is True, the cost of single rules is not checked."""
 
     root: JsonObject
     path: str
@@ -41,10 +41,10 @@ class RuleCheckRequest(NamedTuple):
 
 
 class RuleChecker(Protocol):
-    """A checker of CEL rules, passed to CRD validation."""
+    """The interface of a checker of CEL rules that callers pass to CRD validation."""
 
     def check(self, request: RuleCheckRequest) -> list[FieldError]:
         """Check the rules and message expressions of a schema, and their estimated cost."""
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
-        """Check the default of a schema, which is at `path`, against the rules of the schema and of those inside it."""
+        """Check the default `value` of a schema against the CEL rules of the schema and of all schemas inside it."""

@@ -1,4 +1,4 @@
-"""Decoding of CRDs into their v1 representation, with the defaults of each version, and encoding at a version."""
+"""Decoding of CRDs to v1, with the defaults of the version that they are written in, and encoding at any version."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ WEBHOOK_PORT = 443
 def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, list[str]]:
     """Decode and default a CRD. Return its v1 representation and, with `report`, the paths of unknown fields.
 
-    Raises BadRequestError if a field has a wrong type. A v1beta1 CRD that v1 cannot express is always invalid, so it
-    is validated here, and raises InvalidError with all its errors.
+    Raise BadRequestError if a field has a wrong type. A v1beta1 CRD that v1 cannot express is always invalid, so it is
+    validated here, and InvalidError with all its errors is raised.
     """
     if version == "v1":
         crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1, report=report)
@@ -50,7 +50,7 @@ def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, li
 
 
 def encode(crd: JsonObject, version: Version) -> JsonObject:
-    """Return a CRD at a version of the API, with keys in the order of its Go struct."""
+    """Return a CRD at a version of the API, with its keys in the order of the Go struct."""
     converted = crd if version == "v1" else api_conversion.to_v1beta1(crd)
     meta = converted["metadata"]
     out = {key: converted[key] for key in _ORDER if key in converted}

@@ -12,12 +12,12 @@ API_APPROVED = "KubernetesAPIApprovalPolicyConformant"
 
 
 def condition(type_: str, status: str, reason: str, message: str) -> JsonObject:
-    """Return a new condition. `set_condition` fills in its time."""
+    """Return a new condition without a time. `set_condition` adds the time."""
     return {"type": type_, "status": status, "lastTransitionTime": None, "reason": reason, "message": message}
 
 
 def find_condition(status: JsonObject, type_: str) -> JsonObject | None:
-    """Return the condition of a type. Return None if it is absent."""
+    """Return the condition of the given type. Return None if the CRD has no such condition."""
     for item in status.get("conditions") or ():
         if item["type"] == type_:
             match: JsonObject = item
@@ -26,7 +26,7 @@ def find_condition(status: JsonObject, type_: str) -> JsonObject | None:
 
 
 def is_true(crd: JsonObject, type_: str) -> bool:
-    """True if a CRD has a condition with status True."""
+    """True if a CRD has the condition of the given type with status True."""
     match = find_condition(crd.get("status") or {}, type_)
     return match is not None and match["status"] == "True"
 
@@ -39,7 +39,7 @@ def equivalent(left: JsonObject | None, right: JsonObject | None) -> bool:
 
 
 def set_condition(status: JsonObject, new: JsonObject, now: str) -> JsonObject:
-    """Return the status with a condition added or replaced. Its time changes only together with its status."""
+    """Return the status with a condition added or replaced. The time changes only if the condition's status changes."""
     conditions = list(status.get("conditions") or ())
     for position, old in enumerate(conditions):
         if old["type"] == new["type"]:
@@ -54,7 +54,7 @@ def set_condition(status: JsonObject, new: JsonObject, now: str) -> JsonObject:
 
 
 def remove_condition(status: JsonObject, type_: str) -> JsonObject:
-    """Return the status without a condition."""
+    """Return the status without the condition of the given type."""
     return {**status, "conditions": [item for item in status.get("conditions") or () if item["type"] != type_]}
 
 

@@ -1,4 +1,4 @@
-"""Empty lists and objects in CRDs. Validation tells them from absent fields; the stored CRD does not have them."""
+"""Empty lists and objects in CRDs. Validation distinguishes them from absent fields, but the stored CRD omits them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _SETTINGS = frozenset({"schema", "validation", "additionalPrinterColumns", "sele
 
 
 def drop_empty_values(crd: JsonObject) -> JsonObject:
-    """Return a CRD as it is stored, without empty values. Return the same object if it has none."""
+    """Return a CRD without empty values, as it is stored. Return the same object if it has no empty values."""
     spec = drop_empty_from_spec(crd["spec"])
     return crd if spec is crd["spec"] else {**crd, "spec": spec}
 
 
 def drop_empty_from_spec(spec: JsonObject, *, keep_items: bool = False) -> JsonObject:
-    """Do as `drop_empty_values` for a v1 or internal spec.
+    """Do the same as `drop_empty_values` for a v1 or internal spec.
 
-    With `keep_items`, an `items` that is neither a schema nor a list of schemas is kept (as False).
+    With `keep_items`, an `items` that is neither a schema nor a list of schemas is replaced by False, not dropped.
     """
     reduced = _drop_empty_from_settings(spec, keep_items)
     conversion = spec.get("conversion")
@@ -35,7 +35,7 @@ def drop_empty_from_spec(spec: JsonObject, *, keep_items: bool = False) -> JsonO
 
 
 def drop_empty_from_setting(setting: Any, *, keep_items: bool = False) -> Any:
-    """Do as `drop_empty_values` for one setting of a version entry. An empty list counts as unset."""
+    """Do the same as `drop_empty_values` for one setting of a version entry. An empty list counts as unset."""
     if isinstance(setting, list):
         return setting or None
     schema = (setting or {}).get("openAPIV3Schema")
@@ -44,7 +44,7 @@ def drop_empty_from_setting(setting: Any, *, keep_items: bool = False) -> Any:
 
 
 def drop_empty_from_schema(node: JsonObject, *, keep_items: bool = False) -> JsonObject:
-    """Do as `drop_empty_values` for a schema."""
+    """Do the same as `drop_empty_values` for a schema."""
     changed: JsonObject = {}
     for key, value in node.items():
         if not value:

@@ -11,13 +11,13 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class FieldPathError(ValueError):
-    """A path that cannot be parsed, or that leads to no field of the schema; the message is kube-apiserver's."""
+    """A path that cannot be parsed or that leads to no field of the schema. The message is kube-apiserver's."""
 
 
 def find_field(
     path: str, schema: JsonObject | None, *, brackets: bool = True
 ) -> tuple[tuple[str, ...], JsonObject | None]:
-    """Return the field names of a path and the schema of its last field. Raises FieldPathError."""
+    """Return the field names of a path and the schema of its last field. Raise FieldPathError if there is none."""
     parts = _split(path)
     position = 0
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""JSON of kube-apiserver's internal CRD types, as error messages show it: Go's field names, with zero values."""
+"""JSON of kube-apiserver's internal CRD types as in error messages, with Go's field names and zero values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Render = Callable[[Any], str]
 
 
 def as_json(value: Any) -> orjson.Fragment:
-    """Return a value that error messages show as Go's JSON, as Go does for pointers, lists and objects."""
+    """Return a JSON fragment of a value for an error message. Go prints pointers, lists and objects as JSON."""
     return orjson.Fragment(escape_html(go_json(value).encode()))
 
 
@@ -29,7 +29,7 @@ def schema(value: JsonObject) -> Any:
 
 
 def items_list(value: Any) -> Any:
-    """Return the `items` of a schema as JSON if it is not a single schema."""
+    """Return the `items` of a schema as JSON. `items` must not be a single schema."""
     return orjson.Fragment(escape_html(_items(value).encode()))
 
 

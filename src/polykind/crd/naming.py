@@ -48,7 +48,7 @@ def _validate_name_list(names: list[str] | None, path: str) -> list[FieldError]:
 
 
 def accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:
-    """Return the next status of a CRD: names that no other CRD of its group holds are accepted, then it is established.
+    """Return the next status of a CRD. It accepts names that no other CRD of the group holds, and establishes the CRD.
 
     `others` are other CRDs of any group, or an AcceptedNames that a caller maintains for all CRDs including this one.
     """
@@ -56,7 +56,7 @@ def accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, 
 
 
 def establish(crd: JsonObject, status: JsonObject, now: str) -> JsonObject:
-    """Return the status with the condition Established, if all names are accepted and the CA bundle is valid."""
+    """Set the condition Established if all names are accepted. Its status is False if the CA bundle is invalid."""
     current = {"status": status}
     if conditions.is_true(current, ESTABLISHED) or not conditions.is_true(current, NAMES_ACCEPTED):
         return status
@@ -115,7 +115,7 @@ class AcceptedNames:
                 count[name] += 1
 
     def remove(self, crd: JsonObject) -> None:
-        """Remove the accepted names of a CRD, which must be those it was added with."""
+        """Remove the accepted names of a CRD. They must be the same names as when the CRD was added."""
         group = crd["spec"]["group"]
         group_names = self._groups[group]
         for count, names in zip(group_names, _accepted_names_of(crd), strict=True):
@@ -136,7 +136,7 @@ def _accepted_names_of(crd: JsonObject) -> tuple[list[str], list[str]]:
 def _resolve_conflicts(
     requested: JsonObject, accepted_before: JsonObject, accepted_names: GroupNames
 ) -> tuple[JsonObject, JsonObject]:
-    """Return the accepted names and the condition NamesAccepted, which reports the last of several conflicts."""
+    """Return the accepted names and the condition NamesAccepted. Of several conflicts it reports only the last."""
     accepted = dict(accepted_before)
     names_condition = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
     checks = (

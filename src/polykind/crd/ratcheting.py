@@ -53,7 +53,7 @@ class ValidationOptions:
 
     @cached_property
     def defaults_forbidden(self) -> str | None:
-        """The reason why schemas may not have defaults, for the error message; None if they may."""
+        """The reason, for error messages, why schemas may not have defaults. None if they may have defaults."""
         if (self.beta or not self.defaulting) and not self._old_has(has_default):
             return _NO_BETA_DEFAULTS if self.defaulting else ""
         return None
@@ -99,14 +99,14 @@ class ValidationOptions:
 
     @cached_property
     def invalid_ca_bundle_allowed(self) -> bool:
-        """True if the CA bundle is not validated: the CRD is not established, or its old bundle is invalid too."""
+        """True if an invalid CA bundle is accepted: the CRD is not established, or its old CA bundle is invalid too."""
         if self.old is None or not self.established:
             return True
         client = (self.old.get("conversion") or {}).get("webhookClientConfig") or {}
         return ca_bundle_error(client.get("caBundle")) is not None
 
     def many_selectable_fields_allowed(self, version: str | None) -> bool:
-        """True if a version (None: the top level) has too many selectable fields, but had the same ones before."""
+        """True if the old CRD has the same, too many, selectable fields. `version` is None for the top level."""
         if self.old is None:
             return False
         if version is None:

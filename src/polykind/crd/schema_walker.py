@@ -47,7 +47,7 @@ def _children(node: JsonObject) -> list[JsonObject]:
 
 
 def root_schemas(internal: JsonObject) -> list[JsonObject]:
-    """Return the root schemas of an internal spec: the top-level one, then those of version entries."""
+    """Return the root schemas of an internal spec: the schema at the top level, then the schemas of version entries."""
     schema_settings = [
         internal.get("validation"),
         *(version.get("schema") for version in internal.get("versions") or ()),
@@ -61,7 +61,7 @@ def has_default(node: JsonObject) -> bool:
 
 
 def has_extension(node: JsonObject) -> bool:
-    """True if a schema node has an x-kubernetes- extension that needs a structural schema."""
+    """True if a schema node has an x-kubernetes- extension that requires a structural schema."""
     return not _EXTENSIONS.isdisjoint(node) or bool(node.get(LIST_MAP_KEYS) or node.get(VALIDATIONS))
 
 
@@ -71,7 +71,7 @@ def has_invalid_type(node: JsonObject) -> bool:
 
 
 def has_non_atomic_set_items(node: JsonObject) -> bool:
-    """True for a list of type set whose items are not atomic lists or objects, so that they could be merged."""
+    """True for a list of type set whose items are lists or objects that are not atomic."""
     items = node.get("items")
     if node.get(LIST_TYPE) != "set" or not isinstance(items, dict):
         return False
@@ -81,7 +81,7 @@ def has_non_atomic_set_items(node: JsonObject) -> bool:
 
 
 def validate_list_keys(node: JsonObject, path: str) -> list[FieldError]:
-    """Validate that items of a set or map list, and the keys of a map list, can be neither null nor absent."""
+    """Check that items of set and map lists are not nullable, and that list map keys are never null or absent."""
     items, list_type = node.get("items"), node.get(LIST_TYPE)
     if list_type not in ("set", "map") or not isinstance(items, dict):
         return []

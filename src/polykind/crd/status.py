@@ -71,6 +71,6 @@ def nonstructural_condition(crd: JsonObject) -> JsonObject | None:
 
 
 def terminating_condition(reason: str, message: str = "") -> JsonObject:
-    """Return the condition Terminating for a stage of the deletion. Only failures have a message of their own."""
+    """Return the condition Terminating for a stage of the deletion. `message` replaces the stage's default message."""
     status, default_message = _TERMINATING[reason]
     return condition(TERMINATING, status, reason, message or default_message)

@@ -1,4 +1,4 @@
-"""The strategy of CRD writes: fields that the server owns, and warnings about unknown formats."""
+"""The strategy of CRD writes: sets the fields that the server owns, and warns about unknown formats."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from polykind.schema.string_formats import is_known_format
 
 
 def empty_status() -> JsonObject:
-    """Return the status of a CRD that no controller has processed."""
+    """Return the status of a CRD that no controller has processed yet."""
     return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
 
 
 def prepare_create(crd: JsonObject) -> JsonObject:
-    """Reset the status of a new CRD, apart from its storage version, and set generation 1."""
+    """Set the initial status of a new CRD, with its storage version in storedVersions, and generation 1."""
     crd["status"] = _with_storage_version(empty_status(), crd)
     crd["metadata"]["generation"] = 1
     return crd
 
 
 def prepare_update(new: JsonObject, old: JsonObject) -> JsonObject:
-    """Keep the old status, add a new storage version to storedVersions, and count a changed spec in the generation."""
+    """Keep the old status, add the storage version to storedVersions, and increment generation if the spec changed."""
     generation = old["metadata"].get("generation", 0)
     _set_generation(new, generation if equal_specs(new["spec"], old["spec"]) else generation + 1)
     new["status"] = _with_storage_version(old["status"], new)
@@ -56,7 +56,7 @@ def _with_storage_version(status: JsonObject, crd: JsonObject) -> JsonObject:
 
 
 def warnings(crd: JsonObject, old: JsonObject | None = None) -> list[str]:
-    """Return the warnings about unknown formats in schemas that the old CRD does not have."""
+    """Return warnings about unknown formats in the schemas. Formats that the old CRD uses too are left out."""
     unknown = _unknown_formats(crd)
     if unknown and old is not None:
         known = set(_unknown_formats(old))

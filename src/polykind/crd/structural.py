@@ -1,4 +1,4 @@
-"""Structural schemas: fields are specified outside of allOf, anyOf, oneOf and not, which may only constrain them."""
+"""Structural schemas. They specify fields outside of allOf, anyOf, oneOf and not, which may only constrain fields."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CONSTRAINTS = frozenset({"allOf", "anyOf", "oneOf", "not", "pattern"})
 _ABSENT_IF_EMPTY = frozenset(
     {"$ref", "enum", "allOf", "anyOf", "oneOf", "patternProperties", "dependencies", "definitions"}
 )
-"""Keywords that count as absent if they are empty; an empty `required` does not."""
+"""Keywords that count as absent if they are empty. An empty `required` counts as present."""
 
 _UNSUPPORTED = (
     ("id", "id"),
@@ -74,7 +74,7 @@ def is_structural(schema: JsonObject) -> bool:
 
 
 def unsupported_reason(schema: JsonObject) -> str | None:
-    """Return the message about a keyword that structural schemas do not support. Return None if there is none."""
+    """Return the message about a keyword that structural schemas do not support. Return None if all are supported."""
     if _RELEVANT.isdisjoint(schema):
         return None
     for key, name in _UNSUPPORTED:
@@ -117,7 +117,7 @@ def structural_violations(schema: JsonObject, path: str) -> list[FieldError]:
 
 
 def _check_specified(node: JsonObject, level: str, path: str, errors: list[FieldError]) -> None:
-    """Check a schema that specifies fields, in contrast to one that only constrains them."""
+    """Check a schema outside of allOf, anyOf, oneOf and not, which specifies fields."""
     type_, items, properties = node.get("type", ""), node.get("items"), node.get("properties")
     if isinstance(items, dict):
         _check_specified(items, _ITEM, f"{path}.items", errors)
@@ -167,7 +167,7 @@ def _check_embedded(node: JsonObject, type_: str, path: str, errors: list[FieldE
 def _check_type_and_object_meta(
     properties: JsonObject, level: str, embedded: bool, path: str, errors: list[FieldError]
 ) -> None:
-    """Check the types of kind, apiVersion and metadata. The root may specify only names in metadata."""
+    """Check the types of kind, apiVersion and metadata. At the root, metadata may specify only names."""
     resource = level is _ROOT or embedded
     if resource:
         for name in ("kind", "apiVersion"):
@@ -214,7 +214,7 @@ def _first_is_int_or_string(node: JsonObject) -> bool:
 def _check_clauses(
     node: JsonObject, path: str, errors: list[FieldError], skip_any_of: bool, skip_first_all_of: bool
 ) -> None:
-    """Check the clauses and the pattern of a schema. anyOf, or that of the first allOf, may spell out int-or-string."""
+    """Check allOf, anyOf, oneOf, not and the pattern of a schema. The flags skip an anyOf that means int-or-string."""
     if not skip_any_of:
         for index, clause in enumerate(node.get("anyOf") or ()):
             _check_clause(clause, f"{path}.anyOf[{index}]", errors)
@@ -233,7 +233,7 @@ def _check_clauses(
 
 
 def _check_clause(node: JsonObject, path: str, errors: list[FieldError], *, skip_any_of: bool = False) -> None:
-    """Check a clause, which may only constrain what the schema around it specifies."""
+    """Check one schema inside allOf, anyOf, oneOf or not. It may only constrain fields, not specify them."""
     if not _CONSTRAINTS.isdisjoint(node):
         _check_clauses(node, path, errors, skip_any_of, False)
     items, properties = node.get("items"), node.get("properties")
@@ -266,7 +266,7 @@ def _clauses_with_paths(node: JsonObject, path: str) -> list[tuple[JsonObject, s
 def _check_completeness(
     clause: JsonObject, node: JsonObject | None, path: str, at: str, errors: list[FieldError]
 ) -> None:
-    """Check that everything a clause at the root constrains is also specified."""
+    """Check that `node` specifies all fields that `clause`, inside its allOf, anyOf, oneOf or not, constrains."""
     if node is None:
         errors.append(required(path, f"because it is defined in {at}"))
         return

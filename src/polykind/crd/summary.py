@@ -1,4 +1,4 @@
-"""CRD summaries: CRDs without their schemas, which are loaded from the store when needed."""
+"""CRD summaries: CRDs without schemas. The schemas are loaded from the store when needed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class CRDSummary(dict[str, Any]):
     def __init__(self, summary: JsonObject, digest: bytes, load: Load) -> None:
         super().__init__(summary)
         self.spec_digest = digest
-        """A digest of the encoded spec: equal digests mean equal specs."""
+        """A digest of the encoded spec. Two CRDs with equal digests have equal specs."""
         self.load = load
 
 
 def load_full(crd: JsonObject) -> JsonObject:
-    """Return a CRD with its schemas, loading it if `crd` is a summary."""
+    """Return a CRD with its schemas. Load the full CRD if `crd` is a summary."""
     return crd.load() if isinstance(crd, CRDSummary) else crd
 
 
@@ -48,7 +48,7 @@ def spec_digest(encoded_spec: bytes) -> bytes:
 
 
 class CRDParts(msgspec.Struct):
-    """The top-level parts of a CRD's JSON; the spec is not decoded."""
+    """The top-level fields of a CRD's JSON. The spec is not decoded."""
 
     metadata: dict[str, Any]
     spec: msgspec.Raw
@@ -78,14 +78,14 @@ class _Spec(msgspec.Struct, omit_defaults=True):
 
 
 split_crd = msgspec.json.Decoder(CRDParts).decode
-"""Split the JSON of a CRD. Raises msgspec.MsgspecError if it does not look like a CRD."""
+"""Split the JSON of a CRD into its parts. Raise msgspec.MsgspecError if the types of fields are not those of a CRD."""
 _spec = msgspec.json.Decoder(_Spec).decode
 
 
 def decode_without_schemas(parts: CRDParts) -> JsonObject:
     """Decode a v1 CRD without its schemas, which the decoder skips.
 
-    Raises msgspec.MsgspecError if the spec has an unexpected type; then the caller has to decode the full CRD.
+    Raise msgspec.MsgspecError if the spec has an unexpected type. The caller then has to decode the full CRD.
     """
     spec = msgspec.to_builtins(_spec(parts.spec))
     crd: JsonObject = {"apiVersion": parts.apiVersion, "kind": parts.kind, "metadata": parts.metadata, "spec": spec}

@@ -39,10 +39,7 @@ def _limit_nesting(validate: Callable[P, list[FieldError]]) -> Callable[P, list[
 def validate_create(
     crd: JsonObject, request_version: str = "v1", *, rules: RuleChecker | None = None, defaulting: bool = True
 ) -> list[FieldError]:
-    """Validate a new CRD for a request at an API version.
-
-    Without `defaulting` schemas may not have defaults, unless the old CRD has some.
-    """
+    """Validate a new CRD of a request at `request_version`. Unless `defaulting`, schemas may not have defaults."""
     return validate_internal_create(crd, to_internal(crd["spec"]), request_version, rules, defaulting)
 
 
@@ -53,7 +50,7 @@ def validate_internal_create(
     rules: RuleChecker | None = None,
     defaulting: bool = True,
 ) -> list[FieldError]:
-    """Do as `validate_create` for a v1beta1 CRD whose internal spec differs from that of its v1 representation."""
+    """Do the same as `validate_create` for a CRD whose internal spec differs from that of its v1 representation."""
     beta = request_version == "v1beta1"
     errors = _validate_metadata(crd)
     errors += validate_spec(internal, ValidationOptions(internal, beta=beta, defaulting=defaulting), rules)
@@ -125,7 +122,7 @@ def _validate_stored_versions(stored: list[str] | None, versions: list[JsonObjec
 
 
 def _validate_v1(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Return the errors that only requests at v1 can have."""
+    """Return the errors that are checked only in requests at v1."""
     errors = validate_approval(crd, old)
     if old is not None and old["spec"].get("preserveUnknownFields"):
         return errors

@@ -31,7 +31,7 @@ def validate_webhook_url(text: str, path: str) -> list[FieldError]:
 
 
 def validate_webhook_service(service: JsonObject, path: str) -> list[FieldError]:
-    """Validate the service of a webhook. Like kube-apiserver, report a missing name as namespace and vice versa."""
+    """Validate the service of a webhook. As in kube-apiserver, errors swap the paths of name and namespace."""
     errors = []
     if not service["namespace"]:
         errors.append(required(f"{path}.name"))

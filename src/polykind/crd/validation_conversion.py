@@ -1,4 +1,4 @@
-"""Validation of spec.conversion: the strategy, and for a webhook its client configuration and review versions."""
+"""Validation of spec.conversion: the strategy, and the client configuration and review versions of a webhook."""
 
 from __future__ import annotations
 

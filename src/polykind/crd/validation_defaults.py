@@ -1,4 +1,4 @@
-"""Validation of defaults in schemas: each must be pruned and valid; defaults in metadata must be valid metadata."""
+"""Validation of defaults in schemas. Each must be pruned and valid. Defaults in metadata must be valid metadata."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _is_pruned(schema: JsonObject) -> bool:
 
 
 class _DefaultsWalker:
-    """A walk over the schemas that can have defaults."""
+    """Visits all schemas that can have defaults and validates the defaults."""
 
     def __init__(self, pruned: bool, rules: RuleChecker | None, errors: list[FieldError]) -> None:
         self.pruned, self.rules, self.errors = pruned, rules, errors
@@ -56,13 +56,13 @@ class _DefaultsWalker:
     def visit(
         self, schema: JsonObject, path: str, resource: JsonObject, keys: tuple[str | int, ...], inside_meta: bool
     ) -> None:
-        """Visit a schema. `resource` is the root or embedded resource that contains it, at the path `keys`."""
+        """Visit a schema, which is at the path `keys` in `resource`, the enclosing root or embedded resource."""
         if EMBEDDED in schema:
             resource, keys, inside_meta = schema, (), False
         if "default" in schema:
             default_path = f"{path}.default"
             if not inside_meta and self.pruned and not _is_pruned(schema):
-                # kube-apiserver reports this in addition to other errors of the same default.
+                # kube-apiserver reports unknown fields in addition to other errors of the same default.
                 self.errors.append(invalid(default_path, schema["default"], "must not have unknown fields"))
             if inside_meta:
                 errors = _validate_metadata_default(schema, default_path, resource, keys)
@@ -83,11 +83,11 @@ class _DefaultsWalker:
 
 def _validate_default(schema: JsonObject, default_path: str) -> list[FieldError]:
     if type(schema["default"]) in _SCALARS and EMBEDDED not in schema:
-        # A scalar contains no embedded resource.
+        # A scalar contains no embedded resource, so no coercion is needed.
         return field_errors(
             validate_value(SchemaNode(schema, for_defaults=True), schema["default"]).errors, default_path
         )
-    # This coerces the default of the CRD itself, as kube-apiserver does, so coerced metadata is stored.
+    # As in kube-apiserver, coercion changes the default in the CRD itself, so that the coerced metadata is stored.
     node, value = SchemaNode(schema), schema["default"]
     try:
         coerce_embedded(node, value, default_path, [], strict=True)

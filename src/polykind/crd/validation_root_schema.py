@@ -61,7 +61,7 @@ def validate_version_schema(
     errors = _validate_root_keywords(schema, schema_path) if status_enabled else []
     if schema.get("nullable"):
         errors.append(forbidden(f"{schema_path}.nullable", "nullable cannot be true at the root"))
-    # Defaults and rules are validated in the schema as it will be stored.
+    # Validate defaults and CEL rules in the schema as it will be stored, without empty values.
     stored_schema = drop_empty_from_schema(schema)
     unsupported_message = None
     valid = False
@@ -99,7 +99,7 @@ def validate_version_schema(
 
 
 def _validate_root_keywords(schema: JsonObject, schema_path: str) -> list[FieldError]:
-    """Check the keywords at the root: with a status subresource only some are allowed."""
+    """Check the keywords at the root. If the status subresource is enabled, only some keywords are allowed."""
     other_keywords = schema.keys() - set(_ALLOWED_AT_ROOT.values())
     if "type" in schema and schema["type"] != "object" and other_keywords.isdisjoint(_BEFORE_TYPE):
         detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'

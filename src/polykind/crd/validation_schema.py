@@ -1,4 +1,4 @@
-"""Validation of schemas with the checks that apply to structural and non-structural ones alike."""
+"""Validation of schemas with the checks that apply to both structural and non-structural schemas."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _UNSUPPORTED = {
     "$ref": "$ref is not supported",
 }
 _ALLOWED_IF_EMPTY = frozenset({"patternProperties", "definitions"})
-"""Keywords that may be present as long as they are empty."""
+"""Keywords that are forbidden only if they are not empty."""
 _CHECKED = frozenset({*_UNSUPPORTED, "type", "default", "items", EMBEDDED, "uniqueItems"})
 _MERGE_KEYWORDS = frozenset({PRESERVE, MAP_TYPE, LIST_TYPE, LIST_MAP_KEYS})
 _NESTING = frozenset(
@@ -46,9 +46,9 @@ _NEEDS_VISIT = (_CHECKED | _MERGE_KEYWORDS | _NESTING | {VALIDATIONS}) - {"type"
 
 
 class SchemaStrictness(NamedTuple):
-    """The checks that apply; those that the old CRD fails do not (ratcheting).
+    """The optional checks. A check is disabled if the old CRD fails it (ratcheting).
 
-    `defaults` is the reason why defaults are forbidden, None if they are allowed.
+    `defaults` is the reason why defaults are forbidden. It is None if they are allowed.
     """
 
     defaults: str | None
@@ -67,7 +67,7 @@ class _Context(NamedTuple):
 
 
 class SchemaValidator:
-    """Validates one root schema. `errors` are in kube-apiserver's order; `locations` are the nodes with CEL rules."""
+    """Validates one root schema. `errors` are in kube-apiserver's order. `locations` are the nodes with CEL rules."""
 
     def __init__(self, strictness: SchemaStrictness, *, rules: bool) -> None:
         self.strictness = strictness
@@ -272,7 +272,7 @@ def _type_error(path: str, type_: str, detail: str) -> FieldError:
 
 
 def _set_items_error(node: JsonObject, path: str) -> FieldError:
-    """Return the error of a set with non-atomic items. Like kube-apiserver, always show the items' list type."""
+    """Return the error for a set with non-atomic items. As in kube-apiserver, it always shows the items' list type."""
     items = node["items"]
     key = LIST_TYPE if items["type"] == "array" else MAP_TYPE
     detail = "must be atomic as item of a list with x-kubernetes-list-type=set"

@@ -1,4 +1,4 @@
-"""Validation of a CRD's spec in its internal type: group, scope, versions, names, settings, conversion."""
+"""Validation of an internal CRD spec: group, scope, versions, names, settings and conversion."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHARED_SETTINGS = (
         "additionalPrinterColumns",
     ),
 )
-"""A setting of version entries, its name at the top level, and its two names in error messages."""
+"""For each setting: its name in version entries, its name at the top level, and its two names in error messages."""
 
 
 def validate_spec(spec: JsonObject, options: ValidationOptions, rules: RuleChecker | None) -> list[FieldError]:
@@ -65,7 +65,7 @@ def validate_spec(spec: JsonObject, options: ValidationOptions, rules: RuleCheck
 
 
 def validate_immutable_fields(new: JsonObject, old: JsonObject, *, established: bool) -> list[FieldError]:
-    """Check that group and plural name did not change, and of an established CRD scope and kind."""
+    """Check that group and plural name did not change. If the CRD is established, check scope and kind too."""
     errors: list[FieldError] = []
     detail = "field is immutable"
     if established:
@@ -161,7 +161,7 @@ def _has_status(subresources: JsonObject | None) -> bool:
 
 
 def _validate_version_list(spec: JsonObject) -> list[FieldError]:
-    """Check that settings are either at the top level or per version, and that names and storage version are unique."""
+    """Check that settings are not both shared and per version, and that names and storage version are unique."""
     versions = spec["versions"] or []
     errors: list[FieldError] = []
     for context, top, plural, _ in _SHARED_SETTINGS:

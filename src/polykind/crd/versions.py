@@ -16,7 +16,7 @@ _MAX_INT64 = 2**63 - 1
 
 
 def priority_key(name: str) -> tuple[Any, ...]:
-    """Return a sort key: stable before beta before alpha, then the highest number first; other names follow."""
+    """Return a sort key: stable, beta and alpha versions, each with the highest number first, then other names."""
     match = _KUBE_LIKE.fullmatch(name)
     if match is not None:
         major, minor = int(match[1]), int(match[3] or 0)
@@ -44,7 +44,7 @@ def storage_version(crd: JsonObject) -> str:
 
 
 def find_version(crd: JsonObject, name: str) -> JsonObject | None:
-    """Return a version entry by its name. Return None if it is absent."""
+    """Return the version entry with the given name. Return None if the CRD has no such version."""
     version_entry: JsonObject
     for version_entry in crd["spec"]["versions"] or ():
         if version_entry["name"] == name:
@@ -53,7 +53,7 @@ def find_version(crd: JsonObject, name: str) -> JsonObject | None:
 
 
 def version_schema(crd: JsonObject, name: str) -> JsonObject | None:
-    """Return the openAPIV3Schema of a version, None if it has none. Raises LookupError for an unknown version."""
+    """Return the openAPIV3Schema of a version, or None. Raise LookupError if the version is unknown."""
     version_entry = find_version(crd, name)
     if version_entry is None:
         raise LookupError(f"{crd['metadata'].get('name')} has no version {name}")
@@ -61,7 +61,7 @@ def version_schema(crd: JsonObject, name: str) -> JsonObject | None:
 
 
 def deprecation_warning(crd: JsonObject, name: str) -> str | None:
-    """Return the warning for requests to a deprecated version. Return None if it is not deprecated."""
+    """Return the warning for requests to a deprecated version. Return None if the version is not deprecated."""
     version_entry = find_version(crd, name)
     if version_entry is None or not version_entry.get("deprecated"):
         return None
@@ -79,7 +79,7 @@ def deprecation_warning(crd: JsonObject, name: str) -> str | None:
 
 
 def storage_version_hash(crd: JsonObject) -> str:
-    """Return the storageVersionHash of discovery. When it changes, clients know that objects should be rewritten."""
+    """Return the storageVersionHash for discovery. A changed hash tells clients that objects should be rewritten."""
     spec = crd["spec"]
     name = f"{spec['group']}/{storage_version(crd)}/{spec['names']['kind']}"
     return base64.b64encode(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8]).decode()

@@ -1,1 +1,1 @@
-"""Texts that must be read or printed exactly as Go's standard library does; each module is named after Go's package."""
+"""Parsing and printing of texts exactly as Go's standard library does. Each module is named after a Go package."""

@@ -15,7 +15,7 @@ _not_url_safe = re.compile(r"[^A-Za-z0-9_-]").search
 
 
 class Base64Error(ValueError):
-    """The text is not base64; `at` is the offset of the offending byte."""
+    """The text is not valid base64. `at` is the offset of the first invalid byte."""
 
     def __init__(self, at: int) -> None:
         super().__init__(f"illegal base64 data at input byte {at}")
@@ -27,7 +27,7 @@ def encode_base64(data: bytes) -> str:
 
 
 def decode_base64(text: str, *, url_safe: bool = False) -> bytes:
-    """Decode base64 with padding: StdEncoding, or with `url_safe` URLEncoding. Raises Base64Error."""
+    """Decode base64 with padding (StdEncoding, or URLEncoding with `url_safe`). Raise Base64Error if it is invalid."""
     source = text.encode(errors="surrogatepass")
     at = _error_offset(source, _URL_ALPHABET if url_safe else _ALPHABET)
     if at is not None:
@@ -36,7 +36,7 @@ def decode_base64(text: str, *, url_safe: bool = False) -> bytes:
 
 
 def decode_base64_url(text: str) -> bytes:
-    """Decode the URL-safe alphabet without padding (RawURLEncoding). Raises Base64Error."""
+    """Decode URL-safe base64 without padding (RawURLEncoding). Raise Base64Error if it is invalid."""
     invalid = _not_url_safe(text)
     if invalid:
         raise Base64Error(len(text[: invalid.start()].encode(errors="surrogatepass")))
@@ -63,7 +63,7 @@ def _error_offset(source: bytes, alphabet: bytes) -> int | None:
 
 
 def _padding_error_offset(source: bytes, position: int, digits: int) -> int | None:
-    """Check the text from the first padding character on, which stands before `position`."""
+    """Return the offset of an error in the padding, or None. The first padding character is just before `position`."""
     if digits < 2:
         return position - 1
     position = _skip_line_breaks(source, position)

@@ -1,4 +1,4 @@
-"""Durations: parsed as Go's time.ParseDuration does, and printed as kubectl's tables show ages."""
+"""Durations: parsed as Go's time.ParseDuration does, and printed like ages in kubectl's tables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NANOSECONDS = {
 }
 _component = re.compile(r"([0-9]*)\.?([0-9]*)([^0-9.]*)").match
 _MAX_MAGNITUDE = 1 << 63
-"""The limit before the sign is applied: a negative duration may be one nanosecond longer."""
+"""The maximum absolute value of a duration in nanoseconds. Only a negative duration can reach it."""
 
 
 def parse_duration(text: str) -> int:
-    """Return the nanoseconds of a duration such as 1m30.5s. Raises ValueError with Go's message."""
+    """Return the nanoseconds of a duration such as 1m30.5s. Raise ValueError with Go's message if it is invalid."""
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0
@@ -42,7 +42,7 @@ def parse_duration(text: str) -> int:
         if unit not in _NANOSECONDS:
             raise ValueError(f"time: unknown unit {quote_for_error(unit)} in duration {quote_for_error(text)}")
         total += int(whole or 0) * _NANOSECONDS[unit]
-        # Go computes fractions in float64, so this rounds as Go does.
+        # Compute fractions in float64, which rounds as Go does.
         total += int(float(fraction[:18] or 0) * (_NANOSECONDS[unit] / 10 ** len(fraction[:18])))
         if total > _MAX_MAGNITUDE:
             raise _invalid_duration(text)
@@ -68,7 +68,7 @@ def is_duration(text: str) -> bool:
 
 
 def human_duration(span: float) -> str:
-    """Return a span in seconds as apimachinery's HumanDuration prints it: 5m30s, 3d, at most 292 years."""
+    """Format a number of seconds as apimachinery's HumanDuration does, such as 5m30s or 3d, at most 292 years."""
     seconds = int(min(span, MAX_INT64 // 10**9))
     if seconds < -1:
         return "<invalid>"

@@ -1,4 +1,4 @@
-"""JSON as Go's encoding/json writes it, and the names that its decoder uses in error messages."""
+"""JSON as Go's encoding/json writes it, and the type names in the error messages of its decoder."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import re2
 
 from polykind.golang.strconv import fixed_point, scientific, shortest_decimal
 
-# Numbers that orjson writes differently from Go. Strings that look like such a number match too; that only costs time.
+# Finds numbers that orjson writes differently from Go. It may also match inside strings, which only costs time.
 _differing_number = re2.compile(rb"(?:^|[:,\[])-?[0-9][0-9.]*(?:e|\.0(?:[,\]}]|$))").search
 
 
 class NumberLiteral(float):
-    """A JSON number with its source text, which may be out of range. Decoders quote the text in error messages."""
+    """A JSON number, possibly out of range, with its source text. Decoders quote the text in error messages."""
 
     __slots__ = ("text",)
     text: str
@@ -56,7 +56,7 @@ def go_json(value: Any) -> str:
 
 
 def encode_json(value: Any, *, sort_keys: bool = True, no_floats: bool = False) -> bytes:
-    """Encode a value as json.Marshal does. `no_floats` promises that it holds no float, which saves a check."""
+    """Encode a value as json.Marshal does. `no_floats` saves a check if the caller knows that there are no floats."""
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort_keys else None)
     except TypeError:
@@ -68,7 +68,7 @@ def encode_json(value: Any, *, sort_keys: bool = True, no_floats: bool = False) 
 
 
 def _encode_exactly(root: Any, sort_keys: bool) -> bytes:
-    """Encode what orjson rejects or writes differently: deep nesting, lone surrogates, long ints, some floats."""
+    """Encode values that orjson cannot encode as Go does: deep nesting, lone surrogates, long ints, some floats."""
     out: list[bytes] = []
     stack: list[Any] = [_Pending(root)]
     while stack:
@@ -103,7 +103,7 @@ def _encode_exactly(root: Any, sort_keys: bool) -> bytes:
 
 
 class _Pending:
-    """A value that is not encoded yet; tells it apart from encoded bytes on the same stack."""
+    """A value on the encoder's stack that is not encoded yet, in contrast to encoded bytes."""
 
     __slots__ = ("value",)
 
@@ -119,14 +119,14 @@ def _encode_string(text: str) -> bytes:
 
 
 def escape_html(encoded: bytes) -> bytes:
-    """Escape <, >, & and the two Unicode line separators in JSON. They can occur only inside strings."""
+    """Escape <, >, & and the two Unicode line separators in JSON. These characters occur only inside strings."""
     if b"<" in encoded:
         encoded = encoded.replace(b"<", b"\\u003c")
     if b">" in encoded:
         encoded = encoded.replace(b">", b"\\u003e")
     if b"&" in encoded:
         encoded = encoded.replace(b"&", b"\\u0026")
-    # Searching a single byte is ten times faster than two, and most texts do not have it.
+    # Searching for one byte first is ten times faster than searching for two, and most texts do not contain it.
     if b"\xe2" in encoded and b"\xe2\x80" in encoded:
         encoded = encoded.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     return encoded

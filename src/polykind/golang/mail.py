@@ -6,7 +6,7 @@ import re
 
 from polykind.golang.net import is_ip
 
-# Non-ASCII characters are allowed, so the classes list what is excluded. That is also quicker to compile.
+# Non-ASCII characters are allowed, so the character classes list the excluded characters. This also compiles faster.
 _ATEXT = r'[^\x00-\x20"(),:;<>@\[\\\]\x7f]'
 _atom = re.compile(rf"{_ATEXT}+").match
 _quoted_string = re.compile(r'"((?:[^\x00-\x08\x0a-\x1f"\\\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*)"').match
@@ -14,7 +14,7 @@ _domain_literal = re.compile(r"\[([^\x00-\x20\[\\\]\x7f]*)\]").match
 
 
 def is_email(text: str) -> bool:
-    """True if mail.ParseAddress accepts the text: an address, alone or in angle brackets after a display name."""
+    """True if mail.ParseAddress accepts the text: an address, or a display name and an address in angle brackets."""
     rest = text.lstrip(" \t")
     after = _skip_address(rest)
     if after is not None:
@@ -27,7 +27,7 @@ def is_email(text: str) -> bool:
 
 
 def _skip_address(text: str) -> str | None:
-    """Return the text after an address. Return None if the text does not start with one."""
+    """Return the text after an address. Return None if the text does not start with an address."""
     text = text.lstrip(" \t")
     quoted = _quoted_string(text)
     local_part = quoted or _atom(text)
@@ -49,7 +49,7 @@ def _has_valid_dots(atom: str) -> bool:
 
 
 def _skip_display_name(text: str) -> str | None:
-    """Return the text after a display name. The name may be absent only before an angle bracket."""
+    """Return the text after a display name. The name may be empty only before an angle bracket, else return None."""
     if text.startswith("<"):
         return text
     words = 0
@@ -68,7 +68,7 @@ def _skip_display_name(text: str) -> str | None:
 
 
 def _skip_comments(text: str) -> str | None:
-    """Return the text after comments in parentheses. Return None if one is not closed."""
+    """Return the text after comments in parentheses. Return None if a comment is not closed."""
     text = text.lstrip(" \t")
     while text.startswith("("):
         depth, at = 1, 1

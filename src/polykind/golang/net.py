@@ -1,4 +1,4 @@
-"""IP, CIDR and MAC addresses as Kubernetes accepts them: Go's net package, with leading zeros still allowed."""
+"""IP, CIDR and MAC addresses as Kubernetes accepts them. Unlike in Go's net package, some may have leading zeros."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_ip(text: str) -> bool:
 
 
 def is_ipv4(text: str) -> bool:
-    """True for an address with a dot, which kube-apiserver takes for IPv4: ::ffff:1.2.3.4 is accepted too."""
+    """True for an IP address that contains a dot. As in kube-apiserver, this includes ::ffff:1.2.3.4."""
     dot, colon = text.find("."), text.find(":")
     if dot < 0:
         return False
@@ -39,12 +39,12 @@ def is_ipv4(text: str) -> bool:
 
 
 def is_ipv6(text: str) -> bool:
-    """True for an address with a colon."""
+    """True for an IP address that contains a colon."""
     return ":" in text and is_ip(text)
 
 
 def is_cidr(text: str) -> bool:
-    """True if net.ParseCIDR accepts the text, or would without leading zeros."""
+    """True if net.ParseCIDR accepts the text, or would accept it without its leading zeros."""
     address, slash, bits = text.partition("/")
     if not slash or not bits.isascii() or not bits.isdigit() or len(bits.lstrip("0")) > 3:
         return False

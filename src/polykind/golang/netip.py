@@ -1,4 +1,4 @@
-"""IP addresses as strictly as Go's netip.ParseAddr parses them, with its error messages."""
+"""IP addresses, parsed as strictly as Go's netip.ParseAddr does and with its error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _hex_digits = re.compile(r"[0-9a-fA-F]*").match
 
 
 class AddressError(ValueError):
-    """A text that is not an IP address; the message is Go's."""
+    """A text that is not an IP address. The message is Go's."""
 
 
 class Addr(NamedTuple):
@@ -23,7 +23,7 @@ class Addr(NamedTuple):
 
 
 def parse_addr(text: str) -> Addr:
-    """Parse an IPv4 or IPv6 address. Raises AddressError."""
+    """Parse an IPv4 or IPv6 address. Raise AddressError if the text is not an address."""
     for char in text:
         if char == ".":
             return Addr(4, _parse_ipv4(text, text))
@@ -39,7 +39,7 @@ def _error(text: str, message: str, at: str = "") -> AddressError:
 
 
 def _parse_ipv4(address: str, text: str) -> int:
-    """Parse the IPv4 text inside `address`, which differs from it where IPv4 is embedded in IPv6."""
+    """Parse the IPv4 address `text`. `address` is the whole address in error messages, such as ::ffff:1.2.3.4."""
     value = position = digits = total = 0
     for at, char in enumerate(text):
         if char in "0123456789":

@@ -27,14 +27,14 @@ _MAX_REPEATS = 1000
 
 
 class PatternError(ValueError):
-    """A pattern that Go's regexp.Compile rejects; the message is Go's."""
+    """A pattern that Go's regexp.Compile rejects. The message is Go's."""
 
     def __init__(self, code: str, expr: str) -> None:
         super().__init__(f"error parsing regexp: {code}: `{expr}`")
 
 
 class Pattern:
-    """A compiled pattern that is called as Go's MatchString.
+    """A compiled pattern. Calling it is the same as Go's MatchString.
 
     `contains` is RE2's own search. It is faster, but raises UnicodeEncodeError for lone surrogates.
     """
@@ -77,7 +77,7 @@ def _go_error_code(code: str) -> str:
 
 
 class _Translator:
-    """One pass over a pattern. It checks Go's grammar and collects RE2's spelling in `out`."""
+    """Translates one pattern in a single pass. It checks Go's grammar and collects the pattern for RE2 in `out`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -132,7 +132,7 @@ class _Translator:
         return self._count_bounds(self.at) is not None
 
     def _count_bounds(self, start: int) -> tuple[int, int, int] | None:
-        """Return minimum, maximum (-1: none) and end of {n}, {n,} or {n,m}. Return None if it is literal text."""
+        """Return minimum, maximum (-1: no limit) and end of {n}, {n,} or {n,m}. Return None for any other text."""
         end = self.text.find("}", start)
         if end < 0:
             return None

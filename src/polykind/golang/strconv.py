@@ -1,4 +1,4 @@
-"""Numbers as Go's strconv package and Go's conversions between int64 and float64 read and write them."""
+"""Numbers as Go's strconv package reads and writes them, and Go's conversion of float64 to int64."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 def parse_int64(text: str) -> int | None:
-    """Return a decimal integer. Return None if the text is not one or does not fit 64 bits."""
+    """Return a decimal integer. Return None if the text is not an integer or does not fit 64 bits."""
     if len(text) > _LONGEST_INTEGER or not _integer(text):
         return None
     value = int(text)
@@ -28,12 +28,12 @@ def float_to_int64(value: float) -> int:
 
 
 def shortest_int(value: float) -> int:
-    """Return the integer of a float64's shortest decimal. Beyond 2**53 it differs from the float's exact value."""
+    """Return the integer that a float64's shortest decimal denotes. Beyond 2**53 it may differ from int(value)."""
     return int(value) if -_EXACT_INTEGERS < value < _EXACT_INTEGERS else int(Decimal(repr(value)))
 
 
 def shortest_decimal(value: float) -> tuple[str, str, int]:
-    """Return the sign, the shortest significant digits and the power of ten of the first digit of a finite float64."""
+    """Return a finite float64 as its sign, its shortest significant digits, and the power of ten of the first digit."""
     shortest = repr(value)
     sign = "-" if shortest.startswith("-") else ""
     if value == 0:
@@ -47,7 +47,7 @@ def shortest_decimal(value: float) -> tuple[str, str, int]:
 
 
 def fixed_point(digits: str, power: int) -> str:
-    """Return a decimal without exponent; `power` is the power of ten of the first digit."""
+    """Return a decimal number without an exponent. `power` is the power of ten of the first digit."""
     if power < 0:
         return "0." + "0" * (-power - 1) + digits
     if len(digits) <= power + 1:

@@ -29,13 +29,13 @@ _ELEMENTS = (
 _date = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII).fullmatch
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _YEARS_PER_CYCLE, _DAYS_PER_CYCLE = 400, 146097
-"""The Gregorian calendar repeats after 400 years, which covers years that Python's date does not have."""
+"""The number of years and days after which the Gregorian calendar repeats. Python's date does not have all years."""
 _UNIX_EPOCH = date(1970, 1, 1).toordinal()
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 
 
 class Time(NamedTuple):
-    """An instant: seconds since 1970 in UTC, nanoseconds within the second, and the offset it was written with."""
+    """An instant: seconds since 1970 in UTC, nanoseconds within the second, and the time zone offset of its text."""
 
     seconds: int
     nanoseconds: int
@@ -48,7 +48,7 @@ class Time(NamedTuple):
 
 
 def parse_rfc3339(text: str) -> Time:
-    """Parse a time. Raises ValueError with Go's message."""
+    """Parse an RFC 3339 time. Raise ValueError with Go's message if it is invalid."""
     parts = parse_time(text, RFC3339)
     year, month, day = int(parts[0]), int(parts[2]), int(parts[4])
     equivalent_year = 2000 + year % _YEARS_PER_CYCLE
@@ -65,7 +65,7 @@ def parse_rfc3339(text: str) -> Time:
 def normalize_time(text: str) -> str | None:
     """Return a time as Kubernetes writes it: in UTC, to the second. Return None for Go's zero time.
 
-    Raises ValueError with Go's message.
+    Raise ValueError with Go's message if the time is invalid.
     """
     time = parse_rfc3339(text)
     days, second = divmod(time.seconds, 86400)
@@ -89,7 +89,7 @@ def is_normalized_time(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """True for a day of the calendar such as 2006-01-02."""
+    """True for a valid calendar date such as 2006-01-02."""
     match = _date(text)
     return match is not None and 1 <= int(match[2]) <= 12 and _is_day(int(match[1]), int(match[2]), int(match[3]))
 
@@ -100,7 +100,7 @@ def _is_day(year: int, month: int, day: int) -> bool:
 
 
 def parse_time(text: str, layout: str) -> list[str]:
-    """Split a time into the elements of a layout: RFC3339 or a prefix of it. Raises ValueError with Go's message."""
+    """Split a time into the elements of `layout`, RFC3339 or a prefix of it. Raise ValueError if it does not match."""
     parts: list[str] = []
     rest, missing = text, layout
     for element, pattern in _ELEMENTS:
@@ -141,7 +141,7 @@ def _out_of_range_field(element: str, text: str) -> str:
 
 
 def quote_for_error(text: str) -> str:
-    """Quote a text as the time package does in its errors, which escapes non-ASCII characters byte by byte."""
+    """Quote a text as Go's time package does in errors. Non-ASCII characters are escaped byte by byte."""
     quoted = (
         f"\\x{byte:02x}" if byte < 0x20 or byte >= 0x80 else f"\\{chr(byte)}" if byte in b'"\\' else chr(byte)
         for byte in replace_lone_surrogates(text).encode()

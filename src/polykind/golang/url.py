@@ -17,7 +17,7 @@ _is_host = re.compile(r"(?:[^\x00-\x20#%/?@\\^`{|}\x7f]|%25|%[89A-Fa-f][0-9A-Fa-
 
 
 class URLError(ValueError):
-    """The text is not a URL; the message is Go's."""
+    """The text is not a URL. The message is Go's."""
 
 
 class URL(NamedTuple):
@@ -31,9 +31,9 @@ class URL(NamedTuple):
 
 
 def parse_url(text: str, *, request: bool = False) -> URL:
-    """Parse a URL as url.Parse does, or with `request` as url.ParseRequestURI does. Raises URLError.
+    """Parse a URL as url.Parse does, or with `request` as url.ParseRequestURI does. Raise URLError if it is invalid.
 
-    ParseRequestURI accepts only absolute URLs and absolute paths, and knows no fragments.
+    ParseRequestURI accepts only absolute URLs and absolute paths, and does not split off a fragment.
     """
     rest, _, fragment = (text, "", "") if request else text.partition("#")
     try:
@@ -45,9 +45,9 @@ def parse_url(text: str, *, request: bool = False) -> URL:
 
 
 def is_request_uri(text: str) -> bool:
-    """True if url.ParseRequestURI accepts the text, which is the format `uri`.
+    """True if url.ParseRequestURI accepts the text, as the string format `uri` requires.
 
-    In contrast to `parse_url` this follows Go versions that check the IP address and the port of a host.
+    Unlike `parse_url`, this follows Go versions that check the IP address and the port of a host.
     """
     if not text or _has_control_character(text) or text[0] == ":":
         return False
@@ -95,7 +95,7 @@ def _has_control_character(text: str) -> bool:
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
-    """Return the scheme in lower case, empty if there is none, and the rest."""
+    """Return the scheme in lower case and the rest of the URL. The scheme is empty if there is none."""
     scheme = _SCHEME.match(text)
     if scheme is None or text[scheme.end() : scheme.end() + 1] != ":":
         return "", text

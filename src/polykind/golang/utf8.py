@@ -6,7 +6,7 @@ import codecs
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
-    """Replace every invalid byte by U+FFFD. Python's own "replace" handler merges some."""
+    """Replace every invalid byte by U+FFFD. Python's own "replace" handler replaces several bytes by one U+FFFD."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return "\ufffd" * (error.end - error.start), error.end
@@ -30,5 +30,5 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 def byte_length(text: str) -> int:
-    """Return the length in bytes of UTF-8, which is Go's len() of a string."""
+    """Return the length of a text in UTF-8 bytes, as Go's len() does."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
