@@ -140,7 +140,7 @@ def _repeat_command(args: argparse.Namespace, proof_run: ProofRun, name: str, pa
 
 
 def _samples(file: Path, kind: str) -> list[JsonObject]:
-    """Return the objects of a kind in a file or directory. Raise ValueError if there are none."""
+    """Return the objects of a kind in a file or directory. Raise ValueError if there are none or a file is invalid."""
     from polykind.toolkit.files import manifests
 
     name, _, group = kind.partition(".")

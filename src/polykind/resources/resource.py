@@ -131,7 +131,7 @@ class Resource:
     deletion_applies_policy = True
     """True if the start of a graceful deletion adds the finalizers of the propagation policy."""
     non_orphan_policy = "Background"
-    """The propagation policy that orphanDependents=false selects."""
+    """The propagation policy for orphanDependents=false if the object is not terminating yet."""
     has_deletecollection = True
     creates_on_update = False
     """True if a PUT creates an object that does not exist."""

@@ -64,7 +64,7 @@ def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: Pa
         ignores_last_applied = kubectl and last_applied.is_server_annotation(old, merged, applied.value)
         only_managers = only_managers_changed(old, merged, ignore_last_applied=ignores_last_applied)
         new = _decode_merged(ctx, write, merged, default=not only_managers)
-        # An apply that changes nothing is rejected all the same if it states another resourceVersion.
+        # Return the new object if its resourceVersion differs, so that a later stage rejects the conflict.
         same_revision = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
         if same_revision and not write.raw_metadata and field_manager.equal_ignoring_times(old, new):
             return old

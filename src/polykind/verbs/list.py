@@ -81,7 +81,7 @@ def _cache_revision(ctx: RequestContext) -> int:
 async def _page_while_waiting(ctx: RequestContext, selection: RequestSelection, after: str, limit: int) -> _Page | None:
     """Wait until the cache is fresh, and collect the page meanwhile.
 
-    Return None if the resource has changed meanwhile, or if the store need not be asked for its newest revision.
+    Return None if the resource has changed meanwhile, is not in the cache yet, or the store's revision is not needed.
     """
     cache = ctx.resource.cache
     if ctx.revision_read is None or not cache.loaded:
@@ -94,7 +94,7 @@ async def _page_while_waiting(ctx: RequestContext, selection: RequestSelection, 
 
 
 def _takes_all(selection: RequestSelection, limit: int) -> bool:
-    """True for a page of all objects, which needs to look only at the objects that it returns."""
+    """True if a page can be read without looking at more objects than it returns, because all objects match."""
     return limit > 0 and selection.everything and selection.name is None
 
 

@@ -36,7 +36,7 @@ async def check_namespace(ctx: RequestContext, name: str) -> None:
         cached = namespaces.cache.get(namespace)
     if cached is None:
         if reasons := names.path_segment(namespace):
-            # kube-apiserver looks the namespace up with its own HTTP client, which rejects such a name.
+            # kube-apiserver looks the namespace up with an HTTP client, which rejects invalid path segments.
             raise errors.InternalError(f"invalid resource name {go_quote(namespace)}: [{' '.join(reasons)}]")
         raise errors.NotFoundError("namespaces", "", namespace)
     if cached.terminating():
