@@ -152,9 +152,7 @@ class Session:
     async def _follow_redirects(
         self, url: str, body: bytes, max_bytes: int, stage: _Stage
     ) -> tuple[HTTPResponse, float | None]:
-        """Follow redirects that repeat the POST, but only to the same origin, because the CA bundle is for that
-        origin.
-        """
+        """Follow redirects that repeat the POST, but only to the origin that the CA bundle is configured for."""
         current_url = URL(url, encoded=True)
         for _ in range(_REDIRECTS):
             response, headers = await self._post_with_retry(current_url, body, max_bytes, stage)

@@ -131,9 +131,7 @@ class WriteLog:
     def events(
         self, prefix: str, after: int, until: int, max_events: int, max_bytes: int
     ) -> tuple[list[StoreEvent], int]:
-        """Return the events in (after, until] within the limits, and the revision up to which all events are
-        returned.
-        """
+        """Return events in (after, until] within the limits, and the revision up to which they are complete."""
         events: list[StoreEvent] = []
         size = 0
         for row in self._cursor.execute(_EVENTS, (after, until, prefix, prefix_end(prefix))):

@@ -188,8 +188,7 @@ class Writer:
     def _check(self, batch: list[Write]) -> tuple[list[Row], Results]:
         """Check the conditions of the writes in order, each as if the earlier writes were committed.
 
-        Return the rows to append and the results. Only this thread writes, so the revisions read here cannot
-        change before the commit.
+        Return the rows to append and the results. Revisions cannot change meanwhile: only this thread writes.
         """
         rows: list[Row] = []
         results: Results = []
