@@ -1,4 +1,4 @@
-"""A converter under the name that messages use for it."""
+"""A converter together with the name that messages use for the converter."""
 
 from polykind.toolkit.declare.library import Library
 

@@ -27,9 +27,9 @@ FIELD_MANAGER = "polykind-testing"
 _CRD_KIND = "CustomResourceDefinition"
 _V1BETA1 = "apiextensions.k8s.io/v1beta1"
 STOP_SECONDS = 2.0
-"""The time that requests in progress have when a server stops."""
+"""Seconds that requests in progress have to finish when a server stops."""
 CLOSE_SECONDS = 0.002
-"""The time that clients have to close their connections when a server stops."""
+"""Seconds that clients have to close their connections when a server stops."""
 
 
 class ApiServer:
@@ -56,7 +56,7 @@ class ApiServer:
         self._server: Server | None = None
         self._user_count = 0
         self.keep_data = False
-        """True if the data stays after the server has stopped."""
+        """True if the server's data is kept after the server has stopped."""
         self.url = ""
         self.token = ""
         """The admin's bearer token."""
@@ -79,7 +79,7 @@ class ApiServer:
     @property
     @raise_at_caller
     def converter(self) -> Converter:
-        """The converter that runs beside the server, for fault injection. Raises Refused if there is none."""
+        """The converter that runs beside the server. Raises Refused if the server has no converter."""
         if self._converter is None:
             raise Refused(
                 "this server has no converter: set `polykind_converters` in pytest's configuration, or use "
@@ -123,7 +123,7 @@ class ApiServer:
         return Wait(self._client, obj, Condition(condition), timeout).run()
 
     def checkpoint(self) -> Checkpoint:
-        """Save everything that is stored now, for a later rollback. Running requests are not affected."""
+        """Save all stored data for a later rollback. Requests in progress are not affected."""
         file = self._folder / f"checkpoint-{len(self._checkpoints)}.db"
         self._checkpoints.append(checkpoints.take_checkpoint(self._folder, file))
         return self._checkpoints[-1]
@@ -156,7 +156,7 @@ class ApiServer:
 
     @contextmanager
     def environ(self, kubeconfig: Path | None = None) -> Iterator[None]:
-        """Make clients in this process find this server and no other cluster, as the admin or with a kubeconfig."""
+        """Make clients in this process use this server only, as the admin or with the given kubeconfig."""
         import pytest
 
         where = os.fspath(kubeconfig or self.kubeconfig)

@@ -42,7 +42,7 @@ class Checkpoint:
 
 
 def take_checkpoint(folder: Path, file: Path) -> Checkpoint:
-    """Copy the database of a data directory. A server may be running on it."""
+    """Copy the database of a data directory. A running server may use the database meanwhile."""
     source = apsw.Connection(str(folder / DATABASE), flags=apsw.SQLITE_OPEN_READWRITE)
     target = apsw.Connection(str(file))
     try:

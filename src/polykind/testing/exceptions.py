@@ -1,4 +1,4 @@
-"""Exceptions that tests see."""
+"""Exceptions that the fixtures raise in tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class Unmet(AssertionError):
-    """An object did not meet a condition in time. The text shows its last state."""
+    """An object did not meet a condition in time. The message shows the object's last state."""
 
 
 def raise_at_caller(method: Callable[P, R]) -> Callable[P, R]:

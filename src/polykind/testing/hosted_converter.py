@@ -16,7 +16,7 @@ from polykind.toolkit.hosting.review_handler import as_libraries
 from polykind.toolkit.hosting.webhook_host import Host
 
 STOP_SECONDS = 0.5
-"""The time that reviews in progress have when the host stops."""
+"""Seconds that reviews in progress have to finish when the host stops."""
 
 
 class Converter:
@@ -44,7 +44,7 @@ class Converter:
 
     @property
     def faults(self) -> Faults:
-        """All faults that can be injected. The methods below are shortcuts for the most common ones."""
+        """All faults that can be injected. Methods such as `down` are shortcuts for the most common faults."""
         return self._host.faults
 
     def down(self) -> Fault:
@@ -64,7 +64,7 @@ class Converter:
         self.faults.clear()
 
     def add_conversion_webhook(self, obj: JsonObject) -> JsonObject:
-        """Add this webhook to a CRD with several versions whose kind it converts. Return other objects unchanged."""
+        """Add this webhook to a CRD with several versions if it converts the kind. Return other objects unchanged."""
         spec = obj.get("spec")
         if obj.get("kind") != "CustomResourceDefinition" or not isinstance(spec, dict):
             return obj

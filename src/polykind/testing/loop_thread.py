@@ -12,7 +12,7 @@ import uvloop
 T = TypeVar("T")
 
 TIMEOUT_SECONDS = 60.0
-"""The timeout of calls into the loop. All of them normally take far less than a tenth of it."""
+"""The timeout in seconds of calls into the loop. A call normally takes less than a tenth of this time."""
 
 
 class LoopThread:

@@ -67,7 +67,7 @@ def polykind_factory(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
 
 @pytest.fixture(scope="session")
 def polykind_server(polykind_factory: Factory) -> Iterator[ApiServer]:
-    """One API server that all tests share, including its objects. KUBECONFIG points to it."""
+    """One API server, with its objects, that all tests share. KUBECONFIG points to this server."""
     with ExitStack() as stack:
         server = _start_server(stack, polykind_factory, {})
         yield server
@@ -75,7 +75,7 @@ def polykind_server(polykind_factory: Factory) -> Iterator[ApiServer]:
 
 @pytest.fixture
 def polykind(request: pytest.FixtureRequest, polykind_factory: Factory) -> Iterator[ApiServer]:
-    """An API server for this test alone, with nothing but CRDs. KUBECONFIG points to it."""
+    """An API server for this test only. It starts with only the CRDs. KUBECONFIG points to this server."""
     with ExitStack() as stack:
         server = _start_server(stack, polykind_factory, _marker_options(request.node))
         request.node.stash[_SERVER] = server
@@ -107,7 +107,7 @@ def _start_server(stack: ExitStack, factory: Factory, wanted: dict[str, Any]) ->
 
 
 def _marker_options(item: pytest.Item) -> dict[str, Any]:
-    """Combine the markers of a test: all crds and converters, and the settings of the nearest marker."""
+    """Combine the markers of a test: use all crds and converters, but for each setting the nearest marker."""
     wanted: dict[str, Any] = {}
     for mark in reversed(list(item.iter_markers("polykind"))):
         if mark.args:

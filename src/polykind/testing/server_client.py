@@ -87,14 +87,14 @@ def _decode_response(status: int, body: bytes) -> JsonObject:
 
 
 class ResourcePaths:
-    """Looks up REST paths through one connection, each apiVersion once."""
+    """Looks up REST paths by discovery through one connection. Each apiVersion is read only once."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def collection(self, obj: Mapping[str, Any]) -> str:
-        """Return the path of the collection of an object's kind. Raises Refused."""
+        """Return the collection path of an object's kind. Raises Refused if the server does not serve the kind."""
         version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         found = self._served(version).get(kind)
         if found is None:

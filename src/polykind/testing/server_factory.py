@@ -21,16 +21,16 @@ from polykind.testing.sources import Source, sources_key
 _RESERVED_SETTINGS = frozenset(
     ("data_dir", "cert_dir", "secure_port", "client_ca_file", "tls_cert_file", "tls_private_key_file")
 )
-"""Settings that tests cannot set."""
+"""Server settings that tests must not set."""
 
 
 class Factory:
-    """Holds what servers share: the event loop thread, certificates, checkpoints and converters."""
+    """Starts servers, which share an event loop thread, certificates, checkpoints and converters."""
 
     def __init__(
         self, folder: Path, root: Path, *, crds: Sequence[Source] = (), converters: Sequence[Any] = ()
     ) -> None:
-        """`crds` and `converters` are those of every server. Relative paths start at `root`."""
+        """Every server gets these `crds` and `converters`. Relative paths start at `root`."""
         self._folder = folder
         self._root = root
         self._crds = tuple(crds)
@@ -52,7 +52,7 @@ class Factory:
         settings = self._normalize_settings(settings)
         converter = self._converter((*self._converters, *_as_tuple(converters)))
         if converter is not None:
-            # As in kube-apiserver, every read needs the converter, so that a test sees an outage.
+            # As in kube-apiserver, every read calls the converter, so that a test notices an outage.
             settings = {"conversion_cache": False, **settings}
         base = self._base_checkpoint((*self._crds, *_as_tuple(crds)), converter, settings)
         server = self._new(settings, converter, base)
@@ -61,7 +61,7 @@ class Factory:
             yield server
         finally:
             if converter is not None:
-                # The next test uses the same converter, and a delayed conversion would block the stop.
+                # Clear faults: the next test uses the same converter, and a delayed conversion would block the stop.
                 converter.up()
             server.stop()
             if not server.keep_data:
@@ -102,7 +102,7 @@ class Factory:
     def _base_checkpoint(
         self, crds: tuple[Source, ...], converter: Converter | None, settings: Mapping[str, Any]
     ) -> Checkpoint:
-        """Return the checkpoint of a server with these CRDs. Create it on first use."""
+        """Return the checkpoint of a server with these CRDs. The checkpoint is created on first use."""
         where = converter.url if converter is not None else None
         key = json.dumps([where, dict(settings), sources_key(crds, self._root)], sort_keys=True, default=str)
         if key not in self._checkpoints:

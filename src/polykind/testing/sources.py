@@ -34,7 +34,7 @@ def read_sources(sources: Iterable[Source], root: Path) -> list[JsonObject]:
 
 
 def sources_key(sources: Iterable[Source], root: Path) -> list[Any]:
-    """Return a key that changes if `read_sources` would return something else, without parsing. Raises Refused."""
+    """Return a key that changes if the result of `read_sources` would change, without parsing. May raise Refused."""
     out: list[Any] = []
     for source in sources:
         if isinstance(source, str | os.PathLike) and "\n" not in os.fspath(source):
@@ -46,7 +46,7 @@ def sources_key(sources: Iterable[Source], root: Path) -> list[Any]:
 
 
 def find_files(source: str | os.PathLike[str], root: Path) -> list[Path]:
-    """Return the files of a path or pattern. Raises Refused if there are none."""
+    """Return the files that match a path or pattern. Raises Refused if no file matches."""
     path = root / source
     if path.exists():
         named = [path]

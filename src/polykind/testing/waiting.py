@@ -16,7 +16,7 @@ from polykind.toolkit.declare.conversions import describe_object
 Predicate = Callable[[JsonObject], Any]
 
 RETRY = 0.02
-"""The delay before a failed request is repeated, for example during a rollback or a converter outage."""
+"""Seconds before a failed request is repeated, for example during a rollback or a converter outage."""
 
 
 class Condition:
@@ -39,7 +39,7 @@ class Condition:
         self.label = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", repr(wanted))
 
     def unmet_reason(self, obj: JsonObject | None) -> str:
-        """Return why an object does not meet the condition, or an empty string."""
+        """Return why an object does not meet the condition, or an empty string if it does."""
         if obj is None:
             return "" if self.absent else "it does not exist"
         if self.absent:

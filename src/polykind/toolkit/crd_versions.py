@@ -25,7 +25,7 @@ _APIS: dict[str, Literal["v1", "v1beta1"]] = {
 
 
 class RejectedError(ValueError):
-    """The API server would reject this object or CRD. The text is the API server's message."""
+    """The API server would reject this object or CRD. The exception's text is the API server's message."""
 
 
 class CRD:
@@ -56,7 +56,7 @@ class CRD:
         self.storage = next(name for name, version in self.versions.items() if version.storage)
 
     def version_of(self, obj: JsonObject) -> CRDVersion:
-        """Return the version of an object. Raises RejectedError if the CRD does not define it."""
+        """Return the version of an object. Raises RejectedError if the CRD does not define that version."""
         group, _, name = str(obj.get("apiVersion", "")).rpartition("/")
         if f"{obj.get('kind')}.{group}" != self.kind or name not in self.versions:
             known = ", ".join(self.versions)
@@ -116,7 +116,7 @@ class CRDVersion:
         return out
 
     def validation_errors(self, obj: JsonObject) -> list[str]:
-        """Return the errors that a create of this object at this version would fail with."""
+        """Return the validation errors that a create request for this object at this version would return."""
         metadata = obj.get("metadata") or {}
         if self.crd.namespaced:
             # A manifest may omit the namespace because the request path names it.

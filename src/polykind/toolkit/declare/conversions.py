@@ -37,7 +37,7 @@ F = TypeVar("F", bound=ObjectFunction)
 
 
 class ConversionError(Exception):
-    """An object cannot be converted. The text names the object, the versions and the cause."""
+    """An object cannot be converted. The message names the object, the versions and the cause."""
 
 
 class NoWay(ConversionError, LookupError):
@@ -66,7 +66,7 @@ class ConversionFunction(NamedTuple):
 
 
 class Conversions:
-    """The conversion functions of one kind. The shortest path is used if no function converts directly."""
+    """The conversion functions of one kind. Without a direct function, the shortest path of functions is used."""
 
     def __init__(self, kind: str) -> None:
         """`kind` is the kind with its group, such as `CronTab.stable.example.com`."""
@@ -108,7 +108,7 @@ class Conversions:
         self._paths.clear()
 
     def between(self, old: str, new: str, *rules: FieldRule) -> None:
-        """Declare two versions by field rules, from which the functions in both directions are derived."""
+        """Declare the conversions between two versions, in both directions, by field rules."""
         there, back, there_loses, back_loses = compose(rules, old, new)
         self.add(old, new, there, loses=there_loses)
         self.add(new, old, back, loses=back_loses)
@@ -144,11 +144,11 @@ class Conversions:
             raise Incomplete(self.kind, missing)
 
     def convert(self, obj: JsonObject, to: str) -> JsonObject:
-        """Return a converted copy of the object. `to` is a version or an apiVersion."""
+        """Return a converted copy of the object. `to` is the target version or apiVersion."""
         return self.convert_in_place(copy_json(obj), to)
 
     def convert_in_place(self, obj: JsonObject, to: str) -> JsonObject:
-        """Convert the object like `convert`, but without copying it first."""
+        """Convert like `convert`, but change the given object instead of a copy."""
         group, _, origin = _string(obj.get("apiVersion")).rpartition("/")
         if not self.handles(group, _string(obj.get("kind"))):
             raise ConversionError(f"{describe_object(obj)} is not a {self.kind}")
@@ -158,7 +158,7 @@ class Conversions:
         for step in self.path(origin, goal):
             obj = _call(step, obj)
             obj["apiVersion"] = f"{group}/{step.goal}"
-        # The API server rejects a converted object without metadata, but server-side apply may send one without it.
+        # Server-side apply may send an object without metadata, but the API server rejects such a converted object.
         obj.setdefault("metadata", {})
         return obj
 

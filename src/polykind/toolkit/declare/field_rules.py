@@ -51,7 +51,7 @@ class FieldPath:
         return scopes
 
     def get(self, scope: JsonObject) -> Any:
-        """Return the field's value, or MISSING."""
+        """Return the field's value, or MISSING if the field does not exist."""
         return _get(scope, self._names)
 
     def pop(self, scope: JsonObject) -> Any:
@@ -75,7 +75,7 @@ class FieldPath:
         return value
 
     def set(self, scope: JsonObject, value: Any) -> None:
-        """Set the field and create missing parent objects."""
+        """Set the field. Create parent objects that do not exist."""
         current = scope
         for name in self._names[:-1]:
             current = current.setdefault(name, {})
@@ -110,7 +110,7 @@ class FieldRule(NamedTuple):
 
 
 def move(old: str, new: str) -> FieldRule:
-    """Move or rename a field. Both paths must go through the same lists."""
+    """Move or rename a field from path `old` to path `new`. Both paths must go through the same lists."""
     old_path, new_path = FieldPath(old), FieldPath(new)
     if old_path.lists != new_path.lists:
         raise ValueError(f"{old} and {new} do not go through the same lists")
@@ -127,7 +127,7 @@ def rename_values(path: str, values: Mapping[str, str]) -> FieldRule:
 
 
 def first(one: str, many: str) -> FieldRule:
-    """Replace a single value by a list. The older version sees the first item, and the list is stashed."""
+    """Replace a single value by a list. The older version has the first item and keeps the list in the stash."""
     one_path, many_path = _path_without_lists(one), _path_without_lists(many)
 
     def there(obj: JsonObject) -> None:
@@ -188,7 +188,7 @@ def by_hand(there: Change, back: Change) -> FieldRule:
 
 
 def compose(rules: Iterable[FieldRule], old: str, new: str) -> tuple[Change, Change, dict[str, str], dict[str, str]]:
-    """Combine rules into two functions, from `old` to `new` and back, and the losses of each. Raises ValueError."""
+    """Return the functions from `old` to `new` and back, and the losses of each. Raises ValueError for bad rules."""
     oriented = []
     there_loses: dict[str, str] = {}
     back_loses: dict[str, str] = {}
@@ -218,7 +218,7 @@ def _path_without_lists(path: str) -> FieldPath:
 
 
 def _do_nothing(obj: JsonObject) -> None:
-    """Change nothing: objects of the other version do not have the field."""
+    """Change nothing, because objects of the other version do not have the field."""
 
 
 def _move(obj: JsonObject, source: FieldPath, target: FieldPath) -> None:

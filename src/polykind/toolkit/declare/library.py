@@ -57,7 +57,7 @@ class Library:
             return False
 
     def function(self, group: str, kind: str) -> Convert:
-        """Return the function that converts objects of a kind. It may change its argument."""
+        """Return the function that converts objects of a kind. The function may change its argument."""
         if self.declared is not None:
             return self.declared[f"{kind}.{group}"].convert_in_place
         assert self._convert is not None

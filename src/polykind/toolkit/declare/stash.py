@@ -35,7 +35,7 @@ ANNOTATION = "conversion-stash"
 """The annotation's name. Its prefix is the object's group, a domain that belongs to the CRD's author."""
 
 WARN_BYTES = 32 * 1024
-"""Size that triggers a warning. All annotations of an object share 256 KiB, including kubectl's last-applied copy."""
+"""Stash size in bytes that triggers a warning. All annotations of an object together may have 256 KiB."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def put(obj: JsonObject, name: str, value: Any, *, beside: Sequence[str] = ()) -
 
 
 def take(obj: JsonObject, name: str, otherwise: Any = None) -> Any:
-    """Remove and return the stashed value, or `otherwise` if there is none or a field beside it has changed."""
+    """Remove and return a stashed value. Return `otherwise` if it is missing or a field in `beside` has changed."""
     key = _key(obj)
     entries = _entries(obj, key)
     entry = entries.pop(name, None)
@@ -82,7 +82,7 @@ def _key(obj: JsonObject) -> str:
 
 
 def _entries(obj: JsonObject, key: str) -> JsonObject:
-    """Return the stash entries. Clients may edit annotations, so anything unreadable counts as empty."""
+    """Return the stash entries. Clients may edit annotations, so an unreadable stash counts as empty."""
     metadata = obj.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     text = annotations.get(key) if isinstance(annotations, dict) else None
@@ -96,7 +96,7 @@ def _entries(obj: JsonObject, key: str) -> JsonObject:
 
 
 def _digest(obj: JsonObject, beside: Sequence[str]) -> str:
-    """Return a digest of the fields at some paths, including whether they exist."""
+    """Return a digest of the fields at the paths `beside`. Missing fields count too."""
     return hashlib.sha256(_encode([_field(obj, path) for path in beside]).encode()).hexdigest()[:16]
 
 

@@ -21,7 +21,7 @@ from polykind.errors import APIError
 from polykind.toolkit.files.yaml_rewriter import UnwritableError, is_comment, rewrite_document
 
 MAX_BYTES = 64 << 20
-"""The maximum size of a file."""
+"""The maximum size of a manifest file in bytes."""
 
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 
@@ -30,22 +30,22 @@ _SPACE = re.compile(r"\s*")
 
 
 class ManifestReadError(ValueError):
-    """A file cannot be read. The text is the reason."""
+    """A file cannot be read. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document with the comments around it. `line` is the first line of its content, counted from 1."""
+    """One document of a file, with its comments. `line` is the first line of the content, counted from 1."""
 
     line: int
     text: str
     format: Literal["yaml", "json"]
     value: Any = None
     error: str = ""
-    """The parse error, or empty."""
+    """The parse error, or an empty string if the document is valid."""
 
     def replace(self, value: JsonObject) -> str:
-        """Return the document's text with another value, in the same format. Raises UnwritableError."""
+        """Return the document's text with a new value, in the same format. Raises UnwritableError if that fails."""
         if self.format == "json":
             return _encode_json_like(self.text, value)
         if "\r\n" in self.text:
@@ -64,7 +64,7 @@ class Manifest:
         return [part for part in self.parts if isinstance(part, Document)]
 
     def replace(self, values: Mapping[int, JsonObject]) -> bytes:
-        """Return the file with new values for some documents, by index. Raises UnwritableError."""
+        """Return the file's text with new values for some documents, given by index. May raise UnwritableError."""
         out: list[str] = []
         index = 0
         for part in self.parts:
@@ -77,7 +77,7 @@ class Manifest:
 
 
 def parse(data: bytes) -> Manifest:
-    """Parse a file into documents. A document that cannot be parsed carries its error; the others stay usable."""
+    """Parse a file into documents. A document that cannot be parsed has an `error`."""
     # `surrogateescape` keeps bytes that are not UTF-8, so unchanged documents stay byte for byte the same.
     text = data.decode(errors="surrogateescape")
     parts: list[Document | str] = []
@@ -131,7 +131,7 @@ def _parse_chunk(text: str, line: int) -> Iterator[Document | str]:
 
 
 def _shift_line_numbers(message: str, line: int) -> str:
-    """Return the message with line numbers that count from the start of the file."""
+    """Return a parser's message with its line numbers counted from the start of the file."""
     return re.sub(r"\bline (\d+)", lambda match: f"line {int(match[1]) + line - 1}", message)
 
 
@@ -193,7 +193,7 @@ def read_stream(file: BinaryIO) -> bytes:
 
 
 def read_file(path: Path) -> bytes:
-    """Read a file. Raises ManifestReadError."""
+    """Read a file. Raises ManifestReadError if the file cannot be read, is too large or is UTF-16."""
     try:
         with path.open("rb") as file:
             return read_stream(file)

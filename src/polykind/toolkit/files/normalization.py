@@ -77,12 +77,12 @@ def normalize(obj: JsonObject) -> JsonObject:
 
 
 def mutable_metadata(metadata: JsonObject) -> JsonObject:
-    """Return the metadata that a converter may change."""
+    """Return the metadata fields that a converter may change: labels and annotations."""
     return {key: metadata[key] for key in _MUTABLE_METADATA if key in metadata}
 
 
 def replace_mutable_metadata(metadata: JsonObject, other: JsonObject) -> JsonObject:
-    """Return the metadata with the fields that a converter may change taken from `other`."""
+    """Return `metadata` with the labels and annotations of `other`."""
     return {
         **{key: value for key, value in metadata.items() if key not in _MUTABLE_METADATA},
         **mutable_metadata(other),
@@ -90,6 +90,6 @@ def replace_mutable_metadata(metadata: JsonObject, other: JsonObject) -> JsonObj
 
 
 def metadata_of(obj: JsonObject) -> JsonObject:
-    """Return an object's metadata, or an empty object."""
+    """Return an object's metadata, or an empty dict if it has none."""
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}

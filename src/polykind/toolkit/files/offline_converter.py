@@ -57,7 +57,7 @@ class OfflineConverter:
             )
         declared = library.declared
         self._declares_kinds = declared is not None or not library.handles("apps", "Deployment")
-        """True if the converter selects its kinds itself. Otherwise the CRDs or the group select them."""
+        """True if the converter names its kinds. Otherwise the CRDs or the group determine the kinds."""
         if not self._declares_kinds and not self.group and not self.crds:
             raise ValueError(
                 f"--converter {library.spec} converts every kind: select kinds with a group, "
@@ -69,7 +69,7 @@ class OfflineConverter:
 
     @property
     def groups(self) -> set[str]:
-        """The groups whose objects are converted. Empty if they are not known in advance."""
+        """The API groups whose objects are converted. Empty if the groups are not known in advance."""
         if self.group:
             return {self.group}
         kinds = self.library.declared or ({} if self._declares_kinds else self.crds)
@@ -84,7 +84,7 @@ class OfflineConverter:
         return self.library.handles(group, kind)
 
     def document(self, value: Any) -> ConvertedDocument:
-        """Convert a document: the object itself, or the items of a List. Raises ConversionError."""
+        """Convert a document: one object, or the items of a List. Raises ConversionError if a conversion fails."""
         if not isinstance(value, dict):
             return ConvertedDocument(value)
         group, kind = _group_kind(value)
@@ -100,7 +100,7 @@ class OfflineConverter:
         return ConvertedDocument(value)
 
     def convert(self, obj: JsonObject) -> ConvertedDocument:
-        """Convert an object to the requested version. Raises ConversionError."""
+        """Convert an object to the requested version. Raises ConversionError if the conversion fails."""
         group, kind = _group_kind(obj)
         goal = f"{group}/{self.version}"
         if obj["apiVersion"] == goal:
@@ -162,7 +162,7 @@ class OfflineConverter:
         return out
 
     def _convert_raw(self, obj: JsonObject, goal: str) -> JsonObject:
-        """Convert with the converter alone, without a CRD."""
+        """Convert an object by the converter only, without the schemas of a CRD."""
         full_object = copy_json(obj)
         full_object.setdefault("metadata", {})
         out = check_converted(full_object, self._call_converter(full_object, goal), goal)
@@ -195,7 +195,7 @@ class OfflineConverter:
         return plain
 
     def _convert_like_server(self, obj: JsonObject, crd: CRD, error_prefix: str) -> ConvertedDocument:
-        """Convert as the API server does, but write only what the author wrote. Raises RejectedError."""
+        """Convert like the API server, but omit defaults that the author did not write. May raise RejectedError."""
         origin = crd.version_of(obj)
         target = crd.versions.get(self.version)
         if target is None:
@@ -211,7 +211,7 @@ class OfflineConverter:
             manifest, dropped_from_written = self._accept(written, target)
             dropped += [path for path in dropped_from_written if path not in dropped]
         except ConversionError:
-            # The conversion function relies on defaults, so the manifest must contain them.
+            # The conversion function needs the defaults, so write them into the manifest.
             metadata = replace_mutable_metadata(written["metadata"], converted["metadata"])
             manifest = {**copy_json(converted), "metadata": metadata}
         warnings += [
@@ -238,7 +238,7 @@ class OfflineConverter:
         return out, [path for path in target.admit(response)[1] if not path.startswith("metadata.")]
 
     def _convert_last_applied(self, out: ConvertedDocument, crd: CRD | None) -> None:
-        """Convert kubectl's last-applied annotation too, or drop it with a warning."""
+        """Convert the object in kubectl's last-applied annotation, or drop the annotation with a warning."""
         annotations = metadata_of(out.value).get("annotations")
         if not isinstance(annotations, dict) or not isinstance(text := annotations.get(LAST_APPLIED), str):
             return

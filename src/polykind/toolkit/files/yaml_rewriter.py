@@ -24,7 +24,7 @@ _COMMON_VALUES = (None, True, False, "", 0, 1)
 
 
 class UnwritableError(ValueError):
-    """A value cannot be written as YAML or JSON so that it reads back the same."""
+    """A value cannot be written as YAML or JSON without changing the value."""
 
 
 class _LayoutError(Exception):
@@ -32,7 +32,7 @@ class _LayoutError(Exception):
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """True if two JSON values are equal; 1 and true are not."""
+    """True if two JSON values are equal. Unlike in Python, 1 and true are not equal."""
     return json_codec.encode(one) == json_codec.encode(other)
 
 
@@ -52,12 +52,12 @@ def rewrite_document(text: str, old: Any, new: JsonObject) -> str:
 
 
 def is_comment(line: str) -> bool:
-    """True if a line is blank or has only a comment."""
+    """True if a line is blank or contains only a comment."""
     return not line.strip() or line.lstrip().startswith("#")
 
 
 def _write_new(lines: list[str], old: Any, new: JsonObject) -> list[str]:
-    """Write the whole document anew and keep the comments before and after it."""
+    """Format the whole new value. Keep only the comments before and after the document."""
     content_start = next((i for i, line in enumerate(lines) if not is_comment(line)), len(lines))
     trailing = len(lines)
     while trailing > content_start and (lines[trailing - 1].startswith("#") or not lines[trailing - 1].strip()):
@@ -86,7 +86,7 @@ class _Region:
 
 
 class _DocumentRewriter:
-    """Rewrites a document from its lines."""
+    """Rewrites a YAML document line by line."""
 
     def __init__(self, lines: list[str], *, indent_lists: bool) -> None:
         self.lines = lines
@@ -243,7 +243,7 @@ def _format_lines(value: JsonObject | list[Any], column: int, *, indent_lists: b
 
 
 def _list_indentations(root: Any) -> Iterator[bool]:
-    """Yield, for each list in a mapping, whether it is indented below its key."""
+    """Yield True or False for each list in a mapping: True if the list is indented below its key."""
     stack = [root]
     while stack:
         node = stack.pop()

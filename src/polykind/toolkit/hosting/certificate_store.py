@@ -62,7 +62,7 @@ def renew_certificates(
     """Return the files as they should be at `now`, based on the existing files.
 
     `is_trusted` tells whether all callers trust a new CA, so that its certificates may be served. `rotate` starts a CA
-    CA rotation at once.
+    rotation at once.
     """
     ca, next_ca = _read_pair(files, "authority.pem"), _read_pair(files, "next-authority.pem")
     previous_ca = files.get("former-authority.crt", b"")

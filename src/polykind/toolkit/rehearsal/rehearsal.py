@@ -27,7 +27,7 @@ _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "
 
 
 class RehearsalError(Exception):
-    """The server returned an error. The text is the server's message."""
+    """The server returned an error. The exception's text is the server's message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class RehearsalClient:
         return value
 
     async def apply_crd(self, crd: JsonObject) -> None:
-        """Create or update a CRD and wait until its versions are served. Raises RehearsalError."""
+        """Create or update a CRD and wait until its versions are served. Raises RehearsalError on failure."""
         name = crd["metadata"]["name"]
         try:
             live = await self.request("GET", f"{CRDS_PATH}/{name}")
@@ -155,7 +155,7 @@ class StageResult:
 
 
 ObjectReadings = dict[tuple[str, str], JsonObject]
-"""Objects by their path below the version, and by the version they were read at."""
+"""Objects by their URL path below the version, and by the version at which they were read."""
 
 
 class Rehearsal:
@@ -170,14 +170,14 @@ class Rehearsal:
         migrate: bool,
         steps: Iterable[ConversionFunction] = (),
     ) -> None:
-        """`steps` are the known conversion functions, for the losses that they acknowledge."""
+        """`steps` are the conversion functions whose acknowledged losses are not reported as problems."""
         self._api = api
         self._losses = [Acknowledgement(step, path, reason) for step in steps for path, reason in step.loses.items()]
         self._stages = stages
         self._objects = objects
         self._migrate = migrate
         self._first: ObjectReadings = {}
-        """The first read of each object at each version, which later reads are compared with."""
+        """The first read of each object at each version. Later reads are compared with the first read."""
         self._paths: list[str] = []
         self._migrations = 0
 
