@@ -138,7 +138,7 @@ class Host:
         }
 
     async def start(self) -> None:
-        """Start serving. Raises OSError if the address is not available, ValueError for invalid settings."""
+        """Start. Raises OSError for an unavailable address, ValueError for invalid certificates or conversions."""
         from aiohttp import web
 
         if self._certificates is None:
