@@ -72,7 +72,7 @@ def union(left: Fields, right: Fields) -> Fields:
 
 
 def with_self(below: Fields | None) -> Fields:
-    """Return the set `below` of one path element, with the element itself as a member."""
+    """Return `below`, the set of fields below a path element, with the element itself added."""
     if not below:
         return LEAF
     return below if "." in below else {".": LEAF, **below}

@@ -48,7 +48,7 @@ class MapType:
         self.element = element
         self.atomic = atomic
         self.shapes: dict[object, Shape] = {}
-        """A cache of shapes by keys and Python types of values. Most objects of one type have the same shape."""
+        """Cached shapes of objects, by the object's keys and the Python types of their values."""
 
     @property
     def deduced(self) -> bool:

@@ -38,7 +38,7 @@ class RemoteConverter(Converter, Protocol):
 class MonitoredConverter:
     """The Converter for one CRD. `identity` changes whenever the results might change.
 
-    `remote` is None for the strategy None, which changes only apiVersion. Then nothing is counted.
+    `remote` is None if the CRD's conversion strategy is "None". Such conversions are not counted in the metrics.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 MAX_CLIENTS = 100
-"""The maximum number of clients counted separately per version. Clients can send any number of names."""
+"""The maximum number of clients counted separately per version. It bounds memory: clients can invent names."""
 OTHERS = ("", b"")
 """The key under which all clients beyond MAX_CLIENTS are counted together."""
 

@@ -56,7 +56,7 @@ class NamespaceResource(BuiltinResource):
         return self.has_spec_finalizers(obj)
 
     def reset(self, version: ServedVersion, subresource: str) -> Reset:
-        """Return the fields that a write cannot set. The finalize subresource cannot set the status either."""
+        """Return the fields that a write must not set. A write to `finalize` must not set the status."""
         return super().reset(version, "" if subresource == "finalize" else subresource)
 
     def has_spec_finalizers(self, obj: JsonObject) -> bool:

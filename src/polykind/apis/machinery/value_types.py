@@ -19,7 +19,7 @@ class ValueType:
     __slots__ = ("doc", "go", "model")
 
     plain: type | None = None
-    """The Python type whose values need no conversion."""
+    """Decoding keeps values of this Python type as they are. None if every value must be decoded."""
     custom_decoder = False
     """True if the Go type has its own UnmarshalJSON, inside which duplicate and unknown fields go unnoticed."""
 

@@ -58,7 +58,7 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
 
 
 def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:
-    """Return the fields that a new object like the edited one loses without a stash. The edit does not cause them.
+    """Return the fields that the edited object loses in a round trip if it has no stash. The edit is not their cause.
 
     Raises ConversionFailedError if the object cannot be converted.
     """

@@ -64,7 +64,7 @@ def choose_branches(choices: Choices, raw: JsonObject) -> JsonObject:
 
 
 def _exclude_branch(choices: Choices, out: JsonObject, branch: JsonObject) -> JsonObject:
-    """Return `out` with a forbidden field that `branch` requires, so that generated objects do not match the branch."""
+    """Forbid in `out` a field that `branch` requires, so that generated objects do not match the branch."""
     for option in branch.get("anyOf") or ():
         out = _exclude_branch(choices, out, option)
     options = [name for name in branch.get("required") or () if name not in out.get("required", ())]
