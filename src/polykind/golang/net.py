@@ -35,7 +35,7 @@ def is_ipv4(text: str) -> bool:
     dot, colon = text.find("."), text.find(":")
     if dot < 0:
         return False
-    return _is_lenient_ipv4(text) if colon < 0 or dot < colon else _is_lenient_ipv6(text)
+    return _is_lenient_ipv4(text) if colon < 0 or dot < colon else is_lenient_ipv6(text)
 
 
 def is_ipv6(text: str) -> bool:
@@ -50,7 +50,7 @@ def is_cidr(text: str) -> bool:
         return False
     if _is_lenient_ipv4(address):
         return int(bits) <= 32
-    return _is_lenient_ipv6(address) and int(bits) <= 128
+    return is_lenient_ipv6(address) and int(bits) <= 128
 
 
 def _is_lenient_ipv4(text: str) -> bool:
@@ -60,7 +60,8 @@ def _is_lenient_ipv4(text: str) -> bool:
     return all(len(octet) <= 3 and int(octet or 0) <= 255 for octet in octets)
 
 
-def _is_lenient_ipv6(text: str) -> bool:
+def is_lenient_ipv6(text: str) -> bool:
+    """True for an IPv6 address whose groups may have leading zeros. It may end with an IPv4 address."""
     head, gap, tail = text.partition("::")
     if gap and "::" in tail:
         return False
