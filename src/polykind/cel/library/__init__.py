@@ -15,7 +15,7 @@ from polykind.cel.library.authz import FUNCTIONS as AUTHZ
 from polykind.cel.library.ip_addresses import FUNCTIONS as IP_ADDRESSES
 from polykind.cel.library.lists import FUNCTIONS as LISTS
 from polykind.cel.library.named_formats import FUNCTIONS as NAMED_FORMATS
-from polykind.cel.library.quantity import FUNCTIONS as QUANTITY
+from polykind.cel.library.quantities import FUNCTIONS as QUANTITY
 from polykind.cel.library.regex import FUNCTIONS as REGEX
 from polykind.cel.library.semver import FUNCTIONS as SEMVER
 from polykind.cel.library.standard import FUNCTIONS as STANDARD
