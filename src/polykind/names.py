@@ -41,6 +41,13 @@ _KEY_RULE = (
 )
 _VALUE_RULE = f"a valid label must be an empty string or {_KEY_RULE.removeprefix('must ')}"
 
+_WILDCARD_SUBDOMAIN = "\\*\\." + _SUBDOMAIN
+_WILDCARD_RULE = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, "
+    "which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+)
+_port_name = re.compile("[-a-z0-9]+").fullmatch
+
 NameCheck = Callable[[str, bool], list[str]]
 """A check of a name. The flag is True for a generateName, which is only the beginning of a name."""
 
@@ -71,6 +78,33 @@ def dns1123_subdomain(value: str) -> list[str]:
     if len(value) <= 253 and _subdomain(value):
         return []
     return _subdomain_messages(value, "characters")
+
+
+def wildcard_subdomain(value: str) -> list[str]:
+    """Check a DNS subdomain whose first label is '*'."""
+    messages = [_too_long(253, "characters")] if byte_length(value) > 253 else []
+    if not value.startswith("*.") or not _subdomain(value[2:]):
+        messages.append(regex_error(_WILDCARD_RULE, _WILDCARD_SUBDOMAIN, "*.example.com"))
+    return messages
+
+
+def port_name(value: str) -> list[str]:
+    """Check the name of a network port (RFC 6335)."""
+    messages = [_too_long(15, "characters")] if byte_length(value) > 15 else []
+    if not _port_name(value):
+        messages.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not any("a" <= char <= "z" for char in value):
+        messages.append("must contain at least one letter (a-z)")
+    if "--" in value:
+        messages.append("must not contain consecutive hyphens")
+    if value.startswith("-") or value.endswith("-"):
+        messages.append("must not begin or end with a hyphen")
+    return messages
+
+
+def port_number(value: int) -> list[str]:
+    """Check the number of a network port."""
+    return [] if 1 <= value <= 65535 else ["must be between 1 and 65535, inclusive"]
 
 
 def dns1035_label(value: str) -> list[str]:
