@@ -97,3 +97,16 @@ def test_warnings() -> None:
         'at: IPv6 CIDR value "1:0::/64" should be in RFC 5952 canonical format ("1::/64")'
     ]
     assert addresses.ip_warnings("10.0.0.1", "at") == addresses.cidr_warnings("10.0.0.0/8", "at") == []
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("192.168.1.5/24", None),
+        ("192.168.1.5", "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"),
+        ("::ffff:192.168.0.1/120", 'must be in canonical form ("192.168.0.1/24")'),
+    ],
+)
+def test_interface_address(address: str, message: str | None) -> None:
+    found = addresses.interface_address_errors(address, "ip")
+    assert [error.detail for error in found] == ([message] if message else [])

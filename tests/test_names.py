@@ -93,3 +93,28 @@ def test_checks_take_linear_time() -> None:
     names.dns1123_subdomain("a-" * 50_000 + "!")
     names.qualified_name("a.-_" * 50_000 + "!")
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize("value", ["*.example.com", "*.a"])
+def test_wildcard_subdomain(value: str) -> None:
+    assert names.wildcard_subdomain(value) == []
+    assert names.wildcard_subdomain(value[2:])[0].startswith("a wildcard DNS-1123 subdomain must start with '*.'")
+
+
+def test_port_name_reports_every_broken_rule() -> None:
+    assert names.port_name("http-2") == []
+    assert names.port_name("-8080--8080-8080") == [
+        "must be no more than 15 characters",
+        "must contain at least one letter (a-z)",
+        "must not contain consecutive hyphens",
+        "must not begin or end with a hyphen",
+    ]
+    assert names.port_name("A") == [
+        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        "must contain at least one letter (a-z)",
+    ]
+
+
+def test_port_number() -> None:
+    assert names.port_number(65535) == []
+    assert names.port_number(0) == names.port_number(65536) == ["must be between 1 and 65535, inclusive"]

@@ -99,6 +99,18 @@ def canonical_cidr_errors(cidr: str, at: str) -> list[FieldError]:
     return found
 
 
+def interface_address_errors(address: str, at: str) -> list[FieldError]:
+    """Validate an address with the prefix length of its network, such as 192.168.1.5/24, in its canonical form."""
+    parsed = parse_cidr(address)
+    if parsed is None:
+        text = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        return [invalid(at, address, text)]
+    canonical = f"{parsed[0]}/{parsed[1].prefixlen}"
+    if address == canonical:
+        return []
+    return [invalid(at, address, f"must be in canonical form ({go_quote(canonical)})")]
+
+
 def endpoint_ip_errors(address: str, at: str) -> list[FieldError]:
     """Validate the address of an endpoint, which traffic from other hosts must be able to reach."""
     ip = parse_ip(address)
