@@ -40,6 +40,13 @@ class _Omitted:
 OMITTED: Final = _Omitted()
 """The value of a FieldError whose message shows no value."""
 
+
+class EncodedValue(str):
+    """The value of a FieldError as JSON, for Go structs: Go writes their fields in declaration order."""
+
+    __slots__ = ()
+
+
 _REASON_TEXTS = {
     "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",
@@ -86,6 +93,8 @@ class FieldError:
 
 
 def _format_value(value: Any) -> str:
+    if isinstance(value, EncodedValue):
+        return str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -143,16 +143,19 @@ def _add_messages(field_errors: list[FieldError], path: str, value: str, message
 
 
 def _validate_labels(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:
-    labels = _map(meta, "labels")
-    if not labels:
-        return
-    if names.are_simple_labels(labels):
-        return
-    path = f"{path}.labels"
+    field_errors += validate_labels(_map(meta, "labels"), f"{path}.labels")
+
+
+def validate_labels(labels: JsonObject | None, path: str) -> list[FieldError]:
+    """Validate the keys and values of labels."""
+    field_errors: list[FieldError] = []
+    if not labels or names.are_simple_labels(labels):
+        return field_errors
     for key, value in sorted(labels.items()):
         _add_messages(field_errors, path, key, names.qualified_name(key))
         if isinstance(value, str):
             _add_messages(field_errors, path, value, names.label_value(value))
+    return field_errors
 
 
 def _validate_annotations(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:

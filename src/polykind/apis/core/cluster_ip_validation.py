@@ -1,0 +1,129 @@
+"""Validation of the fields `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a Service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors
+from polykind.addresses import ip_errors, ip_family
+from polykind.apis.core.service_defaults import EXTERNAL_NAME, NO_CLUSTER_IP, is_headless
+from polykind.contract import JsonObject
+from polykind.errors import EncodedValue, FieldError
+
+IP_FAMILIES = ("IPv4", "IPv6")
+_FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_IMMUTABLE = "may not change once set"
+_AT = "spec.clusterIPs"
+
+
+def validate_cluster_ip_fields(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
+    """Validate the cluster IPs and IP families. `old_spec` is the spec before an update, empty for a create."""
+    if spec["type"] == EXTERNAL_NAME:
+        return []
+    ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
+    found = _validate_first_ip(spec.get("clusterIP") or "", ips) + _validate_families(families)
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in _FAMILY_POLICIES:
+        found.append(errors.not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES))
+    invalid = _validate_ips(ips, old_spec.get("clusterIPs") or [])
+    found += invalid
+    if len(ips) > 2:
+        found.append(errors.invalid(_AT, ips, "may only hold up to 2 values"))
+    if invalid:
+        return found
+    if len(ips) > 1 and sorted(map(ip_family, ips)) != sorted({ip_family(ip) for ip in ips}):
+        found.append(errors.invalid(_AT, ips, "may specify no more than one IP for each IP family"))
+    if not is_headless(spec):
+        for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
+            if family in IP_FAMILIES and ip_family(ip) != family:
+                reason = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+                found.append(errors.invalid(f"{_AT}[{index}]", ip, reason))
+    return found
+
+
+def _validate_first_ip(ip: str, ips: list[str]) -> list[FieldError]:
+    if ip and not ips:
+        return [errors.required(_AT)]
+    if ip and ips[0] != ip:
+        return [errors.invalid(_AT, ips, "first value must match `clusterIP`")]
+    if not ip and ips:
+        return [errors.invalid(_AT, ips, "must be empty when `clusterIP` is not specified")]
+    return []
+
+
+def _validate_families(families: list[str]) -> list[FieldError]:
+    found = []
+    for index, family in enumerate(families):
+        at = f"spec.ipFamilies[{index}]"
+        if family not in IP_FAMILIES:
+            found.append(errors.not_supported(at, family, IP_FAMILIES))
+        if family in families[:index]:
+            found.append(errors.duplicate(at, family))
+    return found
+
+
+def _validate_ips(ips: list[str], existing: list[str]) -> list[FieldError]:
+    found = []
+    for index, ip in enumerate(ips):
+        if index == 0 and ip == NO_CLUSTER_IP:
+            if len(ips) > 1:
+                found.append(errors.invalid(_AT, ips, "'None' must be the first and only value"))
+        else:
+            found += ip_errors(ip, f"{_AT}[{index}]", existing)
+    return found
+
+
+def validate_cluster_ips_update(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
+    """Validate that an update keeps the cluster IPs. It may only add or remove the secondary one."""
+    if EXTERNAL_NAME in (spec["type"], old_spec["type"]) or (is_headless(spec) and is_headless(old_spec)):
+        return []
+    ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
+    if len(ips) == len(old_ips):
+        return [
+            errors.invalid(f"{_AT}[{index}]", ips, _IMMUTABLE)
+            for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=True))
+            if ip != old_ip
+        ]
+    found = []
+    if not ips:
+        found.append(errors.invalid(f"{_AT}[0]", _list(ips), "primary clusterIP can not be unset"))
+    if ips and old_ips and ips[0] != old_ips[0]:
+        found.append(errors.invalid(f"{_AT}[0]", ips, _IMMUTABLE))
+    if len(old_ips) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        found.append(_must_be_single_stack(spec, "clusterIP"))
+    return found
+
+
+def validate_ip_families_update(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
+    """Validate that an update keeps the IP families. It may only add or remove the secondary one."""
+    if EXTERNAL_NAME in (spec["type"], old_spec["type"]) or is_headless(spec) or is_headless(old_spec):
+        return []
+    families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
+    ips, at = spec.get("clusterIPs") or [], "spec.ipFamilies[0]"
+    if len(families) == len(old_families):
+        return [
+            errors.invalid(at, families, _IMMUTABLE)
+            for family, old in zip(families, old_families, strict=True)
+            if family != old
+        ]
+    found = []
+    if len(old_families) > len(families) and not ips:
+        found.append(errors.invalid(at, _list(families), "primary ipFamily can not be unset"))
+    if families and old_families and families[0] != old_families[0]:
+        # The message shows the cluster IPs, as kube-apiserver's does.
+        found.append(errors.invalid(at, _list(ips), _IMMUTABLE))
+    if len(old_families) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        found.append(_must_be_single_stack(spec, "ipFamily"))
+    return found
+
+
+def _must_be_single_stack(spec: JsonObject, released: str) -> FieldError:
+    policy = spec.get("ipFamilyPolicy")
+    value: Any = EncodedValue("null") if policy is None else policy
+    reason = f"must be set to 'SingleStack' when releasing the secondary {released}"
+    return errors.invalid("spec.ipFamilyPolicy", value, reason)
+
+
+def _list(values: list[str]) -> Any:
+    """Return a Go slice as an error shows it: an empty slice is nil."""
+    return values or EncodedValue("null")
