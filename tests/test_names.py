@@ -118,3 +118,18 @@ def test_port_name_reports_every_broken_rule() -> None:
 def test_port_number() -> None:
     assert names.port_number(65535) == []
     assert names.port_number(0) == names.port_number(65536) == ["must be between 1 and 65535, inclusive"]
+
+
+@pytest.mark.parametrize(("name", "valid"), [("_srv.example.com", True), ("a_b", True), ("a_", False), ("__a", False)])
+def test_subdomains_with_underscores(name: str, valid: bool) -> None:
+    assert (names.subdomain_with_underscore(name) == []) is valid
+
+
+@pytest.mark.parametrize(("name", "valid"), [("PATH", True), ("1 a!", True), ("a=b", False), ("ä", False), ("", False)])
+def test_environment_variable_names(name: str, valid: bool) -> None:
+    assert (names.env_var_name(name) == []) is valid
+
+
+@pytest.mark.parametrize(("name", "valid"), [("X-Header", True), ("", False), ("a b", False), ("a_b", False)])
+def test_http_header_names(name: str, valid: bool) -> None:
+    assert (names.http_header_name(name) == []) is valid

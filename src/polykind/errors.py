@@ -114,6 +114,15 @@ def invalid(field: str, value: Any, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", field, value, detail)
 
 
+def invalid_struct(field: str, encoded: str, detail: str) -> FieldError:
+    """Return an Invalid value error that shows a Go struct. `encoded` is its JSON, in the order of Go's fields."""
+    return FieldError("FieldValueInvalid", field, OMITTED, f"{encoded}: {detail}")
+
+
+def not_found(field: str, value: Any, detail: str = "") -> FieldError:
+    return FieldError("FieldValueNotFound", field, value, detail)
+
+
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
     """Return an Unsupported value error that lists `supported` in the given order.
 

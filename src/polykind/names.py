@@ -11,6 +11,9 @@ from polykind.golang.utf8 import byte_length
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = _LABEL + "(\\." + _LABEL + ")*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_UNDERSCORE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORE_SUBDOMAIN = _UNDERSCORE_LABEL + "(\\." + _UNDERSCORE_LABEL + ")*"
+_HEADER = "[-A-Za-z0-9]+"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 
@@ -19,6 +22,7 @@ _VALUE = f"({_KEY})?"
 _label = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*").fullmatch
 _subdomain = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*").fullmatch
 _label_1035 = re.compile(r"[a-z][a-z0-9]*(?:-+[a-z0-9]+)*").fullmatch
+_underscore_subdomain = re.compile(r"_?[a-z0-9]+(?:[-_]+[a-z0-9]+)*(?:\._?[a-z0-9]+(?:[-_]+[a-z0-9]+)*)*").fullmatch
 _key = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*").fullmatch
 
 _SIMPLE = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
@@ -30,6 +34,10 @@ _LABEL_RULE = (
 )
 _SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_UNDERSCORE_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
     "and must start and end with an alphanumeric character"
 )
 _LABEL_1035_RULE = (
@@ -113,6 +121,32 @@ def dns1035_label(value: str) -> list[str]:
     if not _label_1035(value):
         messages.append(regex_error(_LABEL_1035_RULE, _LABEL_1035, "my-name", "abc-123"))
     return messages
+
+
+def subdomain_with_underscore(value: str) -> list[str]:
+    """Check a DNS subdomain (RFC 1123) whose labels may also contain underscores, such as a DNS search path."""
+    messages = [_too_long(253, "characters")] if byte_length(value) > 253 else []
+    if not _underscore_subdomain(value):
+        messages.append(regex_error(_UNDERSCORE_SUBDOMAIN_RULE, _UNDERSCORE_SUBDOMAIN, "example.com"))
+    return messages
+
+
+def env_var_name(value: str) -> list[str]:
+    """Check the name of an environment variable."""
+    messages = [] if value else ["environment variable name must be non-empty"]
+    if not value.isascii() or not value.isprintable() or "=" in value:
+        messages.append(
+            "a valid environment variable name must consist only of printable ASCII characters other than '='"
+        )
+    return messages
+
+
+def http_header_name(value: str) -> list[str]:
+    """Check the name of an HTTP header."""
+    if re.fullmatch(_HEADER, value):
+        return []
+    rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
+    return [regex_error(rule, _HEADER, "X-Header-Name")]
 
 
 def qualified_name(value: str) -> list[str]:

@@ -87,7 +87,7 @@ def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "m
             continue
         if key == "uid":
             # In Go a uid has its own string type, and error messages show values of such types as JSON.
-            field_errors.append(_invalid_struct(f"{path}.uid", go_json(value), "field is immutable"))
+            field_errors.append(errors.invalid_struct(f"{path}.uid", go_json(value), "field is immutable"))
         else:
             field_errors.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
     for key, check in _UPDATE_CHECKS:
@@ -190,7 +190,7 @@ def _validate_owner_references(meta: JsonObject, path: str, field_errors: list[F
             field_errors.append(errors.invalid(f"{path}.uid", "", "must not be empty"))
         if (group, version, kind) == ("", "v1", "Event"):
             text = "/v1, Kind=Event is disallowed from being an owner"
-            field_errors.append(_invalid_struct(path, _owner_json(owner), text))
+            field_errors.append(errors.invalid_struct(path, _owner_json(owner), text))
         if owner.get("controller") is True:
             current = f"{kind}/{name}"
             if controller:
@@ -198,14 +198,9 @@ def _validate_owner_references(meta: JsonObject, path: str, field_errors: list[F
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {current}'
                 )
-                field_errors.append(_invalid_struct(path, f"[{','.join(map(_owner_json, owners))}]", text))
+                field_errors.append(errors.invalid_struct(path, f"[{','.join(map(_owner_json, owners))}]", text))
             else:
                 controller = current
-
-
-def _invalid_struct(path: str, encoded: str, text: str) -> FieldError:
-    """Return an error with a value that is already encoded as JSON, because Go encodes structs in field order."""
-    return FieldError("FieldValueInvalid", path, errors.OMITTED, f"{encoded}: {text}")
 
 
 def _owner_json(owner: JsonObject) -> str:

@@ -1,4 +1,4 @@
-"""Tests of the validation of conditions."""
+"""Tests of the validation of common values and of conditions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from polykind.apis.meta.validation import validate_conditions
+from polykind.apis.meta.validation import (
+    labels_errors,
+    nonnegative_errors,
+    port_errors,
+    positive_errors,
+    supported_errors,
+    validate_conditions,
+)
 
 VALID = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "R", "message": ""}
 
@@ -40,3 +47,35 @@ def test_condition_errors(changed: dict[str, Any], message: str) -> None:
 def test_reason_must_be_one_word() -> None:
     [error] = messages(reason="two words")
     assert error.startswith('c[0].reason: Invalid value: "two words": a condition reason must start with alphabetic')
+
+
+@pytest.mark.parametrize(
+    ("port", "message"),
+    [
+        (80, None),
+        ("http", None),
+        (0, "p: Invalid value: 0: must be between 1 and 65535, inclusive"),
+        ("9", 'p: Invalid value: "9": must contain at least one letter (a-z)'),
+    ],
+)
+def test_ports(port: int | str, message: str | None) -> None:
+    assert [str(error) for error in port_errors(port, "p")] == ([message] if message else [])
+
+
+def test_numbers() -> None:
+    assert [str(e) for e in nonnegative_errors(-1, "n")] == ["n: Invalid value: -1: must be greater than or equal to 0"]
+    assert nonnegative_errors(None, "n") == nonnegative_errors(0, "n") == positive_errors(1, "n") == []
+    assert [str(e) for e in positive_errors(0, "n")] == ["n: Invalid value: 0: must be greater than zero"]
+
+
+def test_labels() -> None:
+    assert labels_errors({"app": "web"}, "l") == labels_errors(None, "l") == []
+    assert [e.value for e in labels_errors({"b": "-", "a/": "x"}, "l")] == ["a/", "a/", "-"]
+
+
+def test_supported_values() -> None:
+    assert supported_errors("A", "v", ("A", "B")) == []
+    assert [str(e) for e in supported_errors("", "v", ("A",))] == ["v: Required value"]
+    assert [str(e) for e in supported_errors("C", "v", ("B", "A"))] == [
+        'v: Unsupported value: "C": supported values: "B", "A"'
+    ]
