@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from polykind.contract import JsonObject
 from polykind.errors import InternalError
-from polykind.selectors.selector_objects import compile_label_selector, validate_label_selector
+from polykind.selectors.selector_objects import compile_label_selector, matches_labels, validate_label_selector
 
 
 def test_absent_or_empty_selector_matches_everything() -> None:
@@ -60,3 +61,18 @@ def test_validation_reports_kube_apiserver_messages() -> None:
 def test_unknown_stored_operator_raises_internal_error() -> None:
     with pytest.raises(InternalError, match='"Near" is not a valid label selector operator'):
         compile_label_selector({"matchExpressions": [{"key": "k", "operator": "Near"}]})
+
+
+@pytest.mark.parametrize(
+    ("selector", "selected"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {"a": "b"}}, True),
+        ({"matchLabels": {"a": "c"}}, False),
+        ({"matchLabels": {"a": "not valid!"}}, None),
+        ({"matchExpressions": [{"key": "a", "operator": "In"}]}, None),
+    ],
+)
+def test_labels_match_a_selector_of_a_workload(selector: JsonObject | None, selected: bool | None) -> None:
+    assert matches_labels(selector, {"a": "b"}) is selected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polykind import errors
@@ -31,6 +31,18 @@ def compile_label_selector(value: JsonObject | None) -> LabelSelector:
         for expression in value.get("matchExpressions") or ()
     ]
     return LabelSelector(requirements)
+
+
+def matches_labels(selector: JsonObject | None, labels: Mapping[str, str] | None) -> bool | None:
+    """True if a LabelSelector object selects an object with the labels. Return None if the selector is invalid.
+
+    In contrast to `compile_label_selector`, no selector selects nothing, as in the specs of workloads.
+    """
+    if selector is None:
+        return False
+    if validate_label_selector(selector, ""):
+        return None
+    return compile_label_selector(selector).matches(labels)
 
 
 def labels_of(obj: JsonObject | None) -> dict[str, str]:

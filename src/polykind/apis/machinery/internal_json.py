@@ -1,0 +1,106 @@
+"""JSON of kube-apiserver's internal types, which some error messages show: Go's field names, and unset fields too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import orjson
+
+from polykind.contract import JsonObject
+from polykind.golang.json import escape_html, go_json
+
+METADATA = "@metadata"
+"""Stands for an embedded ObjectMeta, whose fields keep their JSON names and are left out if unset."""
+
+_METADATA_ORDER = ("name", "generateName", "namespace", "uid", "labels", "annotations", "ownerReferences", "finalizers")
+_SELECTOR_ORDER = ("matchLabels", "matchExpressions")
+_ZERO_VALUES = {"": "", "int": 0, "bool": False, "quantity": "0", "*": None}
+_leading_capitals = re.compile(r"^(?:[A-Z]+(?=[A-Z][a-z])|[A-Z]+$|[A-Z])")
+
+
+class _Field(NamedTuple):
+    """A field: its Go name, its JSON name in the served version, and a prefix `*` or `[]` with a type."""
+
+    name: str
+    json_name: str
+    prefix: str
+    type: str
+
+
+class InternalTypes:
+    """Internal Go structs. Each line of `text` has the name of a struct and its fields, in Go's order.
+
+    A field is written as `Name`, `Name:type` or `Name:type=jsonName`. The type is empty for a string, `int`, `bool`,
+    `quantity`, `*` for any other value that is null if unset, or a struct: `Struct`, `*Struct` or `[]Struct`.
+    """
+
+    def __init__(self, text: str, *included: InternalTypes) -> None:
+        self._text = text
+        self._included = included
+
+    @cached_property
+    def structs(self) -> Mapping[str, tuple[_Field, ...]]:
+        """The fields of each struct."""
+        structs: dict[str, tuple[_Field, ...]] = {}
+        for types in self._included:
+            structs.update(types.structs)
+        # A line that starts with a space continues the previous line.
+        for line in self._text.strip().replace("\n ", " ").splitlines():
+            name, *fields = line.split()
+            structs[name] = tuple(map(_parse_field, fields))
+        return structs
+
+    def show(self, struct: str, value: JsonObject | None) -> orjson.Fragment | None:
+        """Return the JSON of a struct as an error's value. Return None, for null, if the value is None."""
+        return None if value is None else orjson.Fragment(escape_html(self._struct(struct, value).encode()))
+
+    def _struct(self, struct: str, value: JsonObject) -> str:
+        return f"{{{','.join(self._members(struct, value))}}}"
+
+    def _members(self, struct: str, value: JsonObject) -> Iterator[str]:
+        for field in self.structs[struct]:
+            if field.name == METADATA:
+                metadata = value.get("metadata") or {}
+                yield from (f'"{name}":{go_json(metadata[name])}' for name in _METADATA_ORDER if name in metadata)
+            else:
+                yield f'"{field.name}":{self._value(field, value.get(field.json_name))}'
+
+    def _value(self, field: _Field, value: Any) -> str:
+        if field.type in _ZERO_VALUES:
+            return _plain(_ZERO_VALUES[field.type] if value is None else value)
+        if field.prefix == "[]":
+            return "null" if value is None else f"[{','.join(self._struct(field.type, item) for item in value)}]"
+        if value is None and field.prefix == "*":
+            return "null"
+        return self._struct(field.type, value or {})
+
+
+def _parse_field(text: str) -> _Field:
+    declared, _, json_name = text.partition("=")
+    name, _, type_ = declared.partition(":")
+    prefix = "[]" if type_.startswith("[]") else "*" if type_.startswith("*") and type_ != "*" else ""
+    return _Field(name, json_name or _default_json_name(name), prefix, type_.removeprefix(prefix))
+
+
+def _default_json_name(go_name: str) -> str:
+    return _leading_capitals.sub(lambda match: match[0].lower(), go_name, count=1)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict) and value.keys() <= set(_SELECTOR_ORDER):
+        return show_label_selector_text(value)
+    return go_json(value)
+
+
+def show_label_selector_text(selector: JsonObject) -> str:
+    """Return a LabelSelector as Go writes it: matchLabels before matchExpressions."""
+    members = (f'"{name}":{go_json(selector[name])}' for name in _SELECTOR_ORDER if selector.get(name))
+    return f"{{{','.join(members)}}}"
+
+
+def show_label_selector(selector: JsonObject | None) -> orjson.Fragment | None:
+    """Return a LabelSelector as an error's value. Return None, for null, if there is no selector."""
+    return None if selector is None else orjson.Fragment(escape_html(show_label_selector_text(selector).encode()))
