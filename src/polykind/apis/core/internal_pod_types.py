@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from polykind.apis.machinery.internal_json import InternalTypes
+from polykind.apis.machinery.internal_types import InternalTypes
 from polykind.contract import JsonObject
 
 POD_TYPES = InternalTypes("""

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from polykind.apis.core.internal_pod_types import show_pod_template
-from polykind.apis.machinery.internal_json import InternalTypes, show_label_selector
+from polykind.apis.machinery.internal_types import InternalTypes, show_label_selector
 
 TYPES = InternalTypes("""
 Outer Name DNSPolicy Count:int Ready:bool Size:quantity Any:*
