@@ -159,16 +159,19 @@ def validate_labels(labels: JsonObject | None, path: str) -> list[FieldError]:
 
 
 def _validate_annotations(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:
-    annotations = _map(meta, "annotations")
-    if not annotations:
-        return
-    path = f"{path}.annotations"
+    field_errors += validate_annotations(_map(meta, "annotations"), f"{path}.annotations")
+
+
+def validate_annotations(annotations: JsonObject | None, path: str) -> list[FieldError]:
+    """Validate the keys and the total size of annotations."""
+    field_errors: list[FieldError] = []
     total = 0
-    for key, value in sorted(annotations.items()):
+    for key, value in sorted((annotations or {}).items()):
         _add_messages(field_errors, path, key, names.qualified_name(key.lower()))
         total += byte_length(key) + (byte_length(value) if isinstance(value, str) else 0)
     if total > _MAX_ANNOTATION_BYTES:
         field_errors.append(errors.too_long(path, _MAX_ANNOTATION_BYTES))
+    return field_errors
 
 
 def _validate_owner_references(meta: JsonObject, path: str, field_errors: list[FieldError]) -> None:

@@ -1,0 +1,230 @@
+"""Validation of PersistentVolumeClaims and of the claim templates of StatefulSets and ephemeral volumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors, names
+from polykind.apis.core import resource_names
+from polykind.apis.core.resource_validation import (
+    validate_basic_quantity,
+    validate_positive_quantity,
+    validate_quantity,
+)
+from polykind.contract import JsonObject, copy_json
+from polykind.errors import EncodedValue, FieldError
+from polykind.quantity import parse_quantity
+from polykind.schema.metadata_validation import validate_annotations, validate_labels
+from polykind.selectors.selector_objects import validate_label_selector
+
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES = ("Block", "Filesystem")
+STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_RESIZE_STATUSES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
+_IMMUTABLE_SPEC = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
+)
+_TEMPLATE_METADATA = ("annotations", "labels")
+
+
+def validate_volume_claim_template(template: JsonObject, at: str) -> list[FieldError]:
+    """Validate the claim template of an ephemeral volume, whose metadata has only labels and annotations."""
+    meta = template.get("metadata") or {}
+    found = validate_annotations(meta.get("annotations"), f"{at}.metadata.annotations")
+    found += validate_labels(meta.get("labels"), f"{at}.metadata.labels")
+    others = [name for name, value in meta.items() if name not in _TEMPLATE_METADATA and value]
+    # kube-apiserver derives the path from the Go field's name, with its first letter in lower case.
+    paths = ("uID" if name == "uid" else name for name in others)
+    found += [errors.forbidden(f"{at}.metadata.{path}", "cannot be set") for path in paths]
+    return found + validate_volume_claim_spec(template.get("spec") or {}, f"{at}.spec")
+
+
+def validate_volume_claim_spec(spec: JsonObject, at: str, old_spec: JsonObject | None = None) -> list[FieldError]:
+    """Validate the spec of a claim. Fields that are invalid in `old_spec` already may stay so."""
+    found = []
+    if not spec.get("accessModes"):
+        found.append(errors.required(f"{at}.accessModes", "at least 1 access mode is required"))
+    lenient = old_spec is not None and bool(validate_label_selector(old_spec.get("selector"), ""))
+    found += validate_label_selector(spec.get("selector"), f"{at}.selector", lenient=lenient)
+    found += validate_access_modes(spec, at)
+    found += _validate_storage_request(spec, f"{at}.resources[storage]")
+    found += _validate_class_name(spec.get("storageClassName"), f"{at}.storageClassName")
+    if (mode := spec.get("volumeMode")) is not None and mode not in VOLUME_MODES:
+        found.append(errors.not_supported(f"{at}.volumeMode", mode, VOLUME_MODES))
+    found += _validate_data_sources(spec, at, any_group=_has_group(old_spec))
+    return found + _validate_class_name(spec.get("volumeAttributesClassName"), f"{at}.volumeAttributesClassName")
+
+
+def validate_access_modes(spec: JsonObject, at: str) -> list[FieldError]:
+    """Validate the access modes of a claim or a volume."""
+    modes, at = spec.get("accessModes") or [], f"{at}.accessModes"
+    found = [errors.not_supported(at, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
+    if "ReadWriteOncePod" in modes and any(m in ACCESS_MODES and m != "ReadWriteOncePod" for m in modes):
+        found.append(errors.forbidden(at, "may not use ReadWriteOncePod with other access modes"))
+    return found
+
+
+def _validate_storage_request(spec: JsonObject, at: str) -> list[FieldError]:
+    storage = _requests(spec).get("storage")
+    if storage is None:
+        return [errors.required(at)]
+    return validate_positive_quantity(storage, at) or validate_quantity("storage", storage, at)
+
+
+def _validate_class_name(name: str | None, at: str) -> list[FieldError]:
+    return [errors.invalid(at, name, text) for text in names.subdomain_name(name)] if name else []
+
+
+def _validate_data_sources(spec: JsonObject, at: str, *, any_group: bool) -> list[FieldError]:
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    found = _validate_data_source(source, f"{at}.dataSource", any_group) if source is not None else []
+    if reference is None:
+        return found
+    found += _validate_data_source(reference, f"{at}.dataSourceRef", any_group)
+    namespace = reference.get("namespace")
+    if namespace:
+        found += [
+            errors.invalid(f"{at}.dataSourceRef.namespace", namespace, text) for text in names.label_name(namespace)
+        ]
+    # kube-apiserver puts the path of the field where the value belongs. A path encodes as an empty JSON object.
+    if source is not None and namespace:
+        reason = "may not be specified when dataSourceRef.namespace is specified"
+        found.append(errors.invalid(at, EncodedValue("{}"), reason))
+    elif source is not None and any(source.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
+        found.append(errors.invalid(at, EncodedValue("{}"), "must match dataSourceRef"))
+    return found
+
+
+def _validate_data_source(source: JsonObject, at: str, any_group: bool) -> list[FieldError]:
+    found = [errors.required(f"{at}.{key}") for key in ("name", "kind") if not source.get(key)]
+    group, kind = source.get("apiGroup") or "", source.get("kind") or ""
+    if not group and kind != "PersistentVolumeClaim":
+        reason = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        found.append(errors.invalid(at, kind, reason))
+    if group and not any_group:
+        found += [errors.invalid(f"{at}.apiGroup", group, text) for text in names.dns1123_subdomain(group)]
+    return found
+
+
+def _has_group(spec: JsonObject | None) -> bool:
+    """True if a data source has an API group. Validation of the group came later, so such claims may keep theirs."""
+    sources = ((spec or {}).get(name) for name in ("dataSource", "dataSourceRef"))
+    return any(source is not None and source.get("apiGroup") is not None for source in sources)
+
+
+def _requests(spec: JsonObject) -> JsonObject:
+    requests: JsonObject = (spec.get("resources") or {}).get("requests") or {}
+    return requests
+
+
+def validate_volume_claim_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Validate an update of a claim, without its metadata."""
+    found = validate_volume_claim_spec(new["spec"], "spec", old["spec"])
+    expected, comparable = _comparable_spec(new, old, found)
+    if expected != comparable:
+        found.append(errors.forbidden("spec", _IMMUTABLE_SPEC))
+    found += _validate_shrinking(new, old)
+    if new["spec"].get("volumeMode") != old["spec"].get("volumeMode"):
+        found.append(errors.invalid("volumeMode", _pointer(new["spec"].get("volumeMode")), "field is immutable"))
+    return found + _validate_attributes_class_update(new, old)
+
+
+def _comparable_spec(new: JsonObject, old: JsonObject, found: list[FieldError]) -> tuple[JsonObject, JsonObject]:
+    """Return the old and the new spec without the differences that an update may make."""
+    spec, old_spec = copy_json(new["spec"]), copy_json(old["spec"])
+    if not old_spec.get("volumeName"):
+        _copy_field("volumeName", spec, old_spec)
+    annotations, old_annotations = (o["metadata"].get("annotations") or {} for o in (new, old))
+    old_annotation = old_annotations.get(STORAGE_CLASS_ANNOTATION)
+    name, is_first = (
+        spec.get("storageClassName"),
+        old_spec.get("storageClassName") is None and "storageClassName" in spec,
+    )
+    if (
+        is_first
+        and old_annotation is not None
+        and name == old_annotation == annotations.get(STORAGE_CLASS_ANNOTATION, old_annotation)
+    ):
+        del spec["storageClassName"]
+    else:
+        annotation = annotations.get(STORAGE_CLASS_ANNOTATION, "")
+        if annotation != (old_annotation or ""):
+            at = f"metadata.annotations.{STORAGE_CLASS_ANNOTATION}"
+            found.append(errors.invalid(at, annotation, "field is immutable"))
+        if is_first and (old_annotation is None or name == old_annotation):
+            del spec["storageClassName"]
+    if (new.get("status") or {}).get("phase") == "Bound":
+        if _requests(spec) and "storage" in _requests(old_spec):
+            _requests(spec)["storage"] = _requests(old_spec)["storage"]
+        _copy_field("volumeAttributesClassName", old_spec, spec)
+    for side in (spec, old_spec):
+        for quantities in (side.get("resources") or {}).values():
+            if isinstance(quantities, dict):
+                quantities.update({key: parse_quantity(text).amount for key, text in quantities.items()})
+    return old_spec, spec
+
+
+def _copy_field(name: str, source: JsonObject, target: JsonObject) -> None:
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _validate_shrinking(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Allow a smaller request only down to the capacity in the status, to recover from a failed expansion."""
+    size, old_size = (parse_quantity(_requests(claim["spec"]).get("storage", "0")) for claim in (new, old))
+    capacity = parse_quantity(((old.get("status") or {}).get("capacity") or {}).get("storage", "0"))
+    if size < old_size and size <= capacity:
+        return [errors.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")]
+    return []
+
+
+def _validate_attributes_class_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    name, at = new["spec"].get("volumeAttributesClassName"), "spec.volumeAttributesClassName"
+    current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
+    if name == old["spec"].get("volumeAttributesClassName") or current is None or name:
+        return []
+    value = "nil" if name is None else "empty string"
+    reason = f"update to {value} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    return [errors.forbidden(at, reason)]
+
+
+def validate_volume_claim_status(new: JsonObject) -> list[FieldError]:
+    """Validate the status of a claim."""
+    found, status = [], new.get("status") or {}
+    if not new["spec"].get("accessModes"):
+        found.append(errors.required("Spec.accessModes"))
+    for name, text in (status.get("capacity") or {}).items():
+        found += validate_basic_quantity(text, f"status.capacity[{name}]")
+    at = "status.allocatedResourceStatuses"
+    for name, state in (status.get("allocatedResourceStatuses") or {}).items():
+        found += _validate_resource_key(name, at)
+        if state not in _RESIZE_STATUSES:
+            found.append(errors.not_supported(at, name, sorted(_RESIZE_STATUSES)))
+    at = "status.allocatedResources"
+    for name, text in (status.get("allocatedResources") or {}).items():
+        found += (
+            _validate_resource_key(name, at)
+            or validate_basic_quantity(text, f"{at}[{name}]")
+            or validate_quantity("storage", text, f"{at}[{name}]")
+        )
+    return found
+
+
+def _validate_resource_key(name: str, at: str) -> list[FieldError]:
+    found = [errors.invalid(at, name, text) for text in names.qualified_name(name)]
+    if not found and resource_names.is_native(name) and name != "storage":
+        found.append(errors.not_supported(at, name, ["storage"]))
+    return found
+
+
+def _pointer(value: str | None) -> Any:
+    """Return the value of a Go pointer as an error shows it."""
+    return EncodedValue("null") if value is None else value
