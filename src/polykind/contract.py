@@ -19,6 +19,10 @@ def copy_json(value: Any) -> Any:
     return value
 
 
+DAMAGED_VALUE = b"\0damaged"
+"""The value of a key whose stored bytes do not match their checksum. It is never served."""
+
+
 class KeyValue(NamedTuple):
     """A key with its value; `revision` is the revision of the key's last write."""
 
@@ -88,7 +92,7 @@ class FutureRevisionError(StoreError):
 
 
 class UnavailableError(StoreError):
-    """The store is closed or cannot be reached."""
+    """The store is closed, cannot be reached or cannot write."""
 
 
 class UnknownOutcomeError(UnavailableError):
@@ -129,8 +133,8 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
     @property
-    def healthy(self) -> bool:
-        """True if reads and writes can be expected to succeed now."""
+    def problem(self) -> str:
+        """The reason why reads or writes can be expected to fail now; "" if the store is healthy."""
 
     def start_revision_read(self) -> Awaitable[RevisionRead] | None:
         """Send a read of the newest revision, so that the caller can do other work until the result arrives.

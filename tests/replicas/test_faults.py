@@ -125,7 +125,7 @@ async def test_cut_off_replica_reports_unready_and_recovers(cluster: Etcd, fleet
             read, written, _ = answers
             assert read.status == 503
             assert read.json()["reason"] == "ServiceUnavailable"
-            assert read.json()["message"].startswith("the store is out of reach: etcd at http://127.0.0.1:")
+            assert read.json()["message"].startswith("the store is not available: etcd at http://127.0.0.1:")
             assert written.status in (503, 504)
             assert "etcd at http://127.0.0.1:" in written.json()["message"]
             proxy.heal()

@@ -31,7 +31,7 @@ async def opened(*urls: str) -> AsyncIterator[EtcdStore]:
 
 async def until_healthy(store: EtcdStore, healthy: bool) -> None:
     async with asyncio.timeout(15):
-        while store.healthy != healthy:
+        while bool(store.problem) == healthy:
             await asyncio.sleep(0.02)
 
 
@@ -68,7 +68,7 @@ async def test_unresponsive_etcd_makes_reads_unavailable_and_writes_uncertain(tm
                 UnknownOutcomeError,
                 int,
             ]
-            assert not store.healthy
+            assert store.problem
             proxy.heal()
             await until_healthy(store, True)
             assert await store.revision() == await other.revision()

@@ -253,14 +253,16 @@ class TestFullDisk:
                 answers = await asyncio.gather(
                     *(store.put(f"/r/{n}", bytes(300_000), expect=0) for n in range(5)), return_exceptions=True
                 )
-            assert [type(answer) for answer in answers] == [StoreError] * 5
+            assert [type(answer) for answer in answers] == [UnavailableError] * 5
             assert f"{tmp_path}/polykind.db cannot be written" in str(answers[0])
+            assert f"{tmp_path}/polykind.db cannot be written" in store.problem
             assert await store.revision() == first
             assert (await store.range("/r/")).items == [KeyValue("/r/a", b"1", first)]
             assert listener.events == []
             assert await store.put("/r/0", b"2", expect=0) == first + 1
             assert listener.revisions == [first + 1]
-        assert "rejecting the batch" in caplog.text
+            assert store.problem == ""
+        assert caplog.text.count("rejecting writes until one succeeds") == 1
         assert rows(tmp_path) == [(first, "/r/a"), (first + 1, "/r/0")]
 
     async def test_failed_compaction_raises_and_can_be_repeated(

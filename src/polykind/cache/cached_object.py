@@ -11,7 +11,7 @@ import msgspec
 
 from polykind import errors
 from polykind.codec import json_codec
-from polykind.contract import JsonObject
+from polykind.contract import DAMAGED_VALUE, JsonObject
 
 
 class _StoredHead(msgspec.Struct):
@@ -91,7 +91,9 @@ class CachedObject(Representation):
         self.schema_generation = schema_generation
 
     def decode(self) -> JsonObject:
-        """Decode the stored object. Raises InternalError if another program has stored bytes that are not an object."""
+        """Decode the stored object. Raise InternalError if the bytes are damaged, or are no object of any program."""
+        if self.data is DAMAGED_VALUE:
+            raise errors.InternalError(f"{self.key} is damaged in the store: its checksum does not match")
         try:
             value = json_codec.decode(self.raw)
         except errors.BadRequestError as error:

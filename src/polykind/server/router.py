@@ -197,10 +197,10 @@ def _timeout(request: Request) -> float | None:
 
 
 def _store_error(error: UnavailableError) -> errors.APIError:
-    """Return 503 for an unreachable store, 504 for a write whose outcome is unknown."""
+    """Return 503 for a store that cannot be reached or written, 504 for a write whose outcome is unknown."""
     if isinstance(error, UnknownOutcomeError):
         return errors.RequestTimeoutError(f"Timeout: {error}")
-    return errors.ServiceUnavailableError(f"the store is out of reach: {error}", retry_after=1)
+    return errors.ServiceUnavailableError(f"the store is not available: {error}", retry_after=1)
 
 
 Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]

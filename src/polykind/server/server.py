@@ -240,7 +240,7 @@ class Server:
     def _checks(self) -> dict[str, Check]:
         return {
             "ping": lambda: "",
-            "store": lambda: "" if self.cache.ready and self.store.healthy else "the store is out of reach",
+            "store": lambda: self.store.problem or ("" if self.cache.ready else "the watch on the store is lost"),
             "poststarthook/crd-informer-synced": lambda: "",
         }
 

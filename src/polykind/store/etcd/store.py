@@ -59,9 +59,10 @@ class EtcdStore:
         self._operations = RunningOperations(self._check_open)
 
     @property
-    def healthy(self) -> bool:
-        """True if etcd has responded and its watch has kept up within the last seconds."""
-        return self._open and time.monotonic() - self._last_healthy < UNHEALTHY_SECONDS
+    def problem(self) -> str:
+        if self._open and time.monotonic() - self._last_healthy < UNHEALTHY_SECONDS:
+            return ""
+        return f"etcd has not responded for {UNHEALTHY_SECONDS:.0f} s" if self._open else "the store is closed"
 
     @property
     def client(self) -> EtcdClient:

@@ -110,8 +110,12 @@ class SqliteStore:
         self._watches.close()
 
     @property
-    def healthy(self) -> bool:
-        return self._open
+    def problem(self) -> str:
+        if not self._open:
+            return f"{self._file.path} is closed"
+        return self._writer.problem or (
+            f"{replaced} was deleted or replaced" if (replaced := self._file.replaced()) else ""
+        )
 
     # Reads
 

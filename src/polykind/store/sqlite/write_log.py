@@ -10,8 +10,17 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from polykind.contract import CompactedError, FutureRevisionError, HistoryEvent, KeyValue, Page, StoreEvent
+from polykind.contract import (
+    DAMAGED_VALUE,
+    CompactedError,
+    FutureRevisionError,
+    HistoryEvent,
+    KeyValue,
+    Page,
+    StoreEvent,
+)
 from polykind.store.sqlite.database_file import PAGE_BYTES
+from polykind.store.sqlite.integrity import ROW_COLUMNS, is_intact
 
 EMPTY_REVISION = 1
 """The revision of an empty store. As in etcd, the first write has revision 2."""
@@ -23,23 +32,26 @@ milliseconds, so a batch uses one SELECT and one INSERT for many rows."""
 _NO_LIMIT = 2**62
 
 _BOUNDS = "SELECT coalesce((SELECT max(revision) FROM log), 1), (SELECT number FROM facts WHERE name = 'floor')"
-_VALUE = "SELECT value FROM log WHERE revision = ?"
-_GET = """
-SELECT key, value, revision FROM log WHERE NOT deleted AND revision =
-    (SELECT revision FROM log INDEXED BY names WHERE key = ?1 AND revision <= ?2 ORDER BY revision DESC LIMIT 1)"""
+_VALUE = f"SELECT {ROW_COLUMNS} FROM log WHERE revision = ?"  # noqa: S608
+_GET = f"""
+SELECT {ROW_COLUMNS} FROM log WHERE NOT deleted AND revision =
+    (SELECT revision FROM log INDEXED BY names WHERE key = ?1 AND revision <= ?2 ORDER BY revision DESC LIMIT 1)"""  # noqa: S608
 _KEYS = """
 SELECT key, max(revision) AS revision, deleted FROM log INDEXED BY names
 WHERE key {compared} ?1 AND key < ?2 AND revision <= ?3 GROUP BY key HAVING NOT deleted"""
 # CROSS JOIN makes SQLite's planner keep the key order: first the index, then the value of each row.
-_RANGE = "SELECT n.key, l.value, n.revision FROM ({keys} LIMIT ?4) AS n CROSS JOIN log AS l ON l.revision = n.revision"
+_RANGE = """
+SELECT CAST(n.key AS BLOB), n.revision, CAST(l.key AS BLOB), l.previous, l.deleted, l.value, l.checksum
+FROM ({keys} LIMIT ?4) AS n CROSS JOIN log AS l ON l.revision = n.revision"""
 _RANGE_FROM = _RANGE.format(keys=_KEYS.format(compared=">="))
 _RANGE_AFTER = _RANGE.format(keys=_KEYS.format(compared=">"))
 _COUNT_AFTER = f"SELECT count(*) FROM ({_KEYS.format(compared='>')})"  # noqa: S608
-_EVENTS = """
-SELECT key, value, revision FROM log NOT INDEXED WHERE revision > ?1 AND revision <= ?2 AND key >= ?3 AND key < ?4
-ORDER BY revision"""
+_EVENTS = f"""
+SELECT {ROW_COLUMNS} FROM log NOT INDEXED WHERE revision > ?1 AND revision <= ?2 AND key >= ?3 AND key < ?4
+ORDER BY revision"""  # noqa: S608
 _HISTORY = """
-SELECT l.key, l.value, l.revision, l.previous, p.value
+SELECT l.revision, CAST(l.key AS BLOB), l.previous, l.deleted, l.value, l.checksum,
+       CAST(p.key AS BLOB), p.previous, p.deleted, p.value, p.checksum
 FROM log AS l NOT INDEXED LEFT JOIN log AS p ON p.revision = l.previous
 WHERE l.revision > ?1 AND l.revision <= ?2 AND l.key >= ?3 AND l.key < ?4 ORDER BY l.revision"""
 _SUPERSEDED = """
@@ -60,7 +72,7 @@ def _latest(rows: int) -> str:
 
 @cache
 def _insert_statement(rows: int) -> str:
-    return f"INSERT INTO log VALUES {', '.join(['(?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608
+    return f"INSERT INTO log VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608
 
 
 class Bounds(NamedTuple):
@@ -70,8 +82,8 @@ class Bounds(NamedTuple):
     floor: int
 
 
-Row = tuple[int, str, int, bool, bytes | None]
-"""One row of the log: revision, key, previous, deleted, value."""
+Row = tuple[int, str, int, bool, bytes | None, int]
+"""One row of the log: revision, key, previous, deleted, value, checksum."""
 
 
 def prefix_end(prefix: str) -> str | bytes:
@@ -90,6 +102,8 @@ class WriteLog:
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self._cursor = connection.cursor()
+        self._unchecked: int = self._query("SELECT number FROM facts WHERE name = 'unchecked'")[0][0]
+        """Rows up to this revision may lack a checksum, because an earlier format has written them."""
 
     def close(self) -> None:
         self._cursor.close()
@@ -115,14 +129,33 @@ class WriteLog:
 
     def get(self, key: str, at: int) -> KeyValue | None:
         rows = self._query(_GET, key, at)
-        return KeyValue._make(rows[0]) if rows else None
+        return KeyValue(key, self._verified(*rows[0]) or b"", rows[0][0]) if rows else None
+
+    def _verified(
+        self, revision: int, key: bytes, previous: int, deleted: bool, value: bytes | None, checksum: int | None
+    ) -> bytes | None:
+        """Return the value of a row, or DAMAGED_VALUE if the row does not match its checksum."""
+        if is_intact(revision, key, previous, deleted, value, checksum):
+            return value
+        return value if checksum is None and revision <= self._unchecked else DAMAGED_VALUE
 
     def range(self, prefix: str, after: str, limit: int, at: int) -> Page:
         end = prefix_end(prefix)
         max_rows = min(limit, _NO_LIMIT) if limit > 0 else _NO_LIMIT
         statement, start = (_RANGE_AFTER, after) if after >= prefix and after else (_RANGE_FROM, prefix)
-        rows = self._cursor.execute(statement, (start, end, at, max_rows))
-        items = list(map(KeyValue._make, rows))
+        verified = self._verified
+        items = [
+            KeyValue(
+                key.decode(errors="replace"),
+                (verified(revision, key, previous, deleted, value, checksum) or b"")
+                if key == row_key and not deleted
+                else DAMAGED_VALUE,
+                revision,
+            )
+            for key, revision, row_key, previous, deleted, value, checksum in self._cursor.execute(
+                statement, (start, end, at, max_rows)
+            )
+        ]
         remaining = 0
         if len(items) == max_rows:
             remaining = self._query(_COUNT_AFTER, items[-1].key, end, at)[0][0]
@@ -135,7 +168,7 @@ class WriteLog:
         events: list[StoreEvent] = []
         size = 0
         for row in self._cursor.execute(_EVENTS, (after, until, prefix, prefix_end(prefix))):
-            event = StoreEvent._make(row)
+            event = StoreEvent(row[1].decode(errors="replace"), self._verified(*row), row[0])
             events.append(event)
             size += len(event.value or b"")
             if len(events) >= max_events or size >= max_bytes:
@@ -144,10 +177,15 @@ class WriteLog:
 
     def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         rows = self._cursor.execute(_HISTORY, (after, until, prefix, prefix_end(prefix)))
-        return [
-            HistoryEvent(key, value, revision, KeyValue(key, before, previous) if previous else None)
-            for key, value, revision, previous, before in rows
-        ]
+        events = []
+        for row in rows:
+            revision, key, previous = row[0], row[1].decode(errors="replace"), row[2]
+            before = None
+            if previous:
+                value = (self._verified(previous, *row[6:]) or b"") if row[6] is not None else DAMAGED_VALUE
+                before = KeyValue(key, value, previous)
+            events.append(HistoryEvent(key, self._verified(*row[:6]), revision, before))
+        return events
 
     # Writes, by the writer thread only
 
@@ -173,8 +211,7 @@ class WriteLog:
         return revisions
 
     def value(self, revision: int) -> bytes:
-        value: bytes = self._query(_VALUE, revision)[0][0]
-        return value
+        return self._verified(*self._query(_VALUE, revision)[0]) or b""
 
     def append(self, rows: list[Row]) -> None:
         """Append the rows in one transaction. They are durable on return."""
@@ -189,6 +226,10 @@ class WriteLog:
 
     def _insert(self, rows: list[Row]) -> None:
         self._cursor.execute(_insert_statement(len(rows)), tuple(chain.from_iterable(rows)))
+
+    def probe(self) -> None:
+        """Commit a transaction that changes no data."""
+        self._cursor.execute("UPDATE facts SET number = number WHERE name = 'swept'")
 
     def set_floor(self, floor: int) -> None:
         self._cursor.execute("UPDATE facts SET number = max(number, ?) WHERE name = 'floor'", (floor,))

@@ -12,8 +12,16 @@ from typing import NamedTuple
 
 import apsw
 
-from polykind.contract import KeyValue, RevisionConflictError, StoreError, StoreEvent
+from polykind.contract import (
+    KeyValue,
+    RevisionConflictError,
+    StoreError,
+    StoreEvent,
+    UnavailableError,
+    UnknownOutcomeError,
+)
 from polykind.store.sqlite.database_file import DatabaseFile
+from polykind.store.sqlite.integrity import row_checksum
 from polykind.store.sqlite.reader_pool import ReaderPool
 from polykind.store.sqlite.wal_checkpoints import IDLE_SECONDS, WALCheckpoints
 from polykind.store.sqlite.write_log import BUSY_STEP_ROWS, IDLE_STEP_ROWS, Bounds, Compactor, Row, WriteLog
@@ -25,6 +33,8 @@ MAX_BATCH_BYTES = 8 * 1024 * 1024
 CACHE_KIB = 1024
 # Clients whose writes were just committed often write again at once. Wait this long before a larger compaction step.
 COMPACTION_DELAY_SECONDS = 0.002
+PROBE_SECONDS = 1.0
+"""Seconds between two test writes after a failed write, so that the store recovers without a client's write."""
 
 Results = list[tuple["asyncio.Future[int]", int | StoreError]]
 """The results of writes: their futures with a new revision or an error."""
@@ -91,6 +101,8 @@ class Writer:
         self._compactions: list[Compaction] = []
         self._stopping = False
         self._revision = 0
+        self.problem = ""
+        """The reason why the last write failed; "" if it succeeded. Also read on the event loop."""
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="polykind-write", daemon=True).start()
@@ -125,6 +137,7 @@ class Writer:
         stack.callback(self._checkpoints.close)
         stack.callback(self._readers.close)
         self._compactor = Compactor(self._log, self._keep)
+        self._file.remember_identity()
         bounds = self._log.bounds()
         self._revision = bounds.newest
         return bounds
@@ -159,10 +172,14 @@ class Writer:
     def _wait_for_request(self) -> WriterRequest | None:
         compacting = self._compactor.pending
         idle = IDLE_SECONDS if self._checkpoints.pending else None
+        if self.problem:
+            compacting, idle = False, PROBE_SECONDS
         try:
             return self._queue.get(timeout=COMPACTION_DELAY_SECONDS if compacting else idle)
         except Empty:
-            if not compacting:
+            if self.problem:
+                self._probe()
+            elif not compacting:
                 self._checkpoints.on_idle()
             return None
 
@@ -170,13 +187,13 @@ class Writer:
         try:
             rows, results = self._check(batch)
             if rows:
-                self._log.append(rows)
+                self._append(rows)
         except Exception as error:
             self._log.rollback()
-            _logger.error("sqlite store: cannot write to %s, rejecting the batch: %s", self._file.path, error)
-            message = f"{self._file.path} cannot be written: {error}"
-            self._call_on_loop(self._callbacks.on_results, [(write.future, StoreError(message)) for write in batch])
+            failure = self._failure(error)
+            self._call_on_loop(self._callbacks.on_results, [(write.future, failure) for write in batch])
             return
+        self._recovered()
         self._revision += len(rows)
         self._call_on_loop(
             self._callbacks.on_committed, [StoreEvent(row[1], row[4], row[0]) for row in rows], self._revision, results
@@ -184,6 +201,52 @@ class Writer:
         if rows:
             self._compactor.unblock()
             self._checkpoints.committed(len(rows), sum(len(row[4] or b"") for row in rows))
+
+    def _append(self, rows: list[Row]) -> None:
+        """Append the rows. Raise UnavailableError if the file is gone, UnknownOutcomeError if it went meanwhile."""
+        self._check_file(UnavailableError)
+        self._log.append(rows)
+        self._check_file(UnknownOutcomeError)
+
+    def _check_file(self, error_type: type[UnavailableError]) -> None:
+        if replaced := self._file.replaced():
+            raise error_type(f"{replaced} was deleted or replaced while the server was running; restart the server")
+
+    def _failure(self, error: Exception) -> UnavailableError:
+        """Return the error for clients, and log the first failure of an incident."""
+        path = self._file.path
+        if isinstance(error, UnavailableError):
+            failure = error
+        elif isinstance(error, apsw.FullError):
+            failure = UnavailableError(f"{path} cannot be written: no space is left on the disk; free some space")
+        elif isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_FSYNC:
+            # A failed sync may leave a complete commit in the file, which a restart would then find.
+            failure = UnknownOutcomeError(
+                f"{path} cannot be written: {error}; it is unknown whether the write is stored, so read it again"
+            )
+        else:
+            failure = UnavailableError(f"{path} cannot be written: {error}")
+        if not self.problem:
+            _logger.error("sqlite store: rejecting writes until one succeeds: %s", failure)
+        self.problem = str(failure)
+        return failure
+
+    def _recovered(self) -> None:
+        if self.problem:
+            _logger.info("sqlite store: writes to %s succeed again", self._file.path)
+            self.problem = ""
+
+    def _probe(self) -> None:
+        """Write a row of `facts` as it is, to find out whether writes succeed again."""
+        try:
+            self._check_file(UnavailableError)
+            self._log.probe()
+            self._check_file(UnavailableError)
+        except Exception as error:
+            self._log.rollback()
+            self._failure(error)
+        else:
+            self._recovered()
 
     def _check(self, batch: list[Write]) -> tuple[list[Row], Results]:
         """Check the conditions of the writes in order, each as if the earlier writes were committed.
@@ -203,7 +266,9 @@ class Writer:
                 results.append((future, RevisionConflictError(key, pending)))
                 continue
             revision += 1
-            rows.append((revision, key, current, value is None, value))
+            deleted = value is None
+            checksum = row_checksum(revision, key.encode(), current, deleted, value)
+            rows.append((revision, key, current, deleted, value, checksum))
             written[key] = None if value is None else KeyValue(key, value, revision)
             results.append((future, revision))
         return rows, results
