@@ -40,13 +40,6 @@ class _Omitted:
 OMITTED: Final = _Omitted()
 """The value of a FieldError whose message shows no value."""
 
-
-class EncodedValue(str):
-    """The value of a FieldError as JSON, for Go structs: Go writes their fields in declaration order."""
-
-    __slots__ = ()
-
-
 _REASON_TEXTS = {
     "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",
@@ -93,8 +86,6 @@ class FieldError:
 
 
 def _format_value(value: Any) -> str:
-    if isinstance(value, EncodedValue):
-        return str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from polykind import errors
 from polykind.addresses import ip_errors, ip_family
 from polykind.apis.core.service_defaults import EXTERNAL_NAME, NO_CLUSTER_IP, is_headless
 from polykind.contract import JsonObject
-from polykind.errors import EncodedValue, FieldError
+from polykind.errors import FieldError
 
 IP_FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -86,7 +84,7 @@ def validate_cluster_ips_update(spec: JsonObject, old_spec: JsonObject) -> list[
         ]
     found = []
     if not ips:
-        found.append(errors.invalid(f"{_AT}[0]", _list(ips), "primary clusterIP can not be unset"))
+        found.append(errors.invalid(f"{_AT}[0]", ips or None, "primary clusterIP can not be unset"))
     if ips and old_ips and ips[0] != old_ips[0]:
         found.append(errors.invalid(f"{_AT}[0]", ips, _IMMUTABLE))
     if len(old_ips) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
@@ -108,22 +106,15 @@ def validate_ip_families_update(spec: JsonObject, old_spec: JsonObject) -> list[
         ]
     found = []
     if len(old_families) > len(families) and not ips:
-        found.append(errors.invalid(at, _list(families), "primary ipFamily can not be unset"))
+        found.append(errors.invalid(at, families or None, "primary ipFamily can not be unset"))
     if families and old_families and families[0] != old_families[0]:
         # The message shows the cluster IPs, as kube-apiserver's does.
-        found.append(errors.invalid(at, _list(ips), _IMMUTABLE))
+        found.append(errors.invalid(at, ips or None, _IMMUTABLE))
     if len(old_families) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
         found.append(_must_be_single_stack(spec, "ipFamily"))
     return found
 
 
 def _must_be_single_stack(spec: JsonObject, released: str) -> FieldError:
-    policy = spec.get("ipFamilyPolicy")
-    value: Any = EncodedValue("null") if policy is None else policy
     reason = f"must be set to 'SingleStack' when releasing the secondary {released}"
-    return errors.invalid("spec.ipFamilyPolicy", value, reason)
-
-
-def _list(values: list[str]) -> Any:
-    """Return a Go slice as an error shows it: an empty slice is nil."""
-    return values or EncodedValue("null")
+    return errors.invalid("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), reason)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from polykind import errors, names
 from polykind.addresses import cidr_errors, endpoint_ip_errors, ip_errors, parse_ip
 from polykind.apis.core.cluster_ip_validation import (
@@ -18,11 +16,13 @@ from polykind.apis.core.service_defaults import (
     load_balancer_ingress,
     needs_health_check,
 )
+from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.meta.validation import port_errors
 from polykind.contract import JsonObject
-from polykind.errors import EncodedValue, FieldError
-from polykind.golang.json import go_json
+from polykind.errors import FieldError
 from polykind.schema.metadata_validation import validate_labels
 
+_INTERNAL_TYPES = InternalTypes("ServicePort Name Protocol AppProtocol:* Port:int TargetPort:int NodePort:int")
 _TYPES = ("ClusterIP", EXTERNAL_NAME, "LoadBalancer", "NodePort")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _AFFINITIES = ("ClientIP", "None")
@@ -66,7 +66,7 @@ def validate_service_update(new: JsonObject, old: JsonObject) -> list[FieldError
     found = validate_cluster_ips_update(spec, old_spec) + validate_ip_families_update(spec, old_spec)
     load_balancer_class = spec.get("loadBalancerClass")
     if spec["type"] == old_spec["type"] == "LoadBalancer" and load_balancer_class != old_spec.get("loadBalancerClass"):
-        found.append(errors.invalid("spec.loadBalancerClass", _pointer(load_balancer_class), "may not change once set"))
+        found.append(errors.invalid("spec.loadBalancerClass", load_balancer_class, "may not change once set"))
     found += _validate_load_balancer_class(spec)
     if needs_health_check(spec) and needs_health_check(old_spec):
         field = "healthCheckNodePort"
@@ -148,8 +148,7 @@ def _validate_port(port: JsonObject, at: str) -> list[FieldError]:
     found = [errors.invalid(f"{at}.port", number, text) for text in names.port_number(number)]
     if protocol not in PROTOCOLS:
         found.append(errors.not_supported(f"{at}.protocol", protocol, PROTOCOLS))
-    check: Any = names.port_number if isinstance(target, int) else names.port_name
-    found += [errors.invalid(f"{at}.targetPort", target, text) for text in check(target)]
+    found += port_errors(target, f"{at}.targetPort")
     if (app := port.get("appProtocol")) is not None:
         found += [errors.invalid(f"{at}.appProtocol", app, text) for text in names.qualified_name(app)]
     return found
@@ -189,11 +188,8 @@ def _duplicate_ports(spec: JsonObject) -> list[FieldError]:
     for index, port in enumerate(spec.get("ports") or ()):
         protocol, number = port.get("protocol") or "", port.get("port", 0)
         if (protocol, number) in known:
-            value = (
-                f'{{"Name":"","Protocol":{go_json(protocol)},"AppProtocol":null,"Port":{number},'
-                '"TargetPort":0,"NodePort":0}'
-            )
-            found.append(errors.duplicate(f"spec.ports[{index}]", EncodedValue(value)))
+            value = _INTERNAL_TYPES.show("ServicePort", {"protocol": protocol, "port": number})
+            found.append(errors.duplicate(f"spec.ports[{index}]", value))
         known.add((protocol, number))
     return found
 
@@ -262,8 +258,3 @@ def _validate_traffic_policies(spec: JsonObject) -> list[FieldError]:
     if distribution is not None and distribution not in _TRAFFIC_DISTRIBUTIONS:
         found.append(errors.not_supported("spec.trafficDistribution", distribution, _TRAFFIC_DISTRIBUTIONS))
     return found
-
-
-def _pointer(value: str | None) -> Any:
-    """Return the value of a Go pointer as an error shows it."""
-    return EncodedValue("null") if value is None else value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from polykind import errors, names
 from polykind.apis.core import resource_names
 from polykind.apis.core.resource_validation import (
@@ -12,7 +10,7 @@ from polykind.apis.core.resource_validation import (
     validate_quantity,
 )
 from polykind.contract import JsonObject, copy_json
-from polykind.errors import EncodedValue, FieldError
+from polykind.errors import FieldError
 from polykind.quantity import parse_quantity
 from polykind.schema.metadata_validation import validate_annotations, validate_labels
 from polykind.selectors.selector_objects import validate_label_selector
@@ -95,9 +93,9 @@ def _validate_data_sources(spec: JsonObject, at: str, *, any_group: bool) -> lis
     # kube-apiserver puts the path of the field where the value belongs. A path encodes as an empty JSON object.
     if source is not None and namespace:
         reason = "may not be specified when dataSourceRef.namespace is specified"
-        found.append(errors.invalid(at, EncodedValue("{}"), reason))
+        found.append(errors.invalid(at, {}, reason))
     elif source is not None and any(source.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
-        found.append(errors.invalid(at, EncodedValue("{}"), "must match dataSourceRef"))
+        found.append(errors.invalid(at, {}, "must match dataSourceRef"))
     return found
 
 
@@ -131,7 +129,7 @@ def validate_volume_claim_update(new: JsonObject, old: JsonObject) -> list[Field
         found.append(errors.forbidden("spec", _IMMUTABLE_SPEC))
     found += _validate_shrinking(new, old)
     if new["spec"].get("volumeMode") != old["spec"].get("volumeMode"):
-        found.append(errors.invalid("volumeMode", _pointer(new["spec"].get("volumeMode")), "field is immutable"))
+        found.append(errors.invalid("volumeMode", new["spec"].get("volumeMode"), "field is immutable"))
     return found + _validate_attributes_class_update(new, old)
 
 
@@ -223,8 +221,3 @@ def _validate_resource_key(name: str, at: str) -> list[FieldError]:
     if not found and resource_names.is_native(name) and name != "storage":
         found.append(errors.not_supported(at, name, ["storage"]))
     return found
-
-
-def _pointer(value: str | None) -> Any:
-    """Return the value of a Go pointer as an error shows it."""
-    return EncodedValue("null") if value is None else value
