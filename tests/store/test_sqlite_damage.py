@@ -171,7 +171,7 @@ class TestReplacedFile:
 
         async with opened(tmp_path) as store:
             answers = iter(["", f"{tmp_path}/polykind.db"])
-            monkeypatch.setattr(DatabaseFile, "replaced", lambda file: next(answers, ""))
+            monkeypatch.setattr(Writer, "replaced", lambda file: next(answers, ""))
             with pytest.raises(UnknownOutcomeError):
                 await store.put("/r/a", b"1", expect=0)
 

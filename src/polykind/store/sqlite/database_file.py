@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 from pathlib import Path
 
 import apsw
 
 from polykind.contract import StoreError
-from polykind.store.sqlite.integrity import DamagedStoreError, count_lost_commits, damaged_rows, structure_problems
-
-_logger = logging.getLogger(__name__)
 
 PAGE_BYTES = 8 * 1024
 """Larger than SQLite's default of 4 KB, so that several objects share a page. With 16 KB, keys in random order would
@@ -41,10 +37,6 @@ INSERT INTO facts VALUES ('unchecked', (SELECT coalesce(max(revision), 0) FROM l
 """
 """Rows that format 1 wrote keep no checksum. Every later write of a key has one."""
 
-CHECKED_AT_START_BYTES = 128 * 1024 * 1024
-"""The largest file that is verified before the start. This takes 0.2 s at most; `polykind store check` verifies files
-of any size. The rows of larger files are verified when they are read."""
-
 
 class DatabaseFile:
     """The database file in its directory, and the lock file that protects it."""
@@ -54,7 +46,6 @@ class DatabaseFile:
         self.wal = directory / "polykind.db-wal"
         self._lock_path = directory / "polykind.lock"
         self._lock_fd = -1
-        self._identities: dict[Path, tuple[int, int]] = {}
 
     def lock(self) -> None:
         """Take the lock and create missing files. Raises StoreError if another process has the lock."""
@@ -70,20 +61,6 @@ class DatabaseFile:
             ) from None
         except (OSError, apsw.Error) as error:
             raise StoreError(f"{self.path} cannot be opened: {error}") from error
-
-    def remember_identity(self) -> None:
-        """Remember which files the connections have open."""
-        self._identities = {path: _identity(path) for path in (self.path, self.wal)}
-
-    def replaced(self) -> str:
-        """Return the path of the file that was deleted or replaced since `remember_identity`, "" if there is none.
-
-        SQLite does not notice: it goes on with the open file, which no later start can find.
-        """
-        for path, identity in self._identities.items():
-            if _identity(path) != identity:
-                return str(path)
-        return ""
 
     def release(self) -> None:
         """Release the lock. Safe after a failed `lock`."""
@@ -115,32 +92,8 @@ class DatabaseFile:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         try:
             self._create_tables(connection)
-            self.check(connection)
         finally:
             connection.close()
-
-    def check(self, connection: apsw.Connection) -> None:
-        """Raise DamagedStoreError if commits are lost, or if a page of a small file is damaged.
-
-        Rebuild a damaged index from the rows. Log the damaged rows of a small file.
-        """
-        recovered, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-        lost = count_lost_commits(self.wal, max(recovered, 0))
-        if lost > 1:
-            raise DamagedStoreError(self.wal, f"{lost} commits after frame {max(recovered, 0)} cannot be read")
-        if self.path.stat().st_size > CHECKED_AT_START_BYTES:
-            return
-        problems = structure_problems(connection)
-        if problems and all("index names" in problem for problem in problems):
-            _logger.warning("sqlite store: rebuilding the damaged index of %s: %s", self.path, "; ".join(problems))
-            connection.execute("REINDEX names")
-            problems = structure_problems(connection)
-        if problems:
-            raise DamagedStoreError(self.path, "; ".join(problems))
-        for row in damaged_rows(connection):
-            _logger.error(
-                "sqlite store: the value of %s at revision %d is damaged and will not be served", row.key, row.revision
-            )
 
     def _create_tables(self, connection: apsw.Connection) -> None:
         application, version = connection.pragma("application_id"), connection.pragma("user_version")
@@ -161,11 +114,3 @@ class DatabaseFile:
             f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id = {_APPLICATION_ID}; "
             f"PRAGMA user_version = {_FORMAT_VERSION}; COMMIT"
         )
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return (0, 0)
-    return status.st_dev, status.st_ino

@@ -114,7 +114,7 @@ class SqliteStore:
         if not self._open:
             return f"{self._file.path} is closed"
         return self._writer.problem or (
-            f"{replaced} was deleted or replaced" if (replaced := self._file.replaced()) else ""
+            f"{replaced} was deleted or replaced" if (replaced := self._writer.replaced()) else ""
         )
 
     # Reads

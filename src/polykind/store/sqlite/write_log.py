@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import apsw
 
@@ -20,7 +21,6 @@ from polykind.contract import (
     StoreEvent,
 )
 from polykind.store.sqlite.database_file import PAGE_BYTES
-from polykind.store.sqlite.integrity import ROW_COLUMNS, is_intact
 
 EMPTY_REVISION = 1
 """The revision of an empty store. As in etcd, the first write has revision 2."""
@@ -28,6 +28,9 @@ EMPTY_REVISION = 1
 ROWS_PER_STATEMENT = 128
 """The maximum number of rows per statement. Each statement releases the GIL, and a busy event loop may hold it for
 milliseconds, so a batch uses one SELECT and one INSERT for many rows."""
+
+ROW_COLUMNS = "revision, CAST(key AS BLOB), previous, deleted, value, checksum"
+"""The columns of a row, in the order of `is_intact`. A flipped bit can make a key invalid UTF-8, so it is bytes."""
 
 _NO_LIMIT = 2**62
 
@@ -84,6 +87,27 @@ class Bounds(NamedTuple):
 
 Row = tuple[int, str, int, bool, bytes | None, int]
 """One row of the log: revision, key, previous, deleted, value, checksum."""
+
+
+def row_checksum(revision: int, key: bytes, previous: int, deleted: bool, value: bytes | None) -> int:
+    """Return the CRC-32 of a row. It also covers the key and the revisions, so a flipped bit in them is detected."""
+    return crc32(value or b"", crc32(b"%d %d %d %b" % (revision, previous, deleted, key)))
+
+
+def is_intact(
+    revision: int, key: bytes, previous: int, deleted: bool, value: bytes | None, checksum: int | None
+) -> bool:
+    """True if a row matches its checksum. A flipped bit can also change the SQL type of a column."""
+    try:
+        return checksum == row_checksum(revision, key, previous, deleted, value)
+    except TypeError:
+        return False
+
+
+def log_row(revision: int, key: str, previous: int, value: bytes | None) -> Row:
+    """Return the row of a write. A value of None is a deletion."""
+    deleted = value is None
+    return revision, key, previous, deleted, value, row_checksum(revision, key.encode(), previous, deleted, value)
 
 
 def prefix_end(prefix: str) -> str | bytes:

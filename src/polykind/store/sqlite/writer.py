@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
@@ -21,10 +22,10 @@ from polykind.contract import (
     UnknownOutcomeError,
 )
 from polykind.store.sqlite.database_file import DatabaseFile
-from polykind.store.sqlite.integrity import row_checksum
+from polykind.store.sqlite.integrity import check_file
 from polykind.store.sqlite.reader_pool import ReaderPool
 from polykind.store.sqlite.wal_checkpoints import IDLE_SECONDS, WALCheckpoints
-from polykind.store.sqlite.write_log import BUSY_STEP_ROWS, IDLE_STEP_ROWS, Bounds, Compactor, Row, WriteLog
+from polykind.store.sqlite.write_log import BUSY_STEP_ROWS, IDLE_STEP_ROWS, Bounds, Compactor, Row, WriteLog, log_row
 
 _logger = logging.getLogger(__name__)
 
@@ -101,6 +102,8 @@ class Writer:
         self._compactions: list[Compaction] = []
         self._stopping = False
         self._revision = 0
+        self._identities: dict[Path, tuple[int, int]] = {}
+        """The files that the connections have open."""
         self.problem = ""
         """The reason why the last write failed; "" if it succeeded. Also read on the event loop."""
 
@@ -133,11 +136,12 @@ class Writer:
         self._file.lock()
         self._log = WriteLog(self._file.connect(cache_kib=CACHE_KIB))
         stack.callback(self._log.close)
+        check_file(self._file, self._log.connection)
         self._checkpoints = WALCheckpoints(self._file, self._log.connection)
         stack.callback(self._checkpoints.close)
         stack.callback(self._readers.close)
         self._compactor = Compactor(self._log, self._keep)
-        self._file.remember_identity()
+        self._identities = {path: _identity(path) for path in (self._file.path, self._file.wal)}
         bounds = self._log.bounds()
         self._revision = bounds.newest
         return bounds
@@ -209,8 +213,18 @@ class Writer:
         self._check_file(UnknownOutcomeError)
 
     def _check_file(self, error_type: type[UnavailableError]) -> None:
-        if replaced := self._file.replaced():
+        if replaced := self.replaced():
             raise error_type(f"{replaced} was deleted or replaced while the server was running; restart the server")
+
+    def replaced(self) -> str:
+        """Return the path of the file that was deleted or replaced since the start, "" if there is none.
+
+        SQLite does not notice: it goes on with the open file, which no later start can find.
+        """
+        for path, identity in self._identities.items():
+            if _identity(path) != identity:
+                return str(path)
+        return ""
 
     def _failure(self, error: Exception) -> UnavailableError:
         """Return the error for clients, and log the first failure of an incident."""
@@ -266,9 +280,7 @@ class Writer:
                 results.append((future, RevisionConflictError(key, pending)))
                 continue
             revision += 1
-            deleted = value is None
-            checksum = row_checksum(revision, key.encode(), current, deleted, value)
-            rows.append((revision, key, current, deleted, value, checksum))
+            rows.append(log_row(revision, key, current, value))
             written[key] = None if value is None else KeyValue(key, value, revision)
             results.append((future, revision))
         return rows, results
@@ -309,3 +321,11 @@ class Writer:
                 self._callbacks.on_results,
                 [(compaction.future, result) for compaction, result in results if result is not None],
             )
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0)
+    return status.st_dev, status.st_ino
