@@ -59,7 +59,11 @@ class WatchCache:
 
     def resource(self, group: str, plural: str) -> ResourceCache:
         """Return the cache of a resource, loaded or not. Core resources have an empty group."""
-        prefix = f"{self.prefix}{group}/{plural}/" if group else f"{self.prefix}{plural}/"
+        return self.resource_at(f"{group}/{plural}" if group else plural)
+
+    def resource_at(self, path: str) -> ResourceCache:
+        """Return the cache of the resource whose keys start with a path of one or two segments, loaded or not."""
+        prefix = f"{self.prefix}{path}/"
         cache = self._resources.get(prefix)
         if cache is None:
             cache = self._resources[prefix] = ResourceCache(prefix, lambda: self.revision)

@@ -7,12 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polykind.admission.admission_chain import AdmissionChain
-from polykind.apis.admissionregistration.strategy import mutating_policies, validating_policies, webhook_configurations
+from polykind.apis.admissionregistration.types import GROUP
 from polykind.cache.watch_cache import WatchCache
 from polykind.controllers import policy_informer, webhook_informer
 from polykind.controllers.policy_informer import PolicyInformer, find_params
 from polykind.controllers.webhook_informer import WebhookInformer
 from polykind.metrics.metrics import Metrics
+from polykind.resources.builtin import find_builtin
 from polykind.resources.registry import Registry
 from polykind.webhook.target import Resolver
 
@@ -22,23 +23,37 @@ if TYPE_CHECKING:
 
 
 class AdmissionInformers:
-    """Registers the admission resources and builds `admission`, the chain of the configured webhooks and policies.
+    """Watches the admission resources and builds `admission`, the chain of the configured webhooks and policies.
 
     Most servers have no webhooks or policies, so the code for them (including CEL) is imported with the first one.
     """
 
     def __init__(self, cache: WatchCache, registry: Registry, metrics: Metrics, resolver: Resolver) -> None:
-        self._cache = cache
         self._metrics = metrics
         self._resolver = resolver
         self._find_params = partial(find_params, cache, registry)
-        mutating_policy = PolicyInformer(cache, *mutating_policies(cache), self._mutating_policies, self._refresh)
-        validating_policy = PolicyInformer(cache, *validating_policies(cache), self._validating_policies, self._refresh)
-        mutating_webhook, validating_webhook = (self._webhook_informer(mutating=value) for value in (True, False))
+        find = partial(find_builtin, registry, GROUP)
+        mutating_policy = PolicyInformer(
+            cache,
+            find("mutatingadmissionpolicies"),
+            find("mutatingadmissionpolicybindings"),
+            self._mutating_policies,
+            self._refresh,
+        )
+        validating_policy = PolicyInformer(
+            cache,
+            find("validatingadmissionpolicies"),
+            find("validatingadmissionpolicybindings"),
+            self._validating_policies,
+            self._refresh,
+        )
+        mutating_webhook = WebhookInformer(
+            cache, find("mutatingwebhookconfigurations"), partial(self._webhooks, True), self._refresh
+        )
+        validating_webhook = WebhookInformer(
+            cache, find("validatingwebhookconfigurations"), partial(self._webhooks, False), self._refresh
+        )
         self._informers = (mutating_policy, mutating_webhook, validating_policy, validating_webhook)
-        for informer in self._informers:
-            for resource in informer.resources:
-                registry.put(resource)
         self.admission = AdmissionChain(
             mutating=(mutating_policy, mutating_webhook), validating=(validating_policy, validating_webhook)
         )
@@ -63,10 +78,6 @@ class AdmissionInformers:
 
         step = ValidatingPolicies(self._find_params, self._metrics)
         return policy_informer.Plugin(step, ValidatingPolicy, ValidatingBinding)
-
-    def _webhook_informer(self, *, mutating: bool) -> WebhookInformer:
-        resource = webhook_configurations(self._cache, mutating=mutating)
-        return WebhookInformer(self._cache, resource, partial(self._webhooks, mutating), self._refresh)
 
     def _webhooks(self, mutating: bool) -> webhook_informer.Plugin:
         from polykind.admission.admission_webhook import AdmissionWebhook

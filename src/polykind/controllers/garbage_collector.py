@@ -30,6 +30,7 @@ from polykind.controllers.owner_graph import (
 from polykind.controllers.workqueue import WorkQueue
 from polykind.http.messages import Request
 from polykind.http.options import DeleteOptions, UpdateOptions
+from polykind.resources.registry import DeclaredResource
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import FOREGROUND, ORPHAN, delete_object
@@ -67,6 +68,8 @@ class GarbageCollector:
         self._queue: WorkQueue[ObjectRef] = WorkQueue(self._process)
         self._monitors: dict[tuple[str, str], _ResourceMonitor] = {}
         self._pending: dict[_ResourceMonitor, None] = {}
+        self._declared: list[DeclaredResource] = []
+        """The built-in resources that were not in use when this replica became the leader, until they are searched."""
         self._read_task: asyncio.Task[None] | None = None
         self._synced = asyncio.Event()
         """Set while all resources have been read. Otherwise, an owner without known dependents may still have some."""
@@ -89,6 +92,7 @@ class GarbageCollector:
         self._stop()
         if leading:
             self._backend.registry.observers.append(self._monitor_resource)
+            self._declared = list(self._backend.registry.declared())
             for resource in self._backend.registry.resources():
                 self._monitor_resource(resource)
             self._queue.open()
@@ -131,22 +135,33 @@ class GarbageCollector:
             self._read_task = asyncio.get_running_loop().create_task(self._read_all())
 
     async def _read_all(self) -> None:
-        while self._pending:
-            monitor = next(iter(self._pending))
+        while self._declared or self._pending:
+            step: DeclaredResource | _ResourceMonitor = (
+                self._declared[-1] if self._declared else next(iter(self._pending))
+            )
             try:
-                await self._read(monitor)
+                if isinstance(step, DeclaredResource):
+                    await self._build_if_relevant(step)
+                    self._declared.pop()
+                else:
+                    await self._read(step)
+                    self._pending.pop(step, None)
             except StoreError as error:
-                log.warning("garbage collector: cannot list %s, retrying in %.1f s: %s", monitor, _RETRY, error)
+                log.warning("garbage collector: cannot list %s, retrying in %.1f s: %s", step, _RETRY, error)
                 await asyncio.sleep(_RETRY)
                 continue
-            self._pending.pop(monitor, None)
             # Let requests run first, because nothing waits for this task.
             await asyncio.sleep(0)
         self._synced.set()
 
+    async def _build_if_relevant(self, declared: DeclaredResource) -> None:
+        """Build, and so monitor, a built-in resource that no request has used yet if its objects concern this class."""
+        if declared.prefix and await self._has_relevant_objects(declared.prefix):
+            self._backend.registry.resource(declared.group, declared.plural)
+
     async def _read(self, monitor: _ResourceMonitor) -> None:
         cache = monitor.cache
-        if self._sole_writer and not cache.loaded and not await self._has_relevant_objects(cache):
+        if self._sole_writer and not cache.loaded and not await self._has_relevant_objects(cache.prefix):
             # A request loads the resource into the cache before it writes, so the monitor sees the write.
             return
         await self._backend.cache.load(cache)
@@ -160,11 +175,11 @@ class GarbageCollector:
             if index % _BATCH_SIZE == _BATCH_SIZE - 1:
                 await asyncio.sleep(0)
 
-    async def _has_relevant_objects(self, cache: ResourceCache) -> bool:
+    async def _has_relevant_objects(self, prefix: str) -> bool:
         """True if a resource that is not in the cache has objects with owners or objects being deleted."""
         after = ""
         while True:
-            page = await self._backend.store.range(cache.prefix, after=after, limit=_PAGE_SIZE)
+            page = await self._backend.store.range(prefix, after=after, limit=_PAGE_SIZE)
             if any(OWNER_REFERENCES in item.value or DELETION_TIMESTAMP in item.value for item in page.items):
                 return True
             if not page.remaining:

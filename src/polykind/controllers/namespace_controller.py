@@ -112,6 +112,7 @@ class NamespaceController:
         delay, logged = _RETRY_DELAY, ""
         while True:
             remaining, failure = 0, ""
+            await self._build_used_resources(name)
             for resource in self._backend.registry.resources():
                 if resource.namespaced:
                     try:
@@ -127,11 +128,20 @@ class NamespaceController:
             await asyncio.sleep(delay)
             delay = min(delay * 1.5, _MAX_RETRY_DELAY)
 
+    async def _build_used_resources(self, namespace: str) -> None:
+        """Build the built-in resources that no request has used yet and that have objects in the namespace."""
+        for declared in self._backend.registry.declared():
+            if declared.namespaced and declared.prefix and await self._has_keys(f"{declared.prefix}{namespace}/"):
+                self._backend.registry.resource(declared.group, declared.plural)
+
+    async def _has_keys(self, prefix: str) -> bool:
+        return bool((await self._backend.store.range(prefix, limit=1)).items)
+
     async def _delete_objects(self, resource: Resource, namespace: str) -> int:
         """Delete a resource's objects in the namespace and return the number of objects that are left."""
         cache = resource.cache
         # Do not load an unused resource into the cache only to find the namespace empty.
-        if not cache.loaded and not (await self._backend.store.range(f"{cache.prefix}{namespace}/", limit=1)).items:
+        if not cache.loaded and not await self._has_keys(f"{cache.prefix}{namespace}/"):
             return 0
         await self._backend.cache.wait_until_fresh(cache)
         await delete_all(self._backend, resource, cache.snapshot(namespace), _USER)

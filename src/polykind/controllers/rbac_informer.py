@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
 from polykind import errors
+from polykind.apis.rbac.types import GROUP, KINDS
 from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
 from polykind.controllers.informer import Informer
-from polykind.resources.builtin import BuiltinResource
+from polykind.resources.builtin import BuiltinResource, find_builtin
+from polykind.resources.registry import Registry
 
 log = logging.getLogger("polykind.rbac")
 
@@ -20,8 +21,9 @@ log = logging.getLogger("polykind.rbac")
 class RBACInformer:
     """Watches the four RBAC resources. A change is in effect before the server responds to its write."""
 
-    def __init__(self, cache: WatchCache, authorizer: RBACAuthorizer, resources: Sequence[BuiltinResource]) -> None:
-        self._informers = [_ResourceInformer(cache, authorizer, kind) for kind in resources]
+    def __init__(self, cache: WatchCache, authorizer: RBACAuthorizer, registry: Registry) -> None:
+        resources = [find_builtin(registry, GROUP, kind.plural) for kind in KINDS]
+        self._informers = [_ResourceInformer(cache, authorizer, resource) for resource in resources]
 
     async def start(self) -> None:
         await asyncio.gather(*(informer.start() for informer in self._informers))

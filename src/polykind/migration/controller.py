@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from polykind import errors
 from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
-from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
 from polykind.migration.state import STORAGE_MIGRATING, GroupResource, is_true, is_unfinished, target
+from polykind.resources.builtin import BuiltinResource
 from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ _CONDITION_TYPE = f'"{STORAGE_MIGRATING}"'.encode()
 class MigrationController:
     """Watches StorageVersionMigrations."""
 
-    def __init__(
-        self, backend: Backend, resource: MigrationResource, crds: CRDResource, leadership: Leadership
-    ) -> None:
+    def __init__(self, backend: Backend, resource: BuiltinResource, crds: CRDResource, leadership: Leadership) -> None:
         self._backend = backend
         self._resource = resource
         self._crds = crds

@@ -10,13 +10,13 @@ from datetime import datetime
 
 from polykind import errors
 from polykind.apis.apiextensions.strategy import CRDResource
-from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.contract import JsonObject
 from polykind.controllers.workqueue import WorkQueue
 from polykind.migration import state
 from polykind.migration.rewriter import NotServedError, Rewriter
 from polykind.migration.state import GroupResource, next_migration, target, unhandled
 from polykind.migration.status_writers import CRDMigrationStatus, MigrationDeletedError, MigrationStatus
+from polykind.resources.builtin import BuiltinResource
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend
 
@@ -38,7 +38,7 @@ class Migrator:
     """Runs the migrations of each resource in order. If the store fails, the resource is retried."""
 
     def __init__(
-        self, backend: Backend, served: MigrationResource, crds: CRDResource, resource_timeout: Callable[[], float]
+        self, backend: Backend, served: BuiltinResource, crds: CRDResource, resource_timeout: Callable[[], float]
     ) -> None:
         self._backend = backend
         self._resource = served

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from polykind import errors
 from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
-from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.contract import JsonObject
 from polykind.crd import versions
 from polykind.crd.summary import CRDSummary
@@ -14,6 +13,7 @@ from polykind.http.messages import Request
 from polykind.http.options import PatchOptions, UpdateOptions
 from polykind.migration import state
 from polykind.migration.state import GroupResource
+from polykind.resources.builtin import BuiltinResource
 from polykind.verbs.apply import AppliedConfiguration, apply_change
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.update import change_object
@@ -31,7 +31,7 @@ class MigrationDeletedError(Exception):
 class MigrationStatus:
     """The status of one migration."""
 
-    def __init__(self, backend: Backend, resource: MigrationResource, migration: JsonObject) -> None:
+    def __init__(self, backend: Backend, resource: BuiltinResource, migration: JsonObject) -> None:
         self._backend = backend
         self._resource = resource
         self._name: str = migration["metadata"]["name"]

@@ -1,42 +1,40 @@
-"""Built-in resources: objects of declared kinds, decoded and encoded as in Go."""
+"""Built-in resources: the resource and the strategy of a declared kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from importlib import import_module
+from typing import ClassVar, TypeVar, overload
 
-from polykind import errors
-from polykind.apis import machinery
-from polykind.apis.machinery.apply_types import apply_model, merge_strategy
+from polykind import errors, names
 from polykind.apis.machinery.kinds import Kind
-from polykind.apis.machinery.protobuf_reader import decode_message
-from polykind.apis.machinery.protobuf_writer import encode_message
-from polykind.apply.strategic_merge_patch import Strategy as MergeStrategy
-from polykind.apply.typemodel import TypeModel
-from polykind.cache.cached_object import CachedObject, Representation, labels_of
+from polykind.apply.fieldset import Fields
+from polykind.apply.ownership import MAIN_RESET, SPEC_RESET, Reset
+from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec import json_codec
-from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.resources.builtin_codec import BuiltinCodec, BuiltinRepresenter
+from polykind.resources.registry import DeclaredResource, Registry
 from polykind.resources.representer import Representer
-from polykind.resources.resource import Decoded, ObjectCodec, Resource, ServedVersion, Strategy, Validation
-from polykind.schema import metadata_validation, object_meta
+from polykind.resources.resource import ObjectCodec, Resource, ServedVersion, Strategy, Validation
+from polykind.schema import metadata_validation
+from polykind.schema.equality import deep_equal
 from polykind.selectors import field_selectors
-
-Defaults = Callable[[JsonObject], None]
-"""A function that sets the defaults of an object in place."""
 
 
 class BuiltinResource(Resource):
-    """The resource of a declared kind. Its storage prefix has no group, as in Kubernetes.
+    """The resource of a declared kind.
 
     Without a `cache` objects cannot be stored: the server only responds to creates, as for SubjectAccessReviews.
     """
 
-    def __init__(self, cache: WatchCache | None, kind: Kind, *, storage_group: str = "") -> None:
+    def __init__(self, cache: WatchCache | None, kind: Kind) -> None:
         super().__init__(
-            cache.resource(storage_group, kind.plural) if cache is not None else ResourceCache(""),
+            cache.resource_at(kind.storage_prefix) if cache is not None else ResourceCache(""),
             group=kind.group,
             plural=kind.plural,
             singular=kind.singular,
@@ -45,29 +43,28 @@ class BuiltinResource(Resource):
             namespaced=kind.namespaced,
             storage=kind.version,
         )
-        self.has_deletecollection = "deletecollection" in kind.verbs
 
     def serve(
         self,
         kind: Kind,
-        strategy: Strategy,
+        strategy: BuiltinStrategy,
         *,
-        defaults: Defaults | None = None,
         codec: ObjectCodec | None = None,
         representer: Representer | None = None,
     ) -> ServedVersion:
         """Add the version at which `kind` is declared."""
         package = kind.group.partition(".")[0] or "core"
-        subresources = {subresource.name for subresource in kind.subresources}
+        subresources = {subresource.name: frozenset(subresource.verbs) for subresource in kind.subresources}
         version = self.versions[kind.version] = ServedVersion(
             self,
             kind.version,
-            codec or BuiltinCodec(self, kind, defaults),
+            codec or BuiltinCodec(kind, strategy.default),
             strategy,
-            representer or BuiltinRepresenter(self, kind),
+            representer or strategy.representer_class(self, kind, strategy.default),
             is_builtin=True,
             has_status="status" in subresources,
-            has_finalize="finalize" in subresources,
+            verbs=frozenset(kind.verbs),
+            subresources=subresources,
             deprecation=kind.deprecation,
             selectable=(".metadata.namespace",) if kind.selectable is None else kind.selectable,
             unknown_field_label=(
@@ -77,6 +74,17 @@ class BuiltinResource(Resource):
             list_type=f"*{package}.{kind.kind}List",
         )
         return version
+
+    def reset(self, version: ServedVersion, subresource: str) -> Reset:
+        return self._resets.get(subresource, {})
+
+    @cached_property
+    def _resets(self) -> Mapping[str, Reset]:
+        """For each subresource, by apiVersion, the fields that its endpoint cannot set."""
+        strategies = {v.api_version: v.strategy for v in self.versions.values()}
+        fields = {v: s.reset_fields for v, s in strategies.items() if isinstance(s, BuiltinStrategy)}
+        subresources = {subresource for resets in fields.values() for subresource in resets}
+        return {sub: {v: resets[sub] for v, resets in fields.items() if sub in resets} for sub in subresources}
 
     def read(self, cached: CachedObject) -> JsonObject:
         """Decode a stored object and set its defaults. Raise BadRequestError if the object cannot be decoded."""
@@ -91,91 +99,46 @@ class BuiltinResource(Resource):
         return obj
 
 
-def builtin_resource(
-    cache: WatchCache, kind: Kind, strategy: BuiltinStrategy, *, defaults: Defaults | None = None
-) -> BuiltinResource:
-    """Return the resource of a kind that is served at one version."""
-    resource = BuiltinResource(cache, kind)
-    resource.serve(kind, strategy, defaults=defaults)
-    return resource
-
-
-class BuiltinCodec(ObjectCodec):
-    """Decodes and encodes the objects of a declared kind."""
-
-    def __init__(self, resource: Resource, kind: Kind, defaults: Defaults | None = None) -> None:
-        self._resource = resource
-        self._kind = kind
-        self._defaults = defaults
-
-    @property
-    def model(self) -> TypeModel:
-        return apply_model(self._kind)
-
-    @property
-    def merge_strategy(self) -> MergeStrategy:
-        return merge_strategy(self._kind)
-
-    def check_kind(self, kind: str, api_version: str) -> None:
-        expected = self._kind
-        group, _, version = api_version.rpartition("/")
-        if (kind, group) != (expected.kind, expected.group) or version not in expected.known_versions:
-            from polykind.apis.scheme import LEGACY_SCHEME, is_known, scheme_of
-
-            scheme = scheme_of(expected.group)
-            reason = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{scheme}"'
-            if is_known(api_version, kind, crd_server=scheme != LEGACY_SCHEME):
-                package = expected.group.partition(".")[0] or "core"
-                reason = f"converting ({version}.{kind}) to ({package}.{expected.kind}): unknown conversion"
-            message = f'{kind} in version "{version}" cannot be handled as a {expected.kind}: {reason}'
-            raise object_meta.BadObjectMetaError(message, reason)
-
-    def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
-        resets_managers = _resets_managers(value)
-        obj, unknown = self._decode_struct(value, report_unknown)
-        if resets_managers:
-            obj["metadata"]["managedFields"] = []
-        if self._defaults is not None:
-            self._defaults(obj)
-        return Decoded(obj, unknown)
-
-    def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
-        return machinery.decode(value, self._kind, report=report_unknown)
-
-    def ordered(self, obj: JsonObject) -> JsonObject:
-        return machinery.decode(obj, self._kind, report=False)[0]
-
-    def own_decoder_paths(self, value: JsonObject) -> list[str]:
-        from polykind.apis.machinery.custom_decoders import custom_decoder_paths
-
-        return list(custom_decoder_paths(value, self._kind))
-
-    def conversion_error(self, value: JsonObject) -> str:
-        from polykind.apis.machinery.from_unstructured import conversion_error
-
-        return conversion_error(value, self._kind)
-
-    def to_message(self, obj: JsonObject) -> bytes:
-        return encode_message(obj, self._kind)
-
-    def from_message(self, data: bytes) -> JsonObject:
-        return decode_message(data, self._kind)
-
-
-def _resets_managers(value: JsonObject) -> bool:
-    """True if managedFields is an empty list. Clients send such a list to drop all managers."""
-    metadata = value.get("metadata")
-    return isinstance(metadata, dict) and metadata.get("managedFields") == []
-
-
 class BuiltinStrategy(Strategy):
-    """Prepares and validates built-in objects. Subclasses override the `*_errors` methods."""
+    """The rules of a built-in kind for writes. Subclasses override what differs from the usual rules.
 
-    def __init__(self, *, namespaced: bool = False) -> None:
-        self.namespaced = namespaced
+    Objects are JSON objects as the declaration decodes them. The server calls `default` after every decode, also of
+    objects that patches and mutating admission have produced.
+    """
+
+    name_rule = staticmethod(names.subdomain_name)
+    """Returns the reasons why a name, or a generateName if the second argument is True, is invalid."""
+    counts_generation = False
+    """True if metadata.generation starts at 1 and every change of the spec increments it."""
+    reset_fields: ClassVar[Mapping[str, Fields]] = {"": MAIN_RESET, "status": SPEC_RESET}
+    """The fields that writes to an endpoint cannot set. The key is the subresource, "" for the object itself."""
+    resource_class: ClassVar[type[BuiltinResource]] = BuiltinResource
+    """The class of the resource. Override it if writes have effects besides the stored object."""
+    representer_class: ClassVar[type[BuiltinRepresenter]] = BuiltinRepresenter
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.namespaced = kind.namespaced
+        self._has_status = any(subresource.name == "status" for subresource in kind.subresources)
+
+    def default(self, obj: JsonObject) -> None:
+        """Set the defaults of a decoded object, in place."""
+        return
 
     def prepare_create(self, obj: JsonObject) -> None:
-        return
+        if self._has_status:
+            self._replace_status(obj, {})
+        if self.counts_generation:
+            obj["metadata"]["generation"] = 1
+
+    def _replace_status(self, obj: JsonObject, source: JsonObject) -> None:
+        """Replace the status by that of another object or, if that object has none, by the empty status."""
+        field = next((field for field in self.kind.fields if field.name == "status"), None)
+        obj.pop("status", None)
+        if "status" in source:
+            obj["status"] = source["status"]
+        elif field is not None and field.always:
+            obj["status"] = field.type.zero()
 
     def validate_create(self, obj: JsonObject, *, values_validated: bool = False) -> Validation:
         return Validation(self.create_errors(obj))
@@ -184,7 +147,10 @@ class BuiltinStrategy(Strategy):
         return self.meta_errors(obj, None)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        return
+        if self._has_status:
+            self._replace_status(new, old)
+        if self.counts_generation and not deep_equal(new.get("spec"), old.get("spec")):
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> Validation:
         return Validation(self.update_errors(new, old))
@@ -192,74 +158,86 @@ class BuiltinStrategy(Strategy):
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self.meta_errors(new, old)
 
-    def validate_status(self, new: JsonObject, old: JsonObject) -> Validation:
-        return Validation(self.status_errors(new, old))
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        """Return `new` with everything but the metadata and the status of `old`."""
+        kept = {name: value for name, value in old.items() if name not in ("metadata", "status")}
+        changed = {name: value for name, value in new.items() if name in ("metadata", "status")}
+        return {**kept, **changed}
+
+    def validate_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> Validation:
+        return Validation(self.subresource_errors(subresource, new, old))
+
+    def subresource_errors(self, subresource: str, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        """Validate an update through a subresource other than scale."""
+        if subresource == "status":
+            return self.status_errors(new, old)
+        raise NotImplementedError(subresource)
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        raise NotImplementedError
-
-    def validate_finalize(self, new: JsonObject, old: JsonObject) -> Validation:
-        return Validation(self.finalize_errors(new, old))
-
-    def finalize_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        raise NotImplementedError
+        return self.meta_errors(new, old)
 
     def meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Validate the metadata of a new object or, if `old` is given, of an updated object."""
         if old is not None:
             return metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
-        return metadata_validation.validate_object_meta(new["metadata"], namespaced=self.namespaced)
+        return metadata_validation.validate_object_meta(
+            new["metadata"], namespaced=self.namespaced, name_rule=self.name_rule
+        )
 
 
-class BuiltinRepresenter(Representer):
-    """Returns stored objects of a declared kind as clients see them."""
+def load_strategy(kind: Kind) -> BuiltinStrategy:
+    """Import and create the strategy that a kind declares."""
+    if not kind.strategy:
+        return BuiltinStrategy(kind)
+    module, _, name = kind.strategy.partition(":")
+    strategy: BuiltinStrategy = getattr(import_module(module), name)(kind)
+    return strategy
 
-    def __init__(self, resource: Resource, kind: Kind) -> None:
-        super().__init__(resource.cache, kind.version, resource.api_version(kind.version), resource.list_kind)
-        self._kind = kind
-        self._api_version_field = f'"apiVersion":"{self.api_version}",'.encode()
-        self._kind_field = f'"kind":"{resource.kind}",'.encode()
-        self._type_meta = self._api_version_field + self._kind_field
-        self._has_fields_between = any("apiVersion" < field.name < "kind" for field in kind.fields)
-        """True if the sorted keys of an object have other fields between apiVersion and kind."""
 
-    @property
-    def table(self) -> TableFormat:
-        return self._kind.table
+def build_resource(cache: WatchCache, kinds: Sequence[Kind]) -> BuiltinResource:
+    """Return the resource of a kind, given its declarations at all served versions."""
+    strategies = {kind: load_strategy(kind) for kind in kinds}
+    stored = next((kind for kind in kinds if kind.version == kind.stored_version), kinds[0])
+    resource = strategies[stored].resource_class(cache if stored.persistent else None, stored)
+    for kind, strategy in strategies.items():
+        resource.serve(kind, strategy)
+    return resource
 
-    async def to_storage(self, obj: JsonObject) -> JsonObject:
-        return obj
 
-    @property
-    def stores_normalized(self) -> bool:
-        return True
+def declare_builtins(registry: Registry, cache: WatchCache, kinds: Iterable[Kind]) -> None:
+    """Declare the resources of built-in kinds in the registry, which builds each resource at its first use."""
+    by_resource: dict[tuple[str, str], list[Kind]] = {}
+    for kind in kinds:
+        by_resource.setdefault((kind.group, kind.plural), []).append(kind)
+    for (group, plural), declared in by_resource.items():
+        registry.declare(
+            DeclaredResource(
+                group,
+                plural,
+                declared[0].kind,
+                tuple(kind.version for kind in declared),
+                declared[0].namespaced,
+                cache.prefix + declared[0].storage_prefix + "/" if declared[0].persistent else "",
+                partial(build_resource, cache, declared),
+            )
+        )
 
-    def show(self, cached: CachedObject) -> Representation | None:
-        obj = cached.decode()
-        obj["apiVersion"] = self.api_version
-        try:
-            shown, _ = machinery.decode(obj, self._kind, report=False)
-        except errors.BadRequestError as error:
-            raise errors.InternalError(f"{cached.key} cannot be read: {error.message}") from None
-        return Representation(json_codec.encode(shown), labels_of(shown))
 
-    def list_metadata(self, revision: int, continuation: str, remaining: int) -> JsonObject:
-        metadata = super().list_metadata(revision, continuation, remaining)
-        return {k: v for k, v in metadata.items() if v != ""}
+Found = TypeVar("Found", bound=BuiltinResource)
 
-    def as_item(self, obj: JsonObject) -> JsonObject:
-        return {k: v for k, v in obj.items() if k not in ("apiVersion", "kind")}
 
-    def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
-        """Return the JSON of a list. The items of a built-in list do not repeat apiVersion and kind."""
-        if self._has_fields_between:
-            return super().list_parts([self._without_type_meta(item) for item in items], metadata)
-        return super().list_parts([item.replace(self._type_meta, b"", 1) for item in items], metadata)
-
-    def _without_type_meta(self, item: bytes) -> bytes:
-        # A map such as a ConfigMap's data may contain the same text, so find the kind that comes before the metadata.
-        at = item.rfind(self._kind_field + b'"metadata":')
-        return item[:at].replace(self._api_version_field, b"", 1) + item[at + len(self._kind_field) :]
+@overload
+def find_builtin(registry: Registry, group: str, plural: str) -> BuiltinResource: ...
+@overload
+def find_builtin(registry: Registry, group: str, plural: str, resource_class: type[Found]) -> Found: ...
+def find_builtin(
+    registry: Registry, group: str, plural: str, resource_class: type[BuiltinResource] = BuiltinResource
+) -> BuiltinResource:
+    """Return a built-in resource that is always served, for a component that works with its objects."""
+    resource = registry.resource(group, plural)
+    if not isinstance(resource, resource_class):
+        raise AssertionError(f"{plural} of group {group!r} must be declared with a {resource_class.__name__}")
+    return resource
 
 
 _KEPT_BY_STATUS_UPDATES = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")

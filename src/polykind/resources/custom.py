@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from polykind import errors, schema
-from polykind.apply.ownership import Reset
+from polykind.apply.ownership import STATUS_RESET, Reset
 from polykind.apply.typemodel import TypeModel
 from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import Converter, JsonObject
@@ -108,7 +108,7 @@ class CustomResource(Resource):
     def status_resets(self) -> Reset:
         """The fields that a status update cannot set, by apiVersion, for served or stored versions with a status."""
         live = (v for v in self._declared if v.version in self.versions or v.version == self.storage)
-        return {version.api_version: self.status_reset for version in live if version.has_status}
+        return {version.api_version: STATUS_RESET for version in live if version.has_status}
 
     @cached_property
     def _has_bad_ca_bundle(self) -> bool:

@@ -3,32 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from polykind.resources.resource import Resource, ServedVersion
 
 
+class DeclaredResource(NamedTuple):
+    """A built-in resource that is served but not built yet, so that unused kinds cost neither time nor memory."""
+
+    group: str
+    plural: str
+    kind: str
+    versions: tuple[str, ...]
+    namespaced: bool
+    prefix: str
+    """The prefix of the objects' keys in the store; "" if objects are not stored."""
+    build: Callable[[], Resource]
+
+
 class Registry:
-    """All resources that are served now, found by group, version and plural or by kind."""
+    """All resources that are served now, found by group, version and plural or by kind.
+
+    A declared resource is built when it is first looked up.
+    """
 
     def __init__(self) -> None:
         self._resources: dict[tuple[str, str], Resource] = {}
         self._versions: dict[tuple[str, str, str], ServedVersion] = {}
         self._by_kind: dict[tuple[str, str], Resource] = {}
+        self._declared: dict[tuple[str, str], DeclaredResource] = {}
+        self._declared_kinds: dict[tuple[str, str], str] = {}
+        """The plural of each declared resource, by group and kind."""
         self.observers: list[Callable[[Resource], None]] = []
         """Functions to call with each resource that is added or replaced."""
 
     def find(self, group: str, version: str, plural: str) -> ServedVersion | None:
-        return self._versions.get((group, version, plural))
+        found = self._versions.get((group, version, plural))
+        if found is None and (group, plural) in self._declared:
+            self._build(group, plural)
+            return self._versions.get((group, version, plural))
+        return found
 
     def resource(self, group: str, plural: str) -> Resource | None:
+        self._build(group, plural)
         return self._resources.get((group, plural))
 
     def resource_of_kind(self, group: str, kind: str) -> Resource | None:
         """Return the resource whose objects have a kind."""
+        self._build(group, self._declared_kinds.get((group, kind), ""))
         return self._by_kind.get((group, kind))
 
     def resources(self) -> Iterator[Resource]:
+        """Return the resources that have been built. The other ones have not been used since the server's start."""
         return iter(list(self._resources.values()))
+
+    def declared(self) -> Iterator[DeclaredResource]:
+        """Return the resources that have not been built yet."""
+        return iter(list(self._declared.values()))
+
+    def declare(self, declared: DeclaredResource) -> None:
+        """Serve a resource that is built when it is first looked up."""
+        self._declared[declared.group, declared.plural] = declared
+        self._declared_kinds[declared.group, declared.kind] = declared.plural
+
+    def _build(self, group: str, plural: str) -> None:
+        declared = self._declared.get((group, plural))
+        if declared is None:
+            return
+        resource = declared.build()
+        if declared.prefix:
+            self.put(resource)
+            return
+        self._undeclare(group, plural)
+        for version in resource.versions.values():
+            self.add_review(version)
+
+    def _undeclare(self, group: str, plural: str) -> None:
+        declared = self._declared.pop((group, plural), None)
+        if declared is not None:
+            del self._declared_kinds[group, declared.kind]
 
     def put(self, resource: Resource) -> None:
         """Serve a resource in place of the one with the same group and plural."""
@@ -42,16 +95,19 @@ class Registry:
 
     def add_review(self, version: ServedVersion) -> None:
         """Serve a review. A review is not stored, so it is not listed among the resources."""
+        self._undeclare(version.resource.group, version.resource.plural)
         self._versions[version.resource.group, version.version, version.resource.plural] = version
 
     def find_review(self, group: str, plural: str) -> ServedVersion | None:
         """Return the review of a group and plural; None if there is none."""
+        self._build(group, plural)
         if (group, plural) in self._resources:
             return None
         return next((v for (g, _, p), v in self._versions.items() if (g, p) == (group, plural)), None)
 
     def remove(self, group: str, plural: str) -> Resource | None:
         """Stop serving a resource and return it. Return None if it was not served."""
+        self._undeclare(group, plural)
         resource = self._resources.pop((group, plural), None)
         if resource is not None:
             if self._by_kind.get((group, resource.kind)) is resource:

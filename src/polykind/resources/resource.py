@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from polykind import errors
-from polykind.apply.ownership import MAIN_RESET, STATUS_RESET, Reset
+from polykind.apply.ownership import MAIN_RESET, Reset
 from polykind.cache.resource_cache import ResourceCache
 from polykind.codec import negotiation, partial_metadata
 from polykind.contract import JsonObject
@@ -22,11 +22,17 @@ if TYPE_CHECKING:
     from polykind.cache.watch_channel import WatchChannel
     from polykind.metrics.metrics import RequestSeries
     from polykind.metrics.usage import VersionUsage
+    from polykind.verbs.context import RequestContext
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+PropagationPolicy = Literal["Background", "Foreground", "Orphan"]
+
+Finish = Callable[[bool], Awaitable[None]]
+"""Completes the effects of a write if the argument is True, and undoes them if it is False."""
+
 _CUSTOM_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _BUILTIN_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
@@ -76,14 +82,6 @@ class Resource:
         """The field types of all versions by apiVersion, including versions that are no longer served."""
         return {v.api_version: v.codec.model for v in self._declared}
 
-    status_reset = STATUS_RESET
-    """The fields that a status update cannot set."""
-
-    @cached_property
-    def status_resets(self) -> Reset:
-        """The fields that a status update cannot set, by apiVersion."""
-        return {v.api_version: self.status_reset for v in self.versions.values()}
-
     @cached_property
     def replicas_paths(self) -> Mapping[str, str | None]:
         """The scale subresource's specReplicasPath by apiVersion; None for a version without scale."""
@@ -99,6 +97,11 @@ class Resource:
         if subresource == "status":
             return self.status_resets
         return {version.api_version: MAIN_RESET} if version.has_status and not subresource else {}
+
+    @cached_property
+    def status_resets(self) -> Reset:
+        """The fields that a status update cannot set, by apiVersion."""
+        raise NotImplementedError
 
     def watch_channel(self, key: Hashable, create: Callable[[Callable[[], object]], WatchChannel]) -> WatchChannel:
         """Return the channel of a key. `create` takes a function to call when the last watcher has left."""
@@ -132,11 +135,6 @@ class Resource:
     """True if the start of a graceful deletion adds the finalizers of the propagation policy."""
     non_orphan_policy = "Background"
     """The propagation policy for orphanDependents=false if the object is not terminating yet."""
-    has_deletecollection = True
-    creates_on_update = False
-    """True if a PUT creates an object that does not exist."""
-    returns_deleted_object = False
-    """True if the response to a delete is the removed object instead of a Status."""
 
     def prepare_delete(self, obj: JsonObject) -> bool:
         """Mark an object as terminating, in place. Return True if a controller must finish its deletion."""
@@ -145,6 +143,30 @@ class Resource:
     def has_spec_finalizers(self, obj: JsonObject) -> bool:
         """True if finalizers outside the metadata keep an object that is being deleted."""
         return False
+
+    # ------------------------------------------------------------------ effects of writes
+
+    has_effects = False
+    """True if the resource overrides one of the methods below. Verbs call them only in this case."""
+
+    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+        """Prepare the effects of a create, such as an address allocation, and set their results in the object.
+
+        The verb calls this method when the object has its name and uid, before the strategy prepares and validates
+        it. The verb calls the returned function once, with True if the object was stored and with False if the effects
+        must be undone. A dry run must have no effects, but returns an object as if it had.
+        """
+        return None
+
+    async def begin_update(
+        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
+    ) -> Finish | None:
+        """Prepare the effects of an update. The verb calls this method and its result as for a create."""
+        return None
+
+    async def after_delete(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> None:
+        """Undo the effects of a create, such as an address allocation, after the object was removed."""
+        return
 
 
 class ServedVersion:
@@ -160,7 +182,8 @@ class ServedVersion:
         *,
         is_builtin: bool = False,
         has_status: bool = False,
-        has_finalize: bool = False,
+        verbs: frozenset[str] = frozenset(),
+        subresources: Mapping[str, frozenset[str]] | None = None,
         scale: JsonObject | None = None,
         deprecation: str = "",
         selectable: tuple[str, ...] = (),
@@ -182,7 +205,10 @@ class ServedVersion:
         self.media = negotiation.BUILTIN_MEDIA if is_builtin else negotiation.CUSTOM_MEDIA
         """The media types in which clients may read and write objects."""
         self.has_status = has_status
-        self.has_finalize = has_finalize
+        self.verbs = verbs
+        """The verbs of a built-in resource, by their names in discovery."""
+        self.subresources = subresources or {}
+        """The verbs of each subresource of a built-in resource."""
         self.scale = scale
         self.deprecation = deprecation
         """The warning for every request at this version; "" if the version is not deprecated."""
@@ -299,6 +325,14 @@ class Strategy(ABC):
     """True if objects grant permissions. The writer must hold these (RBAC escalation check)."""
     reads_params = False
     """True if objects refer to params. The writer must be allowed to read these."""
+    creates_on_update = False
+    """True if a PUT creates an object that does not exist."""
+    returns_deleted_object = False
+    """True if the response to a delete is the removed object instead of a Status."""
+    default_propagation_policy: PropagationPolicy | None = "Background"
+    """The propagation policy of a delete that names none. If None, deletes ignore propagation policies."""
+    default_policy_warning = ""
+    """The warning for a delete that names no propagation policy."""
 
     @abstractmethod
     def prepare_create(self, obj: JsonObject) -> None:
@@ -322,12 +356,21 @@ class Strategy(ABC):
     def validate_status(self, new: JsonObject, old: JsonObject) -> Validation:
         raise NotImplementedError
 
-    def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
-        """Reset, in place, the fields that the finalize endpoint cannot set."""
-        raise NotImplementedError
+    def prepare_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> JsonObject:
+        """Return `new` without the changes that clients cannot make through a subresource other than scale."""
+        if subresource == "status":
+            return self.prepare_status(new, old)
+        raise NotImplementedError(subresource)
 
-    def validate_finalize(self, new: JsonObject, old: JsonObject) -> Validation:
-        raise NotImplementedError
+    def validate_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> Validation:
+        """Validate an update through a subresource other than scale."""
+        if subresource == "status":
+            return self.validate_status(new, old)
+        raise NotImplementedError(subresource)
+
+    def grace_period(self, obj: JsonObject, requested: int | None) -> int | None:
+        """Return the seconds that a deleted object stays until its node removes it; None to remove it at once."""
+        return None
 
     def canonicalize(self, obj: JsonObject) -> None:
         """Change a validated object, in place, to the form in which it is stored."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Mapping
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from polykind import errors
@@ -19,6 +19,7 @@ from polykind.http.options import request_timeout
 from polykind.metrics.requests import RequestMonitor
 from polykind.resources.resource import ServedVersion
 from polykind.server.endpoints import BUILTIN_GROUPS, NO_SNIFF, Endpoints, error_response, is_public
+from polykind.verbs import subresources
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.create import create, create_review
 from polykind.verbs.delete import delete, deletecollection
@@ -26,6 +27,7 @@ from polykind.verbs.get import get
 from polykind.verbs.list import list_
 from polykind.verbs.patch import patch, patch_type
 from polykind.verbs.scale import get_scale, patch_scale, update_scale
+from polykind.verbs.subresources import Verb
 from polykind.verbs.update import update
 from polykind.verbs.watch import watch
 
@@ -203,11 +205,22 @@ def _store_error(error: UnavailableError) -> errors.APIError:
     return errors.ServiceUnavailableError(f"the store is not available: {error}", retry_after=1)
 
 
-Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]
-
 _ITEM: dict[str, Verb] = {"GET": get, "HEAD": get, "PUT": update, "PATCH": patch, "DELETE": delete, "POST": create}
 _STATUS: dict[str, Verb] = {"GET": get, "HEAD": get, "PUT": update, "PATCH": patch}
 _SCALE: dict[str, Verb] = {"GET": get_scale, "HEAD": get_scale, "PUT": update_scale, "PATCH": patch_scale}
+_ITEM_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_SUBRESOURCE_VERBS = {**_ITEM_VERBS, "POST": "create"}
+_FUNCTIONS: dict[str, Verb] = {
+    "get": get,
+    "list": list_,
+    "watch": watch,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": deletecollection,
+}
+_SCALE_FUNCTIONS: dict[str, Verb] = {"get": get_scale, "update": update_scale, "patch": patch_scale}
 _VERB_NAMES = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 METRIC_LABELS: dict[Verb, str] = {
@@ -282,28 +295,32 @@ def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
     all_namespaces = resource.namespaced and ctx.namespace is None
     if (ctx.namespace is not None and not resource.namespaced) or (all_namespaces and ctx.name):
         return _raise(errors.unknown_resource())
-    table: dict[str, Verb]
-    if isinstance(version.strategy, ReviewStrategy):
-        if legacy_watch or all_namespaces or ctx.name or ctx.subresource:
-            return _raise(errors.unknown_resource())
-        table = {"POST": create_review}
-    elif legacy_watch:
-        if ctx.subresource:
-            return _raise(errors.unknown_resource())
-        table = {"GET": watch}
-    elif not ctx.name and not ctx.subresource:
-        table = {"GET": watch if _is_watch(ctx) else list_}
-        if not all_namespaces:
-            table |= {"POST": create, "DELETE": deletecollection} if resource.has_deletecollection else {"POST": create}
-    elif not ctx.subresource:
-        table = {"GET": get, "PUT": update, "PATCH": patch, "DELETE": delete}
-    elif ctx.subresource == "status" and version.has_status:
-        table = {"GET": get, "PUT": update, "PATCH": patch}
-    elif ctx.subresource == "finalize" and version.has_finalize:
-        table = {"PUT": update}
+    table: Mapping[str, str]
+    if legacy_watch:
+        table = {} if ctx.subresource else {"GET": "watch"}
+    elif ctx.subresource:
+        table = _SUBRESOURCE_VERBS
+    elif ctx.name:
+        table = _ITEM_VERBS
+    elif all_namespaces:
+        table = {"GET": "watch" if _is_watch(ctx) else "list"}
     else:
+        table = {"GET": "watch" if _is_watch(ctx) else "list", "POST": "create", "DELETE": "deletecollection"}
+    served = version.subresources.get(ctx.subresource, frozenset()) if ctx.subresource else version.verbs
+    if not served & set(table.values()):
         return _raise(errors.unknown_resource())
-    return table.get(method) or _raise(errors.method_not_allowed())
+    verb = table.get(method, "")
+    return _builtin_function(ctx, verb) if verb in served else _raise(errors.method_not_allowed())
+
+
+def _builtin_function(ctx: RequestContext, verb: str) -> Verb:
+    """Return the function of a built-in resource's verb. `verb` is its name in discovery."""
+    special = subresources.find(ctx.resource.group, ctx.resource.plural, ctx.subresource, verb)
+    if special is not None:
+        return special
+    if isinstance(ctx.version.strategy, ReviewStrategy):
+        return create_review
+    return (_SCALE_FUNCTIONS if ctx.subresource == "scale" else _FUNCTIONS)[verb]
 
 
 def _is_watch(ctx: RequestContext) -> bool:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from polykind.apis.apiextensions.strategy import CRDResource
 from polykind.apis.authorization.strategy import reviews
-from polykind.apis.core.strategy import NamespaceResource, ServiceResource, config_maps
-from polykind.apis.rbac.strategy import rbac_resources
-from polykind.apis.storagemigration.strategy import MigrationResource
+from polykind.apis.core.strategy import NamespaceResource, ServiceResource
+from polykind.apis.groups import kinds_by_group_version
+from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
 from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer_union import build_authorizer
 from polykind.auth.tokens import TokenFileError, Tokens
@@ -42,6 +42,7 @@ from polykind.metrics.requests import RequestMonitor
 from polykind.migration.controller import MigrationController
 from polykind.pki import serving_certificates
 from polykind.pki.private_files import write_kubeconfig, write_private
+from polykind.resources.builtin import declare_builtins, find_builtin
 from polykind.resources.registry import Registry
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router
@@ -128,7 +129,9 @@ class Server:
         await self.cache.start()
         on_stop(self.cache.close)
         self.registry = Registry()
-        services = ServiceResource(self.cache)
+        declared = (kind for kinds in kinds_by_group_version().values() for kind in kinds)
+        declare_builtins(self.registry, self.cache, declared)
+        services = find_builtin(self.registry, "", "services", ServiceResource)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
         self.admission = AdmissionInformers(self.cache, self.registry, self.metrics, self._resolver)
         self.backend = Backend(
@@ -143,7 +146,7 @@ class Server:
         )
         stored_versions = StoredVersionReport(self.backend)
         on_stop(stored_versions.close)
-        namespaces = NamespaceResource(self.cache)
+        namespaces = find_builtin(self.registry, "", "namespaces", NamespaceResource)
         crds = CRDResource(
             self.cache,
             self._now,
@@ -153,15 +156,8 @@ class Server:
             webhooks=settings.gate("CustomResourceWebhookConversion"),
             defaulting=settings.gate("CustomResourceDefaulting"),
         )
-        self.registry.put(namespaces)
-        self.registry.put(services)
-        self.registry.put(config_maps(self.cache))
         self.registry.put(crds)
-        migrations = MigrationResource(self.cache)
-        self.registry.put(migrations)
-        roles = rbac_resources(self.cache)
-        for resource in roles:
-            self.registry.put(resource)
+        migrations = find_builtin(self.registry, MIGRATION_GROUP, "storageversionmigrations")
         for review in reviews(tokens, authorizer):
             self.registry.add_review(review)
         self.namespaces = NamespaceController(self.backend, namespaces, self._now, self.leadership)
@@ -204,7 +200,7 @@ class Server:
             bootstrap = RBACBootstrap(self.backend, self.leadership)
             checks["poststarthook/rbac/bootstrap-roles"] = bootstrap.check
             for component in (
-                RBACInformer(self.cache, rbac, roles),
+                RBACInformer(self.cache, rbac, self.registry),
                 bootstrap,
                 ClusterRoleAggregationController(self.backend, self.leadership),
             ):

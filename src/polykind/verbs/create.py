@@ -54,6 +54,13 @@ async def create_object(ctx: RequestContext, write: Write) -> bytes:
         from polykind.verbs.privileges import check_escalation
 
         await check_escalation(ctx, write.obj, None)
+    storing = _store(ctx, write)
+    return await (write.complete(storing) if ctx.resource.has_effects else storing)
+
+
+async def _store(ctx: RequestContext, write: Write) -> bytes:
+    """Name, prepare, validate and store a new object. Return its representation."""
+    origin, dry_run, meta = write.origin, write.options.dry_run, write.obj["metadata"]
     stated_revision = meta.pop("resourceVersion", "")
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_ATTEMPTS if prefix else 1):
@@ -61,6 +68,9 @@ async def create_object(ctx: RequestContext, write: Write) -> bytes:
             meta["name"] = prefix[:_MAX_PREFIX] + ctx.backend.ids.suffix()
         if attempt == 0:
             _assign_identity(ctx, write)
+            if ctx.resource.has_effects:
+                write.finish = await ctx.resource.begin_create(ctx, write.obj, dry_run=dry_run)
+            ctx.version.strategy.prepare_create(write.obj)
             _validate(ctx, write)
         if origin.named_by_path and not ctx.backend.authorizer.allows_everything:
             _require_create_permission(ctx)
@@ -94,7 +104,6 @@ def _assign_identity(ctx: RequestContext, write: Write) -> None:
     meta = write.obj["metadata"]
     meta["uid"] = ctx.backend.ids.uid()
     meta["creationTimestamp"] = ctx.now()
-    ctx.version.strategy.prepare_create(write.obj)
 
 
 def _validate(ctx: RequestContext, write: Write) -> None:

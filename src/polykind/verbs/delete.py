@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from enum import Enum
 from typing import NamedTuple
 
 from polykind import errors
@@ -17,6 +19,7 @@ from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.http.messages import Response
 from polykind.http.options import DeleteOptions, ListOptions
+from polykind.resources.resource import PropagationPolicy
 from polykind.verbs import respond
 from polykind.verbs.admit import approve_delete
 from polykind.verbs.commit import LostRaceError, commit, remove
@@ -44,12 +47,13 @@ class Deletion(NamedTuple):
 async def delete(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     options = _decode_options(ctx)
+    _warn_about_default_policy(ctx, options)
     deletion = await delete_object(ctx, options)
     if not deletion.gone:
         status = 202 if options.orphan_dependents is False else 200
         return respond.object_response(ctx, response_format, status, deletion.data)
     resource = ctx.resource
-    if resource.returns_deleted_object:
+    if ctx.version.strategy.returns_deleted_object:
         return respond.object_response(ctx, response_format, 200, deletion.data)
     details = {"name": ctx.name, "group": resource.group, "kind": resource.plural, "uid": deletion.uid}
     status_object = {
@@ -66,6 +70,7 @@ async def deletecollection(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     list_options = ListOptions.from_query(ctx.query)
     options = _decode_options(ctx)
+    _warn_about_default_policy(ctx, options)
     selection = RequestSelection(ctx, list_options)
     paged = not (list_options.resource_version_match or list_options.limit or selection.single)
     if paged and list_options.resource_version not in ("", "0"):
@@ -92,6 +97,12 @@ async def _delete_listed(ctx: RequestContext, cached: CachedObject, options: Del
         )
 
 
+def _warn_about_default_policy(ctx: RequestContext, options: DeleteOptions) -> None:
+    text = ctx.version.strategy.default_policy_warning
+    if text and options.propagation_policy is None and options.orphan_dependents is None:
+        ctx.request.warn(text)
+
+
 def _decode_options(ctx: RequestContext) -> DeleteOptions:
     """Return the DeleteOptions of the body or, if the body is empty, of the query."""
     body = ctx.request.body
@@ -115,7 +126,10 @@ def _decode_protobuf_options(body: bytes) -> JsonObject:
 
 
 async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: bool = True) -> Deletion:
-    """Delete an object, or mark it as terminating if finalizers keep it. `named`: False in a deletecollection."""
+    """Delete an object, or mark it as terminating if finalizers or a grace period keep it.
+
+    `named`: False in a deletecollection.
+    """
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.name in resource.protected_names:
         raise errors.ForbiddenError(resource.plural, resource.group, ctx.name, "this namespace may not be deleted")
@@ -130,13 +144,20 @@ async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: b
         await approve_delete(ctx, obj, options, named=named)
         uid = obj["metadata"].get("uid", "")
         try:
-            if not _mark_terminating(ctx, obj, options):
+            grace = _apply_grace_period(ctx, obj, options)
+            if grace is _Grace.PENDING:
+                return Deletion(False, representation.data, uid)
+            if not _mark_terminating(ctx, obj, options, graceful=grace is _Grace.BEGUN):
                 await _remove(ctx, cached, options)
-            elif obj["metadata"].get("finalizers") or resource.has_spec_finalizers(obj):
+            elif obj["metadata"].get("finalizers") or resource.has_spec_finalizers(obj) or _has_grace_period(obj):
                 kept = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached))
                 if not options.dry_run:
                     await resource.after_write(ctx.name)
                 return Deletion(False, kept.data, uid)
+            elif grace is _Grace.BEGUN:
+                # Watches see a grace period of zero seconds before the removal.
+                representation = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached))
+                await _remove(ctx, cache.get(ctx.key) or cached, options)
             elif options.dry_run and resource.deletion_bumps_generation:
                 # In this dry run kube-apiserver has no written object to return, so it returns one without content.
                 empty = {"apiVersion": ctx.version.api_version, "kind": resource.kind}
@@ -152,6 +173,45 @@ async def _remove(ctx: RequestContext, cached: CachedObject, options: DeleteOpti
     if not options.dry_run:
         await remove(ctx, ctx.key, cached)
         await ctx.resource.after_write(ctx.name)
+    if ctx.resource.has_effects:
+        representation = ctx.version.representer.ready(cached) or await ctx.version.representer.view(cached)
+        await ctx.resource.after_delete(ctx, json_codec.decode(representation.data), dry_run=options.dry_run)
+
+
+class _Grace(Enum):
+    """The effect of a delete on an object's grace period."""
+
+    NONE = "the object has no grace period"
+    BEGUN = "the grace period begins or becomes shorter"
+    PENDING = "the grace period has already begun"
+
+
+def _apply_grace_period(ctx: RequestContext, obj: JsonObject, options: DeleteOptions) -> _Grace:
+    """Set the grace period of an object whose kind has one, such as a pod."""
+    meta, requested = obj["metadata"], options.grace_period_seconds
+    period = ctx.version.strategy.grace_period(obj, requested)
+    if period is None:
+        return _Grace.NONE
+    begins = ctx.backend.clock.now()
+    if meta.get("deletionTimestamp"):
+        running = meta.get("deletionGracePeriodSeconds")
+        if running is None:
+            return _Grace.NONE
+        if requested is None or requested >= running:
+            return _Grace.PENDING
+        begins = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=running)
+        period = requested
+    elif meta.get("generation"):
+        meta["generation"] += 1
+    ends = begins.astimezone(UTC) + timedelta(seconds=period)
+    meta["deletionTimestamp"] = ends.strftime("%Y-%m-%dT%H:%M:%SZ")
+    meta["deletionGracePeriodSeconds"] = period
+    return _Grace.BEGUN
+
+
+def _has_grace_period(obj: JsonObject) -> bool:
+    meta = obj["metadata"]
+    return bool(meta.get("deletionTimestamp")) and bool(meta.get("deletionGracePeriodSeconds"))
 
 
 def _check_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
@@ -184,16 +244,17 @@ def _check_storage_preconditions(ctx: RequestContext, meta: JsonObject, options:
             raise errors.conflict(ctx.resource.plural, ctx.resource.group, ctx.name, reason)
 
 
-def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool:
-    """Mark the object as terminating. Return False if no finalizer keeps it."""
+def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptions, *, graceful: bool) -> bool:
+    """Mark the object as terminating. Return False if neither a finalizer nor a grace period keeps it."""
     resource, meta = ctx.resource, obj["metadata"]
     finalizers = meta.get("finalizers") or []
     terminating = bool(meta.get("deletionTimestamp"))
     applies_policy = not resource.has_spec_finalizers(obj) if terminating else resource.deletion_applies_policy
     non_orphan_policy = "Background" if terminating else resource.non_orphan_policy
-    wanted = _policy_finalizers(finalizers, options, non_orphan_policy) if applies_policy else list(finalizers)
+    default = ctx.version.strategy.default_propagation_policy
+    wanted = _policy_finalizers(finalizers, options, non_orphan_policy, default) if applies_policy else list(finalizers)
     kept_by_controller = resource.prepare_delete(obj)
-    if not wanted and not finalizers and not kept_by_controller:
+    if not wanted and not finalizers and not kept_by_controller and not graceful:
         return False
     wanted += [f for f in meta.get("finalizers") or [] if f not in wanted and f not in finalizers]
     if wanted:
@@ -211,11 +272,19 @@ def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptio
     return True
 
 
-def _policy_finalizers(finalizers: list[str], options: DeleteOptions, non_orphan_policy: str) -> list[str]:
-    """Return the finalizers for the propagation policy. `non_orphan_policy`: the policy for orphanDependents=false."""
-    policy = options.propagation_policy
+def _policy_finalizers(
+    finalizers: list[str], options: DeleteOptions, non_orphan_policy: str, default: PropagationPolicy | None
+) -> list[str]:
+    """Return the finalizers for the propagation policy.
+
+    `non_orphan_policy` is the policy for orphanDependents=false. `default` is the policy of a delete that names none,
+    unless a finalizer of the object names one.
+    """
+    policy = options.propagation_policy if default is not None else "Background"
     if policy is None and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else non_orphan_policy
+    if policy is None and default == "Orphan" and FOREGROUND not in finalizers:
+        policy = default
     if policy is None:
         return list(finalizers)
     wanted = [f for f in finalizers if f not in (FOREGROUND, ORPHAN)]

@@ -45,7 +45,7 @@ async def update(ctx: RequestContext) -> Response:
         write.integers_only = sent.integers_only
         return sent.obj
 
-    if ctx.resource.creates_on_update:
+    if ctx.version.strategy.creates_on_update:
         created = await _create_if_missing(ctx, options)
         if created is not None:
             return respond.object_response(ctx, response_format, 201, created)
@@ -107,25 +107,34 @@ async def change_object(
 
             await check_escalation(ctx, write.obj, old)
         conditional = _check_resource_version(ctx, write.obj, old, cached) and origin.replaces
-        match_namespace(ctx, write.obj["metadata"])
-        dedupe_owners(ctx, write.obj["metadata"], after_admission=True)
-        write.obj = _prepare(ctx, write.obj, old)
-        _validate(ctx, write.obj, old)
-        if not write.raw_metadata:
-            keep_manager_times(write.obj, old)
-        if ctx.backend.admission.validates:
-            await approve(ctx, write, admission_view)
         try:
-            if _last_finalizer_removed(write.obj) and not ctx.resource.has_spec_finalizers(write.obj):
-                return await _delete_finalized(ctx, write, cached)
-            representation = await commit(ctx, ctx.key, write)
+            storing = _store(ctx, write, old, cached, admission_view)
+            return await (write.complete(storing) if ctx.resource.has_effects else storing)
         except LostRaceError:
             if conditional:
                 raise modified_error(ctx, ctx.name) from None
-            continue
-        if not options.dry_run:
-            await ctx.resource.after_write(ctx.name)
-        return representation.data
+
+
+async def _store(
+    ctx: RequestContext, write: Write, old: JsonObject, cached: CachedObject, admission_view: View | None
+) -> bytes:
+    """Prepare, validate and store a changed object. Return its representation."""
+    match_namespace(ctx, write.obj["metadata"])
+    dedupe_owners(ctx, write.obj["metadata"], after_admission=True)
+    if ctx.resource.has_effects:
+        write.finish = await ctx.resource.begin_update(ctx, write.obj, old, dry_run=write.options.dry_run)
+    write.obj = _prepare(ctx, write.obj, old)
+    _validate(ctx, write.obj, old)
+    if not write.raw_metadata:
+        keep_manager_times(write.obj, old)
+    if ctx.backend.admission.validates:
+        await approve(ctx, write, admission_view)
+    if _last_finalizer_removed(write.obj) and not ctx.resource.has_spec_finalizers(write.obj):
+        return await _delete_finalized(ctx, write, cached)
+    representation = await commit(ctx, ctx.key, write)
+    if not write.options.dry_run:
+        await ctx.resource.after_write(ctx.name)
+    return representation.data
 
 
 def _share_unchanged(new: JsonObject, old: JsonObject) -> None:
@@ -172,7 +181,7 @@ def _prepare(ctx: RequestContext, new: JsonObject, old: JsonObject) -> JsonObjec
     strategy, before = ctx.version.strategy, old["metadata"]
     if not new.get("apiVersion"):
         raise errors.InternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
-    if ctx.subresource == "status":
+    if ctx.subresource == "status" and not ctx.version.is_builtin:
         new = strategy.prepare_status(new, old)
     meta = new["metadata"]
     for name in ("uid", "creationTimestamp"):
@@ -187,24 +196,24 @@ def _prepare(ctx: RequestContext, new: JsonObject, old: JsonObject) -> JsonObjec
         meta["generation"] = before["generation"]
     else:
         meta.pop("generation", None)
-    if ctx.subresource == "finalize":
-        strategy.prepare_finalize(new, old)
-    elif ctx.subresource != "status":
+    if ctx.subresource in ("", "scale"):
         strategy.prepare_update(new, old)
+    elif ctx.version.is_builtin:
+        new = strategy.prepare_subresource(ctx.subresource, new, old)
     return new
 
 
 def _validate(ctx: RequestContext, new: JsonObject, old: JsonObject) -> None:
     """Validate the new object and send warnings. Raise InvalidError if it is invalid."""
     strategy, meta = ctx.version.strategy, new["metadata"]
-    validate = {"status": strategy.validate_status, "finalize": strategy.validate_finalize}.get(
-        ctx.subresource, strategy.validate_update
-    )
     field_errors = metadata_validation.validate_object_meta(
         meta, namespaced=ctx.resource.namespaced, name_rule=names.path_segment
     )
     field_errors += metadata_validation.validate_object_meta_update(meta, old["metadata"])
-    validation = validate(new, old)
+    if ctx.subresource in ("", "scale"):
+        validation = strategy.validate_update(new, old)
+    else:
+        validation = strategy.validate_subresource(ctx.subresource, new, old)
     field_errors += validation.errors
     if strategy.reads_params and not (field_errors or ctx.subresource or ctx.backend.authorizer.allows_everything):
         from polykind.verbs.privileges import param_errors
@@ -235,4 +244,6 @@ async def _delete_finalized(ctx: RequestContext, write: Write, cached: CachedObj
     if not write.options.dry_run:
         await remove(ctx, ctx.key, cached)
         await ctx.resource.after_write(ctx.name)
+    if ctx.resource.has_effects:
+        await ctx.resource.after_delete(ctx, write.obj, dry_run=write.options.dry_run)
     return data

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
 from polykind.http.options import DeleteOptions, WriteOptions
+from polykind.resources.resource import Finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,22 @@ class Write:
     """False if apply, scale or a mutating webhook has produced the object, so that no schema has pruned it."""
     metadata_error: str = ""
     """The decode error of metadata that apply or a webhook has produced. A conversion raises this error."""
+    finish: Finish | None = None
+    """Completes or undoes the effects of the write besides the stored object, such as an address allocation."""
     raw_metadata: JsonObject = field(default_factory=dict)
     """Applied metadata that is stored as it was sent, although reads return it in another form or omit it."""
+
+    async def complete(self, storing: Awaitable[bytes]) -> bytes:
+        """Return the result of storing the object. Complete the effects of the write, or undo them if storing fails."""
+        try:
+            data = await storing
+        except BaseException:
+            if self.finish is not None:
+                await self.finish(False)
+            raise
+        if self.finish is not None:
+            await self.finish(True)
+        return data
 
     def as_applied(self) -> JsonObject:
         """Return the object with its metadata as it was applied, except for fields that the server has set since."""

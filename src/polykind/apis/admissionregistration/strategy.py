@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from polykind.apis.admissionregistration import defaults, types
 from polykind.apis.admissionregistration.validation import validate_webhooks
-from polykind.apis.machinery.kinds import Kind
-from polykind.cache.watch_cache import WatchCache
+from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, builtin_resource, only_status_changed
+from polykind.resources.builtin import BuiltinStrategy, only_status_changed
 from polykind.schema import metadata_validation
 from polykind.schema.equality import deep_equal
 
 _STATIC_SUFFIX = ".static.k8s.io"
-
-
-def validating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
-    """Return the resources of validating policies and of their bindings."""
-    policies = builtin_resource(
-        cache, types.VALIDATING_ADMISSION_POLICY, ValidatingPolicyStrategy(), defaults=defaults.default_policy
-    )
-    return policies, _bindings(cache, types.VALIDATING_ADMISSION_POLICY_BINDING)
-
-
-def mutating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
-    """Return the resources of mutating policies and of their bindings."""
-    strategy = PolicyStrategy(types.MUTATING_ADMISSION_POLICY, "matchConstraints")
-    policies = builtin_resource(cache, types.MUTATING_ADMISSION_POLICY, strategy, defaults=defaults.default_policy)
-    return policies, _bindings(cache, types.MUTATING_ADMISSION_POLICY_BINDING)
-
-
-def _bindings(cache: WatchCache, kind: Kind) -> BuiltinResource:
-    return builtin_resource(cache, kind, PolicyStrategy(kind, "matchResources"), defaults=defaults.default_binding)
-
-
-def webhook_configurations(cache: WatchCache, *, mutating: bool) -> BuiltinResource:
-    """Return the resource of mutating or of validating webhook configurations."""
-    kind = types.MUTATING_WEBHOOK_CONFIGURATION if mutating else types.VALIDATING_WEBHOOK_CONFIGURATION
-    set_defaults = defaults.default_mutating_webhooks if mutating else defaults.default_validating_webhooks
-    return builtin_resource(cache, kind, WebhookConfigurationStrategy(), defaults=set_defaults)
 
 
 class AdmissionStrategy(BuiltinStrategy):
@@ -77,6 +50,12 @@ def name_warnings(name: str) -> list[str]:
 class WebhookConfigurationStrategy(AdmissionStrategy):
     """Prepares and validates webhook configurations."""
 
+    def default(self, obj: JsonObject) -> None:
+        if self.kind is types.MUTATING_WEBHOOK_CONFIGURATION:
+            defaults.default_mutating_webhooks(obj)
+        else:
+            defaults.default_validating_webhooks(obj)
+
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         return validate_webhooks(obj.get("webhooks") or (), None if old is None else old.get("webhooks") or ())
 
@@ -88,27 +67,27 @@ class WebhookConfigurationStrategy(AdmissionStrategy):
 
 
 class PolicyStrategy(AdmissionStrategy):
-    """Prepares and validates policies or bindings, whose spec has its MatchResources in `match_field`."""
+    """Prepares and validates policies."""
 
     reads_params = True
+    match_field = "matchConstraints"
+    """The field of the spec that holds the MatchResources."""
 
-    def __init__(self, kind: Kind, match_field: str) -> None:
-        super().__init__()
-        self._kind = kind
-        self._match_field = match_field
+    def default(self, obj: JsonObject) -> None:
+        defaults.default_policy(obj)
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         # The validation of policies compiles CEL, so it is imported when the first policy is written.
         from polykind.apis.admissionregistration.policy_validation import VALIDATION
 
-        return VALIDATION[self._kind](obj, old)
+        return VALIDATION[self.kind](obj, old)
 
     def prepare_create(self, obj: JsonObject) -> None:
         super().prepare_create(obj)
-        _drop_empty_names(obj["spec"].get(self._match_field))
+        _drop_empty_names(obj["spec"].get(self.match_field))
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        _drop_empty_names(new["spec"].get(self._match_field))
+        _drop_empty_names(new["spec"].get(self.match_field))
         generation = old["metadata"].get("generation", 0)
         new["metadata"]["generation"] = generation + (new["spec"] != old["spec"])
 
@@ -121,11 +100,19 @@ def _drop_empty_names(match: Any) -> None:
                 del rule["resourceNames"]
 
 
+class PolicyBindingStrategy(PolicyStrategy):
+    """Prepares and validates the bindings of policies."""
+
+    match_field = "matchResources"
+
+    def default(self, obj: JsonObject) -> None:
+        defaults.default_binding(obj)
+
+
 class ValidatingPolicyStrategy(PolicyStrategy):
     """Prepares and validates validating policies, which have a status."""
 
-    def __init__(self) -> None:
-        super().__init__(types.VALIDATING_ADMISSION_POLICY, "matchConstraints")
+    reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
 
     def prepare_create(self, obj: JsonObject) -> None:
         super().prepare_create(obj)

@@ -11,6 +11,7 @@ from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
 GROUP = "admissionregistration.k8s.io"
+_STRATEGIES = "polykind.apis.admissionregistration.strategy"
 ADMISSIONREGISTRATION_V1 = GroupVersion(
     GROUP,
     "v1",
@@ -172,6 +173,7 @@ def _configuration(name: str, webhook: Struct, doc: str) -> Kind:
         categories=("api-extensions",),
         columns=(Column("Webhooks", "integer", "The number of webhooks", count("webhooks")), AGE),
         known_versions=("v1", "v1beta1"),
+        strategy=f"{_STRATEGIES}:WebhookConfigurationStrategy",
     )
 
 
@@ -294,6 +296,7 @@ def _policy(
         columns=(items, Column("ParamKind", "string", "The kind of the policy's parameter objects", _param_kind), AGE),
         known_versions=("v1", "v1beta1", "v1alpha1"),
         stored_version=stored_version,
+        strategy=f"{_STRATEGIES}:{'ValidatingPolicyStrategy' if status is not None else 'PolicyStrategy'}",
     )
 
 
@@ -408,6 +411,7 @@ def _binding(name: str, *fields: Field, required: bool | None = None, stored_ver
         ),
         known_versions=("v1", "v1beta1", "v1alpha1"),
         stored_version=stored_version,
+        strategy=f"{_STRATEGIES}:PolicyBindingStrategy",
     )
 
 

@@ -12,7 +12,6 @@ from polykind import crd as crd_rules
 from polykind import errors
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1, GROUP
 from polykind.apis.machinery.kinds import Kind
-from polykind.apply.ownership import SPEC_RESET
 from polykind.cache.cached_object import CachedObject, Encoded, Representation, labels_of
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec import json_codec
@@ -22,7 +21,8 @@ from polykind.crd.empty_values import drop_empty_from_spec, drop_empty_values
 from polykind.crd.status import terminating_condition
 from polykind.crd.summary import CRDSummary, decode_without_schemas, spec_digest, split_crd, summarize
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinCodec, BuiltinRepresenter, BuiltinResource, BuiltinStrategy
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
+from polykind.resources.builtin_codec import BuiltinCodec, BuiltinRepresenter
 from polykind.resources.cel_loader import Compiler
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -40,8 +40,6 @@ _MAX_REMEMBERED: Final = 256
 class CRDResource(BuiltinResource):
     """The resource `customresourcedefinitions`."""
 
-    status_reset = SPEC_RESET
-
     def __init__(
         self,
         cache: WatchCache,
@@ -53,7 +51,7 @@ class CRDResource(BuiltinResource):
         webhooks: bool = True,
         defaulting: bool = True,
     ) -> None:
-        super().__init__(cache, CUSTOM_RESOURCE_DEFINITION_V1, storage_group=GROUP)
+        super().__init__(cache, CUSTOM_RESOURCE_DEFINITION_V1)
         self.webhooks = webhooks
         """True if CRDs may start to use conversion webhooks and per-version fields."""
         self.defaulting = defaulting
@@ -68,7 +66,7 @@ class CRDResource(BuiltinResource):
 
     def _serve_version(self, api: Api, kind: Kind) -> None:
         self.serve(
-            kind, CRDStrategy(self, api), codec=CRDCodec(self, kind, api), representer=CRDRepresenter(self, kind, api)
+            kind, CRDStrategy(self, kind, api), codec=CRDCodec(kind, api), representer=CRDRepresenter(self, kind, api)
         )
 
     async def after_write(self, name: str) -> None:
@@ -110,11 +108,15 @@ def _to_v1(crd: JsonObject, api: Api) -> JsonObject:
     return crd_rules.decode(crd, api, False)[0] if api != "v1" else crd
 
 
+def _set_no_defaults(crd: JsonObject) -> None:
+    """Do nothing, because decoding has already set the defaults of a CRD."""
+
+
 class CRDCodec(BuiltinCodec):
     """Decodes CustomResourceDefinitions at v1 or v1beta1."""
 
-    def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
-        super().__init__(resource, kind)
+    def __init__(self, kind: Kind, api: Api) -> None:
+        super().__init__(kind, _set_no_defaults)
         self._api: Api = api
 
     def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
@@ -125,8 +127,8 @@ class CRDCodec(BuiltinCodec):
 class CRDStrategy(BuiltinStrategy):
     """Prepares and validates CustomResourceDefinitions, after converting v1beta1 objects to v1."""
 
-    def __init__(self, resource: CRDResource, api: Api) -> None:
-        super().__init__()
+    def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
+        super().__init__(kind)
         self._resource = resource
         self._api: Api = api
 
@@ -211,7 +213,7 @@ class CRDRepresenter(BuiltinRepresenter):
     """Shows CustomResourceDefinitions at v1 or v1beta1; they are stored at v1."""
 
     def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
-        super().__init__(resource, kind)
+        super().__init__(resource, kind, _set_no_defaults)
         self._resource = resource
         self._api: Api = api
 

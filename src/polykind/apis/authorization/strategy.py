@@ -88,15 +88,15 @@ def _rules(rules: Rules) -> JsonObject:
 def _review(kind: Kind, check: Check, answer: Answer) -> ServedVersion:
     """Return the served version of a kind that is never stored."""
     resource = BuiltinResource(None, kind)
-    return resource.serve(kind, ReviewStrategy(kind.group_version.api_version, kind.kind, check, answer))
+    return resource.serve(kind, ReviewStrategy(kind, check, answer))
 
 
 class ReviewStrategy(BuiltinStrategy):
     """Checks and answers requests for authentication and authorization."""
 
-    def __init__(self, api_version: str, kind: str, check: Check, answer: Answer) -> None:
-        super().__init__()
-        self._type_meta = {"apiVersion": api_version, "kind": kind}
+    def __init__(self, kind: Kind, check: Check, answer: Answer) -> None:
+        super().__init__(kind)
+        self._type_meta = {"apiVersion": kind.group_version.api_version, "kind": kind.kind}
         self.check = check
         self._answer = answer
 

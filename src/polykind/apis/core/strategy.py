@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from polykind import errors, names
 from polykind.apis.core import validation
 from polykind.apis.core.defaults import NAME_LABEL, default_namespace, default_service
-from polykind.apis.core.types import CONFIG_MAP, NAMESPACE, SERVICE
-from polykind.apply.ownership import SPEC_RESET, Reset
-from polykind.cache.watch_cache import WatchCache
+from polykind.apply.ownership import MAIN_RESET
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, builtin_resource, finalizer_errors
-from polykind.resources.resource import ServedVersion
-from polykind.schema import metadata_validation
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, finalizer_errors
 
 _PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
 INITIAL_NAMESPACES = (*_PROTECTED_NAMESPACES, "kube-node-lease")
 NAMESPACE_FINALIZER = "kubernetes"
-
-
-def config_maps(cache: WatchCache) -> BuiltinResource:
-    """Return the resource `configmaps`."""
-    return builtin_resource(cache, CONFIG_MAP, ConfigMapStrategy(namespaced=True))
 
 
 class ConfigMapStrategy(BuiltinStrategy):
@@ -40,24 +33,14 @@ class ConfigMapStrategy(BuiltinStrategy):
 class NamespaceResource(BuiltinResource):
     """The resource `namespaces`."""
 
-    status_reset = SPEC_RESET
     protected_names = frozenset(_PROTECTED_NAMESPACES)
     deletion_bumps_generation = False
     non_orphan_policy = "Foreground"
-    returns_deleted_object = True
-
-    def __init__(self, cache: WatchCache) -> None:
-        super().__init__(cache, NAMESPACE)
-        self.serve(NAMESPACE, NamespaceStrategy(), defaults=default_namespace)
 
     def prepare_delete(self, obj: JsonObject) -> bool:
         """Set the phase Terminating. The namespace stays until its objects are deleted."""
         obj.setdefault("status", {})["phase"] = "Terminating"
         return self.has_spec_finalizers(obj)
-
-    def reset(self, version: ServedVersion, subresource: str) -> Reset:
-        """Return the fields that a write must not set. A write to `finalize` must not set the status."""
-        return super().reset(version, "" if subresource == "finalize" else subresource)
 
     def has_spec_finalizers(self, obj: JsonObject) -> bool:
         return bool((obj.get("spec") or {}).get("finalizers"))
@@ -66,7 +49,14 @@ class NamespaceResource(BuiltinResource):
 class NamespaceStrategy(BuiltinStrategy):
     """Prepares and validates Namespaces."""
 
+    resource_class = NamespaceResource
     unconditional_update = True
+    returns_deleted_object = True
+    name_rule = staticmethod(names.label_name)
+    reset_fields: ClassVar = {**BuiltinStrategy.reset_fields, "finalize": MAIN_RESET}
+
+    def default(self, obj: JsonObject) -> None:
+        default_namespace(obj)
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {"phase": "Active"}
@@ -76,7 +66,7 @@ class NamespaceStrategy(BuiltinStrategy):
         _set_name_label(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        found = metadata_validation.validate_object_meta(obj["metadata"], namespaced=False, name_rule=names.label_name)
+        found = self.meta_errors(obj, None)
         found += finalizer_errors(obj["metadata"].get("finalizers"))
         return found + finalizer_errors((obj.get("spec") or {}).get("finalizers"), "spec.finalizers")
 
@@ -94,12 +84,16 @@ class NamespaceStrategy(BuiltinStrategy):
     def _changed_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self.meta_errors(new, old) + finalizer_errors(new["metadata"].get("finalizers"))
 
-    def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
-        new["status"] = old.get("status", {})
+    def prepare_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> JsonObject:
+        if subresource == "finalize":
+            return {**new, "status": old.get("status", {})}
+        return super().prepare_subresource(subresource, new, old)
 
-    def finalize_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        found = self._changed_meta_errors(new, old)
-        return found + finalizer_errors(new["spec"].get("finalizers"), "spec.finalizers[{}]")
+    def subresource_errors(self, subresource: str, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        if subresource == "finalize":
+            found = self._changed_meta_errors(new, old)
+            return found + finalizer_errors(new["spec"].get("finalizers"), "spec.finalizers[{}]")
+        return super().subresource_errors(subresource, new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         return {**new, "spec": old.get("spec", {})}
@@ -116,14 +110,6 @@ def _set_name_label(namespace: JsonObject) -> None:
 class ServiceResource(BuiltinResource):
     """The resource `services`. Services only give webhooks an address: nothing routes traffic to them."""
 
-    status_reset = SPEC_RESET
-    returns_deleted_object = True
-
-    def __init__(self, cache: WatchCache) -> None:
-        # A storage prefix of its own keeps them apart from the services of a Kubernetes cluster on the same etcd.
-        super().__init__(cache, SERVICE, storage_group="polykind")
-        self.serve(SERVICE, ServiceStrategy(namespaced=True), defaults=default_service)
-
     def external_name(self, namespace: str, name: str) -> str | None:
         """Return the host name of a service of type ExternalName. Return None if there is no such service."""
         cached = self.cache.get(self.key(namespace, name))
@@ -137,6 +123,12 @@ class ServiceResource(BuiltinResource):
 
 class ServiceStrategy(BuiltinStrategy):
     """Prepares and validates Services."""
+
+    resource_class = ServiceResource
+    returns_deleted_object = True
+
+    def default(self, obj: JsonObject) -> None:
+        default_service(obj)
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {"loadBalancer": {}}

@@ -36,6 +36,7 @@ CONFIG_MAP = Kind(
     namespaced=True,
     short_names=("cm",),
     columns=(Column("Data", "string", "The number of values", count("data", "binaryData")), AGE),
+    strategy="polykind.apis.core.strategy:ConfigMapStrategy",
 )
 
 _NAMESPACE_CONDITION = _struct(
@@ -98,6 +99,7 @@ NAMESPACE = Kind(
     subresources=(Subresource("finalize", ("update",)), Subresource("status")),
     selectable=(".status.phase",),
     columns=(Column("Status", "string", "The phase of the namespace", value_at("status", "phase", default="")), AGE),
+    strategy="polykind.apis.core.strategy:NamespaceStrategy",
 )
 
 _SERVICE_PORT = _struct(
@@ -177,6 +179,9 @@ SERVICE = Kind(
     categories=("all",),
     subresources=(Subresource("status"),),
     selectable=(".spec.clusterIP", ".spec.type"),
+    # A storage prefix of its own keeps them apart from the services of a Kubernetes cluster on the same etcd.
+    storage_prefix="polykind/services",
+    strategy="polykind.apis.core.strategy:ServiceStrategy",
     columns=(
         Column("Type", "string", "The type of the service", value_at("spec", "type", default="")),
         Column(

@@ -51,6 +51,8 @@ class Kind(Struct):
         deprecation: str = "",
         known_versions: tuple[str, ...] = (),
         stored_version: str = "",
+        storage_prefix: str = "",
+        strategy: str = "",
         opaque: bool = False,
         publishes_defaults: bool | None = None,
     ) -> None:
@@ -80,7 +82,12 @@ class Kind(Struct):
         self.opaque = opaque
         """True if OpenAPI does not publish the fields."""
         self._columns, self._name_format = columns, name_format
-        self._stored_version = stored_version or self.version
+        self.stored_version = stored_version or self.version
+        """The version at which kube-apiserver stores objects of this kind."""
+        self.storage_prefix = storage_prefix or self.plural
+        """The part of storage keys that names the resource, such as `services/specs`."""
+        self.strategy = strategy
+        """The strategy as `module:Class`, imported at the first use of the resource; "" for a plain BuiltinStrategy."""
 
     @property
     def persistent(self) -> bool:
@@ -92,7 +99,7 @@ class Kind(Struct):
         """The storageVersionHash of discovery, which names the version at which kube-apiserver stores this kind."""
         if not self.persistent:
             return ""
-        stored_as = f"{self.group}/{self._stored_version}/{self.kind}"
+        stored_as = f"{self.group}/{self.stored_version}/{self.kind}"
         return base64.b64encode(hashlib.sha256(stored_as.encode()).digest()[:8]).decode()
 
     @cached_property

@@ -3,46 +3,12 @@
 from __future__ import annotations
 
 from polykind import names
-from polykind.apis.machinery.kinds import Kind
 from polykind.apis.rbac import validation
 from polykind.apis.rbac.defaults import default_binding
-from polykind.apis.rbac.types import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
-from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinRepresenter, BuiltinResource, BuiltinStrategy, finalizer_errors
-from polykind.schema import metadata_validation
-
-
-def rbac_resources(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource, BuiltinResource, BuiltinResource]:
-    """Return the resources `roles`, `rolebindings`, `clusterroles` and `clusterrolebindings`."""
-    return (
-        RoleResource(cache, ROLE),
-        BindingResource(cache, ROLE_BINDING),
-        RoleResource(cache, CLUSTER_ROLE),
-        BindingResource(cache, CLUSTER_ROLE_BINDING),
-    )
-
-
-class RoleResource(BuiltinResource):
-    """The resource `roles` or `clusterroles`."""
-
-    creates_on_update = True
-
-    def __init__(self, cache: WatchCache, kind: Kind) -> None:
-        super().__init__(cache, kind)
-        strategy = RoleStrategy(namespaced=True) if kind.namespaced else ClusterRoleStrategy()
-        self.serve(kind, strategy, representer=RoleRepresenter(self, kind))
-
-
-class BindingResource(BuiltinResource):
-    """The resource `rolebindings` or `clusterrolebindings`."""
-
-    creates_on_update = True
-
-    def __init__(self, cache: WatchCache, kind: Kind) -> None:
-        super().__init__(cache, kind)
-        self.serve(kind, BindingStrategy(namespaced=kind.namespaced), defaults=default_binding)
+from polykind.resources.builtin import BuiltinStrategy, finalizer_errors
+from polykind.resources.builtin_codec import BuiltinRepresenter
 
 
 class RoleRepresenter(BuiltinRepresenter):
@@ -57,7 +23,9 @@ class RbacStrategy(BuiltinStrategy):
     """Prepares and validates roles and bindings."""
 
     unconditional_update = True
+    creates_on_update = True
     grants = True
+    name_rule = staticmethod(names.path_segment)
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Validate the fields other than the metadata."""
@@ -71,13 +39,13 @@ class RbacStrategy(BuiltinStrategy):
         return found + finalizer_errors(new["metadata"].get("finalizers"))
 
     def _new_meta_errors(self, obj: JsonObject) -> list[FieldError]:
-        meta = obj["metadata"]
-        found = metadata_validation.validate_object_meta(meta, namespaced=self.namespaced, name_rule=names.path_segment)
-        return found + finalizer_errors(meta.get("finalizers"))
+        return self.meta_errors(obj, None) + finalizer_errors(obj["metadata"].get("finalizers"))
 
 
 class RoleStrategy(RbacStrategy):
     """Prepares and validates Roles."""
+
+    representer_class = RoleRepresenter
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         return validation.validate_role(obj, namespaced=self.namespaced)
@@ -107,6 +75,9 @@ class ClusterRoleStrategy(RoleStrategy):
 
 class BindingStrategy(RbacStrategy):
     """Prepares and validates RoleBindings and ClusterRoleBindings."""
+
+    def default(self, obj: JsonObject) -> None:
+        default_binding(obj)
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         return validation.validate_binding(obj, namespaced=self.namespaced)

@@ -65,7 +65,16 @@ _AGGREGATION_RULE = RBAC_V1.struct(
 
 def _role(name: str, doc: str, *fields: Field, namespaced: bool = False) -> Kind:
     rules = Field("rules", 2, ListOf(_POLICY_RULE), "The allowed requests.", omitempty=False, required=False)
-    return Kind(RBAC_V1, name, doc, rules, *fields, namespaced=namespaced, known_versions=_KNOWN_VERSIONS)
+    return Kind(
+        RBAC_V1,
+        name,
+        doc,
+        rules,
+        *fields,
+        namespaced=namespaced,
+        known_versions=_KNOWN_VERSIONS,
+        strategy=f"polykind.apis.rbac.strategy:{name}Strategy",
+    )
 
 
 def _role_ref(obj: JsonObject) -> str:
@@ -108,6 +117,7 @@ def _binding(name: str, doc: str, roles: str, *, namespaced: bool = False) -> Ki
             ),
         ),
         known_versions=_KNOWN_VERSIONS,
+        strategy="polykind.apis.rbac.strategy:BindingStrategy",
     )
 
 

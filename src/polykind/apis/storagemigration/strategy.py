@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from polykind.apis.storagemigration import validation
-from polykind.apis.storagemigration.types import STORAGE_VERSION_MIGRATION
-from polykind.cache.watch_cache import WatchCache
+from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, finalizer_errors, only_status_changed
-
-
-class MigrationResource(BuiltinResource):
-    """The resource `storageversionmigrations`."""
-
-    def __init__(self, cache: WatchCache) -> None:
-        super().__init__(cache, STORAGE_VERSION_MIGRATION)
-        self.serve(STORAGE_VERSION_MIGRATION, MigrationStrategy())
+from polykind.resources.builtin import BuiltinStrategy, finalizer_errors, only_status_changed
 
 
 class MigrationStrategy(BuiltinStrategy):
     """Prepares and validates StorageVersionMigrations."""
+
+    reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {}

@@ -75,6 +75,7 @@ STORAGE_VERSION_MIGRATION = Kind(
         Column("Status", "string", "The progress of the migration", _state),
     ),
     name_format="",
+    strategy="polykind.apis.storagemigration.strategy:MigrationStrategy",
     deprecation=f"{GROUP}/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+",
 )
 

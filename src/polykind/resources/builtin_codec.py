@@ -1,0 +1,143 @@
+"""Codecs and representers of built-in resources: objects of declared kinds, decoded and encoded as in Go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polykind import errors
+from polykind.apis import machinery
+from polykind.apis.machinery.apply_types import apply_model, merge_strategy
+from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.protobuf_reader import decode_message
+from polykind.apis.machinery.protobuf_writer import encode_message
+from polykind.apply.strategic_merge_patch import Strategy as MergeStrategy
+from polykind.apply.typemodel import TypeModel
+from polykind.cache.cached_object import CachedObject, Representation, labels_of
+from polykind.codec import json_codec
+from polykind.codec.table import TableFormat
+from polykind.contract import JsonObject
+from polykind.resources.representer import Representer
+from polykind.resources.resource import Decoded, ObjectCodec, Resource
+from polykind.schema import object_meta
+
+Default = Callable[[JsonObject], None]
+"""A function that sets the defaults of an object in place."""
+
+
+class BuiltinCodec(ObjectCodec):
+    """Decodes and encodes the objects of a declared kind."""
+
+    def __init__(self, kind: Kind, default: Default) -> None:
+        self._kind = kind
+        self._default = default
+
+    @property
+    def model(self) -> TypeModel:
+        return apply_model(self._kind)
+
+    @property
+    def merge_strategy(self) -> MergeStrategy:
+        return merge_strategy(self._kind)
+
+    def check_kind(self, kind: str, api_version: str) -> None:
+        expected = self._kind
+        group, _, version = api_version.rpartition("/")
+        if (kind, group) != (expected.kind, expected.group) or version not in expected.known_versions:
+            from polykind.apis.scheme import LEGACY_SCHEME, is_known, scheme_of
+
+            scheme = scheme_of(expected.group)
+            reason = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{scheme}"'
+            if is_known(api_version, kind, crd_server=scheme != LEGACY_SCHEME):
+                package = expected.group.partition(".")[0] or "core"
+                reason = f"converting ({version}.{kind}) to ({package}.{expected.kind}): unknown conversion"
+            message = f'{kind} in version "{version}" cannot be handled as a {expected.kind}: {reason}'
+            raise object_meta.BadObjectMetaError(message, reason)
+
+    def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
+        resets_managers = _resets_managers(value)
+        obj, unknown = self._decode_struct(value, report_unknown)
+        if resets_managers:
+            obj["metadata"]["managedFields"] = []
+        self._default(obj)
+        return Decoded(obj, unknown)
+
+    def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
+        return machinery.decode(value, self._kind, report=report_unknown)
+
+    def ordered(self, obj: JsonObject) -> JsonObject:
+        return machinery.decode(obj, self._kind, report=False)[0]
+
+    def own_decoder_paths(self, value: JsonObject) -> list[str]:
+        from polykind.apis.machinery.custom_decoders import custom_decoder_paths
+
+        return list(custom_decoder_paths(value, self._kind))
+
+    def conversion_error(self, value: JsonObject) -> str:
+        from polykind.apis.machinery.from_unstructured import conversion_error
+
+        return conversion_error(value, self._kind)
+
+    def to_message(self, obj: JsonObject) -> bytes:
+        return encode_message(obj, self._kind)
+
+    def from_message(self, data: bytes) -> JsonObject:
+        return decode_message(data, self._kind)
+
+
+def _resets_managers(value: JsonObject) -> bool:
+    """True if managedFields is an empty list. Clients send such a list to drop all managers."""
+    metadata = value.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("managedFields") == []
+
+
+class BuiltinRepresenter(Representer):
+    """Returns stored objects of a declared kind as clients see them."""
+
+    def __init__(self, resource: Resource, kind: Kind, default: Default) -> None:
+        super().__init__(resource.cache, kind.version, resource.api_version(kind.version), resource.list_kind)
+        self._kind = kind
+        self._default = default
+        self._api_version_field = f'"apiVersion":"{self.api_version}",'.encode()
+        self._kind_field = f'"kind":"{resource.kind}",'.encode()
+        self._type_meta = self._api_version_field + self._kind_field
+        self._has_fields_between = any("apiVersion" < field.name < "kind" for field in kind.fields)
+        """True if the sorted keys of an object have other fields between apiVersion and kind."""
+
+    @property
+    def table(self) -> TableFormat:
+        return self._kind.table
+
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
+        return obj
+
+    @property
+    def stores_normalized(self) -> bool:
+        return True
+
+    def show(self, cached: CachedObject) -> Representation | None:
+        obj = cached.decode()
+        obj["apiVersion"] = self.api_version
+        try:
+            shown, _ = machinery.decode(obj, self._kind, report=False)
+        except errors.BadRequestError as error:
+            raise errors.InternalError(f"{cached.key} cannot be read: {error.message}") from None
+        self._default(shown)
+        return Representation(json_codec.encode(shown), labels_of(shown))
+
+    def list_metadata(self, revision: int, continuation: str, remaining: int) -> JsonObject:
+        metadata = super().list_metadata(revision, continuation, remaining)
+        return {k: v for k, v in metadata.items() if v != ""}
+
+    def as_item(self, obj: JsonObject) -> JsonObject:
+        return {k: v for k, v in obj.items() if k not in ("apiVersion", "kind")}
+
+    def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
+        """Return the JSON of a list. The items of a built-in list do not repeat apiVersion and kind."""
+        if self._has_fields_between:
+            return super().list_parts([self._without_type_meta(item) for item in items], metadata)
+        return super().list_parts([item.replace(self._type_meta, b"", 1) for item in items], metadata)
+
+    def _without_type_meta(self, item: bytes) -> bytes:
+        # A map such as a ConfigMap's data may contain the same text, so find the kind that comes before the metadata.
+        at = item.rfind(self._kind_field + b'"metadata":')
+        return item[:at].replace(self._api_version_field, b"", 1) + item[at + len(self._kind_field) :]

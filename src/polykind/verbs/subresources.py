@@ -1,0 +1,33 @@
+"""The verbs of built-in resources that differ from the usual ones, such as the creation of a token or an eviction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from polykind.http.messages import Response, Stream
+from polykind.verbs.context import RequestContext
+
+Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]
+"""Serves one request."""
+
+_SPECIAL: dict[tuple[str, str, str], dict[str, str]] = {}
+"""By group, plural and subresource ("" for the resource itself): the function of each verb, as `module:function`.
+
+The modules are in `polykind.verbs` and are imported at the first request. Verbs have their names of discovery. A
+subresource that is not listed here is read, replaced and patched like its object, with the strategy's
+`prepare_subresource` and `subresource_errors`.
+"""
+
+
+@cache
+def find(group: str, plural: str, subresource: str, verb: str) -> Verb | None:
+    """Return the special function of a verb; None if the verb has none."""
+    path = _SPECIAL.get((group, plural, subresource), {}).get(verb)
+    if path is None:
+        return None
+    module, _, name = path.partition(":")
+    function: Verb = getattr(import_module(f"polykind.verbs.{module}"), name)
+    return function
