@@ -109,7 +109,7 @@ def _validate_node_affinity(spec: JsonObject, at: str, inline: bool, old_spec: J
 def _validate_sources(spec: JsonObject, name: str, at: str) -> list[FieldError]:
     found: list[FieldError] = []
     count = 0
-    checks = {**_CHECKS, "iscsi": partial(_validate_iscsi, name=name)}
+    checks: dict[str, sources.SourceCheck] = {**_CHECKS, "iscsi": partial(_validate_iscsi, name=name)}
     for field in _SOURCE_ORDER:
         source = spec.get(field)
         if source is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from polykind import errors, names
 from polykind.contract import JsonObject
@@ -10,7 +11,7 @@ from polykind.errors import FieldError
 from polykind.golang.base64 import decode_base64
 from polykind.golang.utf8 import byte_length
 
-_MAX_DATA_SIZE = 1024 * 1024
+MAX_DATA_SIZE = 1024 * 1024
 _MAX_KEY_LENGTH = 253
 _DATA_KEY = "[-._a-zA-Z0-9]+"
 _DATA_KEY_RULE = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
@@ -30,7 +31,7 @@ def validate_config_map(config_map: JsonObject) -> list[FieldError]:
                 reasons.append("duplicate of key present in binaryData")
             found += [errors.invalid(f"{field}[{key}]", key, reason) for reason in reasons]
     size = sum(map(byte_length, data.values())) + sum(len(decode_base64(value or "")) for value in binary.values())
-    return [*found, errors.too_long("", _MAX_DATA_SIZE)] if size > _MAX_DATA_SIZE else found
+    return [*found, errors.too_long("", MAX_DATA_SIZE)] if size > MAX_DATA_SIZE else found
 
 
 def data_key_errors(key: str) -> list[str]:
@@ -47,8 +48,15 @@ def data_key_errors(key: str) -> list[str]:
 
 def validate_config_map_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Validate that an immutable ConfigMap does not change."""
-    fields = ("immutable", "data", "binaryData") if old.get("immutable") else ()
-    changed = [name for name in fields if new.get(name) != old.get(name)]
+    return immutable_data_errors(new, old, ("data", "binaryData"))
+
+
+def immutable_data_errors(new: JsonObject, old: JsonObject, fields: Sequence[str]) -> list[FieldError]:
+    """Validate that an immutable object stays so, and that its data does not change."""
+    if not old.get("immutable"):
+        return []
+    changed = [] if new.get("immutable") else ["immutable"]
+    changed += [name for name in fields if new.get(name) != old.get(name)]
     return [errors.forbidden(name, "field is immutable when `immutable` is set") for name in changed]
 
 
