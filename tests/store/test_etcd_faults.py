@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -115,6 +116,41 @@ async def test_failover_from_dead_and_unresponsive_members(tmp_path: Path) -> No
             await listener.until(last)
             assert listener.revisions == list(range(start + 1, listener.revisions[-1] + 1))
             assert listener.lost == []
+
+
+@pytest.mark.parametrize("overtaken", [False, True], ids=["fewer revisions", "more revisions"])
+async def test_restored_etcd_ends_all_watches(tmp_path: Path, overtaken: bool) -> None:
+    with etcd(tmp_path) as cluster:
+        member = cluster.members[0]
+        async with opened(*cluster.urls) as store:
+            old = await store.put("/r/old", b"1", expect=0)
+            # The term grows with each start. The backup must have an older one than the server has seen.
+            backup = tmp_path / "backup"
+            member.kill()
+            shutil.copytree(member.folder / "data", backup)
+            cluster.restart(member)
+            await until_healthy(store, True)
+            member.kill()
+            cluster.restart(member)
+            last = await eventually(store)
+            listener = Recorder()
+            store.watch("/r/", last, listener)
+            member.kill()
+            shutil.rmtree(member.folder / "data")
+            shutil.copytree(backup, member.folder / "data")
+            cluster.restart(member)
+            if overtaken:
+                async with opened(*cluster.urls) as other:
+                    for _ in range(last - old + 5):
+                        await other.put("/r/other", b"", expect=None)
+            await listener.until_lost()
+            assert isinstance(listener.lost[0], CompactedError)
+            await until_healthy(store, True)
+            assert [item.key for item in (await store.range("/r/")).items if item.key != "/r/other"] == ["/r/old"]
+            again = Recorder()
+            store.watch("/r/", await store.revision(), again)
+            written = await eventually(store)
+            await again.until(written)
 
 
 async def eventually(store: EtcdStore) -> int:

@@ -31,6 +31,8 @@ class Cluster:
     def __init__(self) -> None:
         self.callbacks: list[OnResponse] = []
         self.connected = True
+        self.observed = 0
+        self.regressions: list[tuple[int, int]] = []
         self.respond_to_retry: Callable[[], bytes] = lambda: range_response(99)
         self.member = self
 
@@ -54,7 +56,12 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 async def reader(cluster: Cluster) -> RevisionReader:
-    return RevisionReader(cast(EtcdClient, cluster), b"/")
+    return RevisionReader(
+        cast(EtcdClient, cluster),
+        b"/",
+        lambda: cluster.observed,
+        lambda *revisions: cluster.regressions.append(revisions),
+    )
 
 
 async def read(reader: RevisionReader) -> int:
@@ -131,3 +138,13 @@ async def test_close_fails_waiting_readers(reader: RevisionReader, cluster: Clus
     for task in (sent, waiting):
         with pytest.raises(UnavailableError, match="the store was closed"):
             await task
+
+
+async def test_older_revision_than_observed_is_a_regression(reader: RevisionReader, cluster: Cluster) -> None:
+    cluster.observed = 8
+    task = asyncio.ensure_future(read(reader))
+    await loop_iterations()
+    cluster.callbacks[0](range_response(7))
+    with pytest.raises(UnavailableError, match="went back from revision 8 to 7"):
+        await task
+    assert cluster.regressions == [(8, 7)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 from polykind.codec.protobuf_wire import ProtobufError
@@ -16,11 +17,20 @@ MAX_SHARED_READS = 100
 """The number of waiting readers that triggers the read without waiting for more."""
 
 
+def went_back(observed: int, newest: int) -> UnavailableError:
+    """Return the error for requests that notice that etcd has lost revisions."""
+    return UnavailableError(
+        f"etcd went back from revision {observed} to {newest}, perhaps to a restored backup; reading everything again"
+    )
+
+
 class PendingRevision:
     """A RevisionRead that has been sent. Its result is valid for all readers that asked before it was sent."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, observed: int = 0) -> None:
         self._loop = loop
+        self.observed = observed
+        """The newest revision that was known when the read was sent. etcd's revisions never decrease."""
         self._result: int | StoreError | None = None
         self._waiters: list[asyncio.Future[int]] = []
 
@@ -48,8 +58,13 @@ class RevisionReader:
     next one.
     """
 
-    def __init__(self, client: EtcdClient, key: bytes) -> None:
+    def __init__(
+        self, client: EtcdClient, key: bytes, observed: Callable[[], int], on_regression: Callable[[int, int], None]
+    ) -> None:
+        """Call `on_regression` with the observed and the new revision if etcd returns an older one than `observed`."""
         self._client = client
+        self._observed = observed
+        self._on_regression = on_regression
         self._request = rpc_messages.get_request(key, count_only=True)
         self._waiters: list[asyncio.Future[PendingRevision]] = []
         self._loop = asyncio.get_running_loop()
@@ -74,7 +89,7 @@ class RevisionReader:
 
     def _send(self) -> None:
         waiters, self._waiters = self._waiters, []
-        pending, member = PendingRevision(self._loop), self._client.member
+        pending, member = PendingRevision(self._loop, self._observed()), self._client.member
         on_response = partial(self._on_response, pending, self._waiting_since, member)
         call = member.try_unary(rpc_messages.RANGE, self._request, on_response)
         if call is None:
@@ -113,7 +128,11 @@ class RevisionReader:
     def _finish(self, pending: PendingRevision, outcome: bytes | StoreError) -> None:
         """Set the result, and start the next read if readers are waiting."""
         try:
-            pending.set_result(rpc_messages.parse_revision(outcome) if isinstance(outcome, bytes) else outcome)
+            result = rpc_messages.parse_revision(outcome) if isinstance(outcome, bytes) else outcome
+            if isinstance(result, int) and result < pending.observed:
+                self._on_regression(pending.observed, result)
+                result = went_back(pending.observed, result)
+            pending.set_result(result)
         except ProtobufError as error:
             pending.set_result(UnavailableError(f"etcd's response is malformed: {error}"))
         self._reading = bool(self._waiters)

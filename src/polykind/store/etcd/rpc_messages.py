@@ -168,6 +168,23 @@ def parse_revision(raw: bytes) -> int:
     return 0
 
 
+class Incarnation(NamedTuple):
+    """The history that a response belongs to. A cluster that is restored from a backup starts a new one.
+
+    Within one history the term never decreases in linearizable reads.
+    """
+
+    cluster_id: int
+    raft_term: int
+
+
+def parse_incarnation(raw: bytes) -> Incarnation:
+    """Return the cluster id and the Raft term in the header of any response."""
+    header = next((cast(bytes, value) for field, value in iter_fields(raw) if field == 1), b"")
+    fields = dict(iter_fields(header))
+    return Incarnation(cast(int, fields.get(1, 0)), cast(int, fields.get(4, 0)))
+
+
 def _parse_header_revision(raw: bytes) -> int:
     match = _REVISION(raw)
     if match is not None:

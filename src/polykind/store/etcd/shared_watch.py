@@ -70,6 +70,16 @@ class SharedWatch:
             if not future.done():
                 future.set_exception(UnavailableError("the store was closed"))
 
+    def restart(self, revision: int) -> None:
+        """Continue from another revision, because etcd's history has changed. Fail the readers that wait."""
+        self.revision = revision
+        if self._stream is not None:
+            self._stream.cancel()
+        waiters, self._waiters = self._waiters, []
+        for _, _, future in waiters:
+            if not future.done():
+                future.set_exception(UnavailableError("the history of etcd has changed"))
+
     def wait_for_revision(self, revision: int) -> asyncio.Future[None]:
         """Return a future that is done when all events up to a revision are delivered, or has UnavailableError set."""
         future: asyncio.Future[None] = self._loop.create_future()
@@ -182,6 +192,11 @@ class Watches:
                 buffered += watch.filter(events)
                 if len(buffered) > MAX_BUFFERED_EVENTS:
                     self._fail(watch, UnavailableError("a watch fell too far behind while it read past events"))
+
+    def restart(self, newest: int, error: StoreError) -> None:
+        """End all watches with an error. New watches belong to a history whose newest revision is `newest`."""
+        self._newest = newest
+        self.lose(error)
 
     def lose(self, error: StoreError) -> None:
         """End all watches with an error."""

@@ -24,7 +24,7 @@ from polykind.contract import (
 )
 from polykind.store.etcd import rpc_messages
 from polykind.store.etcd.etcd_client import EtcdAccess, EtcdClient, EtcdError
-from polykind.store.etcd.revision_reader import RevisionReader
+from polykind.store.etcd.revision_reader import RevisionReader, went_back
 from polykind.store.etcd.rpc_messages import prefix_range
 from polykind.store.etcd.shared_watch import SharedWatch, Watches
 from polykind.store.etcd.watch_stream import read_oldest_revision, read_past_events
@@ -55,6 +55,7 @@ class EtcdStore:
         self._running = False
         self._open = False
         self._floor = 0
+        self._incarnation: rpc_messages.Incarnation | None = None
         self._last_healthy = 0.0
         self._operations = RunningOperations(self._check_open)
 
@@ -80,7 +81,9 @@ class EtcdStore:
             )
             self._watched_keys = prefix_range(self._prefix if progress_requests else "")
             self._progress_requests = progress_requests
-            self._revisions = RevisionReader(self._client, self._prefix.encode() or b"\0")
+            self._revisions = RevisionReader(
+                self._client, self._prefix.encode() or b"\0", lambda: self._observed, self._on_regression
+            )
             newest = await (await self._revisions.start_read()).result()
         except BaseException:
             await self._client.close()
@@ -198,7 +201,10 @@ class EtcdStore:
 
     async def _write(self, key: str, request: bytes) -> int:
         with self._operations:
+            observed = self._observed
             response = rpc_messages.parse_txn(await self._client.write(rpc_messages.TXN, request))
+            if response.revision < observed + response.succeeded:
+                self._on_regression(observed, response.revision)
             if self._shared_watch.revision < response.revision:
                 try:
                     await self._shared_watch.wait_for_revision(response.revision)
@@ -227,6 +233,27 @@ class EtcdStore:
             raise CompactedError(after, self._floor)
         return self._watches.add(prefix, after, listener)
 
+    @property
+    def _observed(self) -> int:
+        """The newest revision that the listeners have received."""
+        return self._shared_watch.revision if self._open else 0
+
+    def _on_regression(self, observed: int, newest: int) -> None:
+        """Start over at etcd's newest revision: every listener reads everything again, older revisions are gone."""
+        log.error("etcd store: %s", went_back(observed, newest))
+        self._floor = newest
+        self._shared_watch.restart(newest)
+        self._watches.restart(newest, CompactedError(observed, newest))
+
+    async def _check_incarnation(self) -> None:
+        """Notice a restored etcd even if its revisions have already overtaken the old ones."""
+        observed = self._observed
+        raw = await self._client.read(rpc_messages.RANGE, rpc_messages.get_request(b"\0", count_only=True))
+        found, known = rpc_messages.parse_incarnation(raw), self._incarnation
+        self._incarnation = found
+        if known is not None and (found.cluster_id != known.cluster_id or found.raft_term < known.raft_term):
+            self._on_regression(observed, rpc_messages.parse_revision(raw))
+
     def _on_lost(self, error: CompactedError) -> None:
         self._floor = max(self._floor, error.oldest)
         self._watches.lose(error)
@@ -236,6 +263,7 @@ class EtcdStore:
         while True:
             started = time.monotonic()
             try:
+                await self._check_incarnation()
                 await self.revision()
                 self._last_healthy = time.monotonic()
             except StoreError as error:
