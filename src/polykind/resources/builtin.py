@@ -108,6 +108,8 @@ class BuiltinStrategy(Strategy):
 
     name_rule = staticmethod(names.subdomain_name)
     """Returns the reasons why a name, or a generateName if the second argument is True, is invalid."""
+    checks_finalizer_names = True
+    """True if a finalizer without a domain must be a standard one. A few kinds allow any qualified name."""
     counts_generation = False
     """True if metadata.generation starts at 1 and every change of the spec increments it."""
     reset_fields: ClassVar[Mapping[str, Fields]] = {"": MAIN_RESET, "status": SPEC_RESET}
@@ -178,11 +180,12 @@ class BuiltinStrategy(Strategy):
 
     def meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Validate the metadata of a new object or, if `old` is given, of an updated object."""
+        meta = new["metadata"]
         if old is not None:
-            return metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
-        return metadata_validation.validate_object_meta(
-            new["metadata"], namespaced=self.namespaced, name_rule=self.name_rule
-        )
+            found = metadata_validation.validate_object_meta_update(meta, old["metadata"])
+        else:
+            found = metadata_validation.validate_object_meta(meta, namespaced=self.namespaced, name_rule=self.name_rule)
+        return found + finalizer_errors(meta.get("finalizers")) if self.checks_finalizer_names else found
 
 
 def load_strategy(kind: Kind) -> BuiltinStrategy:

@@ -66,9 +66,9 @@ class NamespaceStrategy(BuiltinStrategy):
         _set_name_label(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        found = self.meta_errors(obj, None)
-        found += finalizer_errors(obj["metadata"].get("finalizers"))
-        return found + finalizer_errors((obj.get("spec") or {}).get("finalizers"), "spec.finalizers")
+        return self.meta_errors(obj, None) + finalizer_errors(
+            (obj.get("spec") or {}).get("finalizers"), "spec.finalizers"
+        )
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         for name in ("spec", "status"):
@@ -79,10 +79,7 @@ class NamespaceStrategy(BuiltinStrategy):
         _set_name_label(new)
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.create_errors(new) + self._changed_meta_errors(new, old)
-
-    def _changed_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.meta_errors(new, old) + finalizer_errors(new["metadata"].get("finalizers"))
+        return self.create_errors(new) + self.meta_errors(new, old)
 
     def prepare_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> JsonObject:
         if subresource == "finalize":
@@ -91,7 +88,7 @@ class NamespaceStrategy(BuiltinStrategy):
 
     def subresource_errors(self, subresource: str, new: JsonObject, old: JsonObject) -> list[FieldError]:
         if subresource == "finalize":
-            found = self._changed_meta_errors(new, old)
+            found = self.meta_errors(new, old)
             return found + finalizer_errors(new["spec"].get("finalizers"), "spec.finalizers[{}]")
         return super().subresource_errors(subresource, new, old)
 
@@ -99,7 +96,7 @@ class NamespaceStrategy(BuiltinStrategy):
         return {**new, "spec": old.get("spec", {})}
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._changed_meta_errors(new, old) + validation.validate_namespace_status(new)
+        return self.meta_errors(new, old) + validation.validate_namespace_status(new)
 
 
 def _set_name_label(namespace: JsonObject) -> None:

@@ -7,7 +7,7 @@ from polykind.apis.rbac import validation
 from polykind.apis.rbac.defaults import default_binding
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinStrategy, finalizer_errors
+from polykind.resources.builtin import BuiltinStrategy
 from polykind.resources.builtin_codec import BuiltinRepresenter
 
 
@@ -32,14 +32,10 @@ class RbacStrategy(BuiltinStrategy):
         raise NotImplementedError
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        return self._new_meta_errors(obj) + self.content_errors(obj, None)
+        return self.meta_errors(obj, None) + self.content_errors(obj, None)
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        found = self._new_meta_errors(new) + self.content_errors(new, old) + self.meta_errors(new, old)
-        return found + finalizer_errors(new["metadata"].get("finalizers"))
-
-    def _new_meta_errors(self, obj: JsonObject) -> list[FieldError]:
-        return self.meta_errors(obj, None) + finalizer_errors(obj["metadata"].get("finalizers"))
+        return self.meta_errors(new, None) + self.content_errors(new, old) + self.meta_errors(new, old)
 
 
 class RoleStrategy(RbacStrategy):

@@ -8,7 +8,7 @@ from polykind.apis.storagemigration import validation
 from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinStrategy, finalizer_errors, only_status_changed
+from polykind.resources.builtin import BuiltinStrategy, only_status_changed
 
 
 class MigrationStrategy(BuiltinStrategy):
@@ -20,24 +20,16 @@ class MigrationStrategy(BuiltinStrategy):
         obj["status"] = {}
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        finalizers = finalizer_errors(obj["metadata"].get("finalizers"))
-        return self.meta_errors(obj, None) + finalizers + validation.validate_migration(obj)
+        return self.meta_errors(obj, None) + validation.validate_migration(obj)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status") or {}
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return (
-            self.create_errors(new)
-            + self._changed_meta_errors(new, old)
-            + validation.validate_migration_update(new, old)
-        )
-
-    def _changed_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.meta_errors(new, old) + finalizer_errors(new["metadata"].get("finalizers"))
+        return self.create_errors(new) + self.meta_errors(new, old) + validation.validate_migration_update(new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         return only_status_changed(new, old)
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._changed_meta_errors(new, old) + validation.validate_migration_status(new, old)
+        return self.meta_errors(new, old) + validation.validate_migration_status(new, old)
