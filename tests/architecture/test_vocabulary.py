@@ -17,6 +17,7 @@ SOURCE = ROOT / "src" / "polykind"
 SAME_MEANING = {
     "__init__.py": "a package",
     "types.py": "the declarations of an API group",
+    "columns.py": "the columns of the kinds of an API group, or of several groups",
     "defaults.py": "the defaults of an API group",
     "validation.py": "the validation of an API group",
     "strategy.py": "the strategies of an API group",

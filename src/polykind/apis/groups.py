@@ -12,11 +12,26 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     "core",
-    "admissionregistration",
-    "apiextensions",
+    "apiregistration",
+    "apps",
+    "events",
     "authentication",
     "authorization",
+    "autoscaling",
+    "batch",
+    "certificates",
+    "networking",
+    "policy",
     "rbac",
+    "storage",
+    "admissionregistration",
+    "apiextensions",
+    "scheduling",
+    "coordination",
+    "node",
+    "discovery",
+    "resource",
+    "flowcontrol",
     "storagemigration",
 )
 """The packages of `polykind.apis` whose `types` modules have a tuple KINDS, in the order of discovery."""

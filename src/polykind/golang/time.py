@@ -9,6 +9,7 @@ from typing import NamedTuple
 from polykind.golang.utf8 import replace_lone_surrogates
 
 RFC3339 = "2006-01-02T15:04:05Z07:00"
+RFC3339_MICRO = "2006-01-02T15:04:05.000000Z07:00"
 LOCAL_TIME = "2006-01-02T15:04:05"
 DATE = "2006-01-02"
 
@@ -25,6 +26,12 @@ _ELEMENTS = (
     (":", re.compile(":")),
     ("05", re.compile(r"\d\d(?:[.,]\d+)?", re.ASCII)),
     ("Z07:00", re.compile(r"Z|[+-]\d\d:\d\d", re.ASCII)),
+)
+_MICRO_ELEMENTS = (
+    *_ELEMENTS[:-2],
+    ("05", re.compile(r"\d\d", re.ASCII)),
+    (".000000", re.compile(r"[.,]\d{6}", re.ASCII)),
+    _ELEMENTS[-1],
 )
 _date = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII).fullmatch
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -49,7 +56,11 @@ class Time(NamedTuple):
 
 def parse_rfc3339(text: str) -> Time:
     """Parse an RFC 3339 time. Raise ValueError with Go's message if it is invalid."""
-    parts = parse_time(text, RFC3339)
+    return _to_time(parse_time(text, RFC3339))
+
+
+def _to_time(parts: list[str]) -> Time:
+    """Return the instant of the elements of RFC3339."""
     year, month, day = int(parts[0]), int(parts[2]), int(parts[4])
     equivalent_year = 2000 + year % _YEARS_PER_CYCLE
     cycles = (year - equivalent_year) // _YEARS_PER_CYCLE
@@ -67,14 +78,28 @@ def normalize_time(text: str) -> str | None:
 
     Raise ValueError with Go's message if the time is invalid.
     """
-    time = parse_rfc3339(text)
-    days, second = divmod(time.seconds, 86400)
+    normalized = _utc_text(parse_rfc3339(text).seconds) + "Z"
+    return None if normalized == _ZERO_TIME else normalized
+
+
+def normalize_micro_time(text: str) -> str | None:
+    """Return a time with microseconds as Kubernetes writes it: in UTC. Return None for Go's zero time.
+
+    Raise ValueError with Go's message if the time is invalid or does not have exactly six digits after the second.
+    """
+    parts = parse_time(text, RFC3339_MICRO)
+    time = _to_time([*parts[:10], parts[10] + parts[11], parts[12]])
+    return None if time.is_zero else f"{_utc_text(time.seconds)}.{time.nanoseconds // 1000:06d}Z"
+
+
+def _utc_text(seconds: int) -> str:
+    """Return the date and the time of day of an instant in UTC."""
+    days, second = divmod(seconds, 86400)
     cycles, day_in_cycle = divmod(days + _UNIX_EPOCH - 1, _DAYS_PER_CYCLE)
     day = date.fromordinal(day_in_cycle + 1)
     year = day.year + cycles * _YEARS_PER_CYCLE
     clock = f"{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
-    normalized = f"{year:04d}-{day.month:02d}-{day.day:02d}T{clock}Z"
-    return None if normalized == _ZERO_TIME else normalized
+    return f"{year:04d}-{day.month:02d}-{day.day:02d}T{clock}"
 
 
 def is_normalized_time(text: str) -> bool:
@@ -100,10 +125,13 @@ def _is_day(year: int, month: int, day: int) -> bool:
 
 
 def parse_time(text: str, layout: str) -> list[str]:
-    """Split a time into the elements of `layout`, RFC3339 or a prefix of it. Raise ValueError if it does not match."""
+    """Split a time into the elements of `layout`, RFC3339_MICRO, RFC3339 or a prefix of RFC3339.
+
+    Raise ValueError if the time does not match the layout.
+    """
     parts: list[str] = []
     rest, missing = text, layout
-    for element, pattern in _ELEMENTS:
+    for element, pattern in _MICRO_ELEMENTS if layout == RFC3339_MICRO else _ELEMENTS:
         if not missing:
             break
         missing = missing[len(element) :]

@@ -131,6 +131,6 @@ def test_kubectl_apply_and_get(server: ServerProcess, tmp_path: Path, group: str
     kubectl("apply", "-f", "-", stdin=json.dumps(body))
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(body))
     rows = kubectl("get", "svc", name).rows
-    assert rows[0] == ["NAME", "TYPE", "EXTERNAL-NAME", "PORT(S)", "AGE"]
-    assert rows[1][:4] == [name, "ExternalName", "example.com", "443/TCP"]
+    assert rows[0] == ["NAME", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE"]
+    assert rows[1][:5] == [name, "ExternalName", "<none>", "example.com", "443/TCP"]
     kubectl("delete", "svc", name)

@@ -106,18 +106,13 @@ def test_scale_subresource_adds_its_models() -> None:
 def test_index_points_to_every_document() -> None:
     discovery = Discovery([bells(), crontabs()])
     paths = json.loads(discovery.openapi_v3_index())["paths"]
-    assert list(paths) == [
-        "api/v1",
-        "apis/admissionregistration.k8s.io/v1",
-        "apis/apiextensions.k8s.io/v1",
-        "apis/authentication.k8s.io/v1",
-        "apis/authorization.k8s.io/v1",
+    assert list(paths) == sorted(paths)
+    assert [path for path in paths if "example" in path] == [
         "apis/music.example.com/v1",
-        "apis/rbac.authorization.k8s.io/v1",
         "apis/stable.example.com/v1",
         "apis/stable.example.com/v1beta1",
-        "apis/storagemigration.k8s.io/v1beta1",
     ]
+    assert {"api/v1", "apis/apps/v1", "apis/autoscaling/v1", "apis/autoscaling/v2"} <= paths.keys()
     for path, entry in paths.items():
         openapi = discovery.openapi_v3(path)
         assert openapi is not None

@@ -1,4 +1,4 @@
-"""Kinds of authentication: SelfSubjectReview and TokenReview."""
+"""Kinds of authentication: SelfSubjectReview, TokenReview, and TokenRequest, the kind of serviceaccounts/token."""
 
 from __future__ import annotations
 
@@ -70,6 +70,15 @@ TOKEN_REVIEW = Kind(
     ),
     verbs=("create",),
     known_versions=("v1", "v1beta1"),
+)
+
+TOKEN_REQUEST = Kind(
+    AUTHENTICATION_V1,
+    "TokenRequest",
+    "A request for a token of a service account.",
+    fields_in="polykind.apis.authentication.token_request_types:TOKEN_REQUEST_FIELDS",
+    verbs=(),
+    namespaced=True,
 )
 
 KINDS = (SELF_SUBJECT_REVIEW, TOKEN_REVIEW)

@@ -1,14 +1,19 @@
-"""Scale, the kind of scale subresources."""
+"""Kinds of the autoscaling group: HorizontalPodAutoscaler, and Scale, the kind of scale subresources."""
 
 from __future__ import annotations
 
 from polykind.apis.machinery.columns import AGE_DATE, value_at
-from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import Field, GroupVersion
 from polykind.apis.machinery.value_types import INT32, STRING
 from polykind.codec.table import Column
 
-AUTOSCALING_V1 = GroupVersion("autoscaling", "v1", "io.k8s.api.autoscaling.v1")
+AUTOSCALING_V1 = GroupVersion(
+    "autoscaling", "v1", "io.k8s.api.autoscaling.v1", group_priority=17500, version_priority=15
+)
+AUTOSCALING_V2 = GroupVersion(
+    "autoscaling", "v2", "io.k8s.api.autoscaling.v2", group_priority=17500, version_priority=30
+)
 
 SCALE = Kind(
     AUTOSCALING_V1,
@@ -41,4 +46,32 @@ SCALE = Kind(
         Column("Available", "integer", "Number of actual replicas", value_at("status", "replicas")),
         AGE_DATE,
     ),
+)
+
+HORIZONTAL_POD_AUTOSCALER_V1 = Kind(
+    AUTOSCALING_V1,
+    "HorizontalPodAutoscaler",
+    "Scales a workload with the CPU usage of its pods.",
+    fields_in="polykind.apis.autoscaling.autoscaler_v1_types:HORIZONTAL_POD_AUTOSCALER_FIELDS",
+    namespaced=True,
+    stored_version="v2",
+    short_names=("hpa",),
+    categories=("all",),
+    subresources=(Subresource("status"),),
+)
+
+HORIZONTAL_POD_AUTOSCALER_V2 = Kind(
+    AUTOSCALING_V2,
+    "HorizontalPodAutoscaler",
+    "Scales a workload with metrics.",
+    fields_in="polykind.apis.autoscaling.autoscaler_types:HORIZONTAL_POD_AUTOSCALER_FIELDS",
+    namespaced=True,
+    short_names=("hpa",),
+    categories=("all",),
+    subresources=(Subresource("status"),),
+)
+
+KINDS = (
+    HORIZONTAL_POD_AUTOSCALER_V1,
+    HORIZONTAL_POD_AUTOSCALER_V2,
 )

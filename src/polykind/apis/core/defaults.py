@@ -23,4 +23,4 @@ def default_service(obj: JsonObject) -> None:
     spec.setdefault("sessionAffinity", "None")
     for port in spec.get("ports") or ():
         port.setdefault("protocol", "TCP")
-        port.setdefault("targetPort", port.get("port", 0))
+        port["targetPort"] = port.get("targetPort") or port.get("port", 0)

@@ -1,198 +1,253 @@
-"""Kinds of the core group: ConfigMap, Namespace and Service."""
+"""Kinds of the core group."""
 
 from __future__ import annotations
 
-from functools import partial
-
-from polykind.apis.machinery.columns import AGE, count, value_at
 from polykind.apis.machinery.kinds import Kind, Subresource
-from polykind.apis.machinery.structs import Field, GroupVersion, Struct
-from polykind.apis.machinery.value_types import (
-    BOOL,
-    BYTES,
-    INT32,
-    INT_OR_STRING,
-    STRING,
-    STRING_MAP,
-    STRINGS,
-    TIME,
-    ListOf,
-    MapOf,
-    String,
-)
-from polykind.codec.table import Column
-from polykind.contract import JsonObject
+from polykind.apis.machinery.structs import GroupVersion
 
 CORE_V1 = GroupVersion("", "v1", "io.k8s.api.core.v1", group_priority=18000, version_priority=1)
-_struct = partial(CORE_V1.struct, publishes_defaults=False)
 
-CONFIG_MAP = Kind(
+PERSISTENT_VOLUME_CLAIM = Kind(
     CORE_V1,
-    "ConfigMap",
-    "Configuration that other objects use.",
-    Field("immutable", 4, BOOL, "True if the data cannot be changed. Cannot be reset.", pointer=True),
-    Field("data", 2, STRING_MAP, "Text values, by keys of alphanumeric characters, '-', '_' or '.'."),
-    Field("binaryData", 3, MapOf(BYTES), "Binary values, by keys that are not in `data`."),
+    "PersistentVolumeClaim",
+    "A request for storage, which is bound to a PersistentVolume.",
+    fields_in="polykind.apis.core.volume_claim_types:PERSISTENT_VOLUME_CLAIM_FIELDS",
     namespaced=True,
-    short_names=("cm",),
-    columns=(Column("Data", "string", "The number of values", count("data", "binaryData")), AGE),
-    strategy="polykind.apis.core.strategy:ConfigMapStrategy",
+    short_names=("pvc",),
+    subresources=(Subresource("status"),),
 )
 
-_NAMESPACE_CONDITION = _struct(
-    "NamespaceCondition",
-    "One aspect of the state of a namespace.",
-    Field("type", 1, String("v1.NamespaceConditionType"), "The aspect of the deletion.", omitempty=False),
-    Field("status", 2, String("v1.ConditionStatus"), "True, False or Unknown.", omitempty=False),
-    Field("lastTransitionTime", 4, TIME, "The time of the last change of the status."),
-    Field("reason", 5, STRING, "The reason for the last change, in CamelCase."),
-    Field("message", 6, STRING, "A readable explanation."),
+PERSISTENT_VOLUME = Kind(
+    CORE_V1,
+    "PersistentVolume",
+    "A piece of storage in the cluster.",
+    fields_in="polykind.apis.core.persistent_volume_types:PERSISTENT_VOLUME_FIELDS",
+    short_names=("pv",),
+    subresources=(Subresource("status"),),
+)
+
+POD = Kind(
+    CORE_V1,
+    "Pod",
+    "A group of containers that run on one node.",
+    fields_in="polykind.apis.core.pod_types:POD_FIELDS",
+    namespaced=True,
+    short_names=("po",),
+    categories=("all",),
+    subresources=(
+        Subresource("attach", ("create", "get"), kind="PodAttachOptions"),
+        Subresource("binding", ("create",), kind="Binding"),
+        Subresource("ephemeralcontainers"),
+        Subresource("eviction", ("create",), kind="Eviction", group="policy", version="v1"),
+        Subresource("exec", ("create", "get"), kind="PodExecOptions"),
+        Subresource("log", ("get",)),
+        Subresource("portforward", ("create", "get"), kind="PodPortForwardOptions"),
+        Subresource("proxy", ("create", "delete", "get", "patch", "update"), kind="PodProxyOptions"),
+        Subresource("resize"),
+        Subresource("status"),
+    ),
+    selectable=(
+        ".metadata.namespace",
+        ".spec.nodeName",
+        ".spec.restartPolicy",
+        ".spec.schedulerName",
+        ".spec.serviceAccountName",
+        ".spec.hostNetwork",
+        ".status.phase",
+        ".status.podIP",
+        ".status.podIPs",
+        ".status.nominatedNodeName",
+    ),
+)
+
+POD_TEMPLATE = Kind(
+    CORE_V1,
+    "PodTemplate",
+    "A template from which pods can be created.",
+    fields_in="polykind.apis.core.pod_types:POD_TEMPLATE_FIELDS",
+    namespaced=True,
+)
+
+BINDING = Kind(
+    CORE_V1,
+    "Binding",
+    "An assignment of a pod to a node.",
+    fields_in="polykind.apis.core.pod_types:BINDING_FIELDS",
+    namespaced=True,
+    verbs=("create",),
+)
+
+NODE = Kind(
+    CORE_V1,
+    "Node",
+    "A machine of the cluster that runs pods.",
+    fields_in="polykind.apis.core.node_types:NODE_FIELDS",
+    short_names=("no",),
+    subresources=(
+        Subresource("proxy", ("create", "delete", "get", "patch", "update"), kind="NodeProxyOptions"),
+        Subresource("status"),
+    ),
+    selectable=(".spec.unschedulable",),
+)
+
+SERVICE = Kind(
+    CORE_V1,
+    "Service",
+    "A stable name and address for a set of pods.",
+    fields_in="polykind.apis.core.service_types:SERVICE_FIELDS",
+    columns="polykind.apis.core.columns:SERVICE",
+    namespaced=True,
+    short_names=("svc",),
+    categories=("all",),
+    subresources=(
+        Subresource("proxy", ("create", "delete", "get", "patch", "update"), kind="ServiceProxyOptions"),
+        Subresource("status"),
+    ),
+    selectable=(".metadata.namespace", ".spec.clusterIP", ".spec.type"),
+    # A storage prefix of its own keeps them apart from the services of a Kubernetes cluster on the same etcd.
+    storage_prefix="polykind/services",
+    strategy="polykind.apis.core.strategy:ServiceStrategy",
+)
+
+ENDPOINTS = Kind(
+    CORE_V1,
+    "Endpoints",
+    "The addresses behind a Service. EndpointSlice replaces it.",
+    fields_in="polykind.apis.core.service_types:ENDPOINTS_FIELDS",
+    plural="endpoints",
+    namespaced=True,
+    short_names=("ep",),
+)
+
+REPLICATION_CONTROLLER = Kind(
+    CORE_V1,
+    "ReplicationController",
+    "Keeps a number of pods running. ReplicaSet replaces it.",
+    fields_in="polykind.apis.core.replication_types:REPLICATION_CONTROLLER_FIELDS",
+    namespaced=True,
+    short_names=("rc",),
+    categories=("all",),
+    subresources=(
+        Subresource("scale", kind="Scale", group="autoscaling", version="v1"),
+        Subresource("status"),
+    ),
+    selectable=(".metadata.namespace", ".status.replicas"),
+)
+
+RESOURCE_QUOTA = Kind(
+    CORE_V1,
+    "ResourceQuota",
+    "Limits on the total consumption of a namespace.",
+    fields_in="polykind.apis.core.quota_types:RESOURCE_QUOTA_FIELDS",
+    namespaced=True,
+    short_names=("quota",),
+    subresources=(Subresource("status"),),
+)
+
+LIMIT_RANGE = Kind(
+    CORE_V1,
+    "LimitRange",
+    "Limits and defaults for the resources of the objects in a namespace.",
+    fields_in="polykind.apis.core.quota_types:LIMIT_RANGE_FIELDS",
+    namespaced=True,
+    short_names=("limits",),
+)
+
+EVENT = Kind(
+    CORE_V1,
+    "Event",
+    "A report about something that happened to an object, kept for a limited time.",
+    fields_in="polykind.apis.core.event_types:EVENT_FIELDS",
+    namespaced=True,
+    short_names=("ev",),
+    selectable=(
+        ".metadata.namespace",
+        ".involvedObject.kind",
+        ".involvedObject.namespace",
+        ".involvedObject.name",
+        ".involvedObject.uid",
+        ".involvedObject.apiVersion",
+        ".involvedObject.resourceVersion",
+        ".involvedObject.fieldPath",
+        ".reason",
+        ".reportingComponent",
+        ".source",
+        ".type",
+    ),
 )
 
 NAMESPACE = Kind(
     CORE_V1,
     "Namespace",
     "A scope for names.",
-    Field(
-        "spec",
-        2,
-        _struct(
-            "NamespaceSpec",
-            "The desired state of a namespace.",
-            Field(
-                "finalizers",
-                1,
-                ListOf(String("v1.FinalizerName")),
-                "Finalizers that must be removed before the namespace is removed.",
-            ),
-        ),
-        "The desired state of the namespace.",
-    ),
-    Field(
-        "status",
-        3,
-        _struct(
-            "NamespaceStatus",
-            "The observed state of a namespace.",
-            Field(
-                "phase",
-                1,
-                String("v1.NamespacePhase"),
-                "The phase of the namespace's life.",
-                enum=("Active", "Terminating"),
-            ),
-            Field(
-                "conditions",
-                2,
-                ListOf(_NAMESPACE_CONDITION),
-                "The progress of the deletion.",
-                list_type="map",
-                keys=("type",),
-                merge_key="type",
-            ),
-        ),
-        "The observed state of the namespace.",
-    ),
-    publishes_defaults=False,
+    fields_in="polykind.apis.core.namespace_types:NAMESPACE_FIELDS",
+    columns="polykind.apis.core.columns:NAMESPACE",
     short_names=("ns",),
     without_verbs=("deletecollection",),
-    subresources=(Subresource("finalize", ("update",)), Subresource("status")),
+    subresources=(
+        Subresource("finalize", ("update",)),
+        Subresource("status"),
+    ),
     selectable=(".status.phase",),
-    columns=(Column("Status", "string", "The phase of the namespace", value_at("status", "phase", default="")), AGE),
     strategy="polykind.apis.core.strategy:NamespaceStrategy",
 )
 
-_SERVICE_PORT = _struct(
-    "ServicePort",
-    "A port of a service.",
-    Field("name", 1, STRING, "The name of the port."),
-    Field("protocol", 2, String("v1.Protocol"), "TCP, UDP or SCTP.", default="TCP"),
-    Field("appProtocol", 6, STRING, "The application protocol of the port.", pointer=True),
-    Field("port", 3, INT32, "The port number of the service.", omitempty=False),
-    Field("targetPort", 4, INT_OR_STRING, "The number or name of the port of the pods."),
-    Field("nodePort", 5, INT32),
-)
-
-_SERVICE_SPEC = _struct(
-    "ServiceSpec",
-    "The desired state of a service.",
-    Field(
-        "ports",
-        1,
-        ListOf(_SERVICE_PORT),
-        "The ports of the service.",
-        list_type="map",
-        keys=("port", "protocol"),
-        merge_key="port",
-    ),
-    Field("selector", 2, STRING_MAP, "The labels of the pods behind the service.", map_type="atomic"),
-    Field("clusterIP", 3, STRING),
-    Field("clusterIPs", 18, STRINGS),
-    Field(
-        "type",
-        4,
-        String("v1.ServiceType"),
-        "The type of the service.",
-        enum=("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
-    ),
-    Field("externalIPs", 5, STRINGS),
-    Field("sessionAffinity", 7, String("v1.ServiceAffinity")),
-    Field("loadBalancerIP", 8, STRING),
-    Field("loadBalancerSourceRanges", 9, STRINGS),
-    Field("externalName", 10, STRING, "The host name to which a service of type ExternalName refers."),
-    Field("externalTrafficPolicy", 11, String("v1.ServiceExternalTrafficPolicy")),
-    Field("healthCheckNodePort", 12, INT32),
-    Field("publishNotReadyAddresses", 13, BOOL),
-    Field("ipFamilies", 19, ListOf(String("v1.IPFamily"))),
-    Field("ipFamilyPolicy", 17, String("v1.IPFamilyPolicy"), pointer=True),
-    Field("allocateLoadBalancerNodePorts", 20, BOOL, pointer=True),
-    Field("loadBalancerClass", 21, STRING, pointer=True),
-    Field("internalTrafficPolicy", 22, String("v1.ServiceInternalTrafficPolicy"), pointer=True),
-    Field("trafficDistribution", 23, STRING, pointer=True),
-)
-
-
-def _ports(obj: JsonObject) -> str:
-    ports = (obj.get("spec") or {}).get("ports") or []
-    return ",".join(f"{p.get('port')}/{p.get('protocol', 'TCP')}" for p in ports) or "<none>"
-
-
-SERVICE = Kind(
+COMPONENT_STATUS = Kind(
     CORE_V1,
-    "Service",
-    "A name for a network endpoint; here the location of a webhook.",
-    Field("spec", 2, _SERVICE_SPEC, "The desired state of the service."),
-    Field(
-        "status",
-        3,
-        _struct(
-            "ServiceStatus",
-            "The observed state of a service.",
-            # The address fields that only a cluster's network assigns are left out.
-            Field("loadBalancer", 1, Struct("v1.LoadBalancerStatus")),
-        ),
-        "The observed state of the service.",
-    ),
-    publishes_defaults=False,
-    namespaced=True,
-    short_names=("svc",),
-    categories=("all",),
-    subresources=(Subresource("status"),),
-    selectable=(".spec.clusterIP", ".spec.type"),
-    # A storage prefix of its own keeps them apart from the services of a Kubernetes cluster on the same etcd.
-    storage_prefix="polykind/services",
-    strategy="polykind.apis.core.strategy:ServiceStrategy",
-    columns=(
-        Column("Type", "string", "The type of the service", value_at("spec", "type", default="")),
-        Column(
-            "External-Name",
-            "string",
-            "The host name of an ExternalName service",
-            value_at("spec", "externalName", default="<none>"),
-        ),
-        Column("Port(s)", "string", "The ports of the service", _ports),
-        AGE,
-    ),
+    "ComponentStatus",
+    "The health of a component of the control plane. Deprecated.",
+    fields_in="polykind.apis.core.namespace_types:COMPONENT_STATUS_FIELDS",
+    plural="componentstatuses",
+    short_names=("cs",),
+    verbs=("get", "list"),
 )
 
-KINDS = (CONFIG_MAP, NAMESPACE, SERVICE)
+CONFIG_MAP = Kind(
+    CORE_V1,
+    "ConfigMap",
+    "Configuration that other objects use.",
+    fields_in="polykind.apis.core.secret_types:CONFIG_MAP_FIELDS",
+    columns="polykind.apis.core.columns:CONFIG_MAP",
+    namespaced=True,
+    short_names=("cm",),
+    strategy="polykind.apis.core.strategy:ConfigMapStrategy",
+)
+
+SECRET = Kind(
+    CORE_V1,
+    "Secret",
+    "Confidential data that other objects use.",
+    fields_in="polykind.apis.core.secret_types:SECRET_FIELDS",
+    namespaced=True,
+    selectable=(".metadata.namespace", ".type"),
+)
+
+SERVICE_ACCOUNT = Kind(
+    CORE_V1,
+    "ServiceAccount",
+    "An identity for processes that run in pods.",
+    fields_in="polykind.apis.core.secret_types:SERVICE_ACCOUNT_FIELDS",
+    namespaced=True,
+    short_names=("sa",),
+    subresources=(Subresource("token", ("create",), kind="TokenRequest", group="authentication.k8s.io", version="v1"),),
+)
+
+KINDS = (
+    PERSISTENT_VOLUME_CLAIM,
+    PERSISTENT_VOLUME,
+    POD,
+    POD_TEMPLATE,
+    BINDING,
+    NODE,
+    SERVICE,
+    ENDPOINTS,
+    REPLICATION_CONTROLLER,
+    RESOURCE_QUOTA,
+    LIMIT_RANGE,
+    EVENT,
+    NAMESPACE,
+    COMPONENT_STATUS,
+    CONFIG_MAP,
+    SECRET,
+    SERVICE_ACCOUNT,
+)

@@ -38,7 +38,7 @@ def _type(value_type: ValueType, known: dict[Struct, Type]) -> Type:
         ((types.String, types.Bytes), STRING),
         ((types.Bool,), BOOLEAN),
         ((types.Int, types.Float), NUMERIC),
-        ((types.Time, types.IntOrString), SCALAR),
+        ((types.Time, types.IntOrString, types.Quantity), SCALAR),
     ):
         if isinstance(value_type, classes):
             return scalar

@@ -29,6 +29,12 @@ def count(*paths: str) -> Callable[[JsonObject], int]:
     return lambda obj: sum(len(value(obj)) for value in values)
 
 
+def labels_at(*path: str) -> Callable[[JsonObject], str]:
+    """Return a function that computes a cell: the labels at a path, sorted, or `<none>`."""
+    labels = value_at(*path, default={})
+    return lambda obj: ",".join(f"{key}={value}" for key, value in sorted(labels(obj).items())) or "<none>"
+
+
 def _age(obj: JsonObject, now: datetime) -> str:
     return age((obj.get("metadata") or {}).get("creationTimestamp") or "", now)
 

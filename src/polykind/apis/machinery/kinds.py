@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.apis.machinery.structs import Field, GroupVersion, Struct
 from polykind.apis.meta.types import OBJECT_META, TYPE_META
 from polykind.codec.table import CREATED_AT, Column, TableFormat
@@ -29,7 +30,9 @@ class Subresource(NamedTuple):
 class Kind(Struct):
     """A kind at one version, served as a resource.
 
-    The declaration adds apiVersion, kind and metadata to `fields`.
+    The declaration adds apiVersion, kind and metadata to its fields. Fields with many types stand in a module of their
+    own, which `fields_in` names (`package.module:NAME`), and which is imported at the first use of the fields. In the
+    same way `columns` can name a tuple of columns.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class Kind(Struct):
         name: str,
         doc: str,
         *fields: Field,
+        fields_in: str = "",
         plural: str = "",
         namespaced: bool = False,
         short_names: tuple[str, ...] = (),
@@ -45,11 +49,12 @@ class Kind(Struct):
         verbs: tuple[str, ...] = _VERBS,
         without_verbs: tuple[str, ...] = (),
         subresources: tuple[Subresource, ...] = (),
-        columns: Sequence[Column] = (CREATED_AT,),
+        columns: Sequence[Column] | str = (CREATED_AT,),
         name_format: str = "name",
         selectable: tuple[str, ...] | None = None,
         deprecation: str = "",
         known_versions: tuple[str, ...] = (),
+        stored_group: str | None = None,
         stored_version: str = "",
         storage_prefix: str = "",
         strategy: str = "",
@@ -58,7 +63,7 @@ class Kind(Struct):
     ) -> None:
         super().__init__(
             f"{group_version.version}.{name}",
-            (*TYPE_META, _METADATA, *fields),
+            lambda: (*TYPE_META, _METADATA, *fields, *(import_by_path(fields_in) if fields_in else ())),
             kind=name,
             version=group_version.version,
             model=f"{group_version.models}.{name}",
@@ -82,6 +87,7 @@ class Kind(Struct):
         self.opaque = opaque
         """True if OpenAPI does not publish the fields."""
         self._columns, self._name_format = columns, name_format
+        self._stored_group = self.group if stored_group is None else stored_group
         self.stored_version = stored_version or self.version
         """The version at which kube-apiserver stores objects of this kind."""
         self.storage_prefix = storage_prefix or self.plural
@@ -97,12 +103,13 @@ class Kind(Struct):
     @property
     def storage_hash(self) -> str:
         """The storageVersionHash of discovery, which names the version at which kube-apiserver stores this kind."""
-        if not self.persistent:
+        if not {"create", "get"} <= set(self.verbs):
             return ""
-        stored_as = f"{self.group}/{self.stored_version}/{self.kind}"
+        stored_as = f"{self._stored_group}/{self.stored_version}/{self.kind}"
         return base64.b64encode(hashlib.sha256(stored_as.encode()).digest()[:8]).decode()
 
     @cached_property
     def table(self) -> TableFormat:
         """The columns of `kubectl get`."""
-        return TableFormat.of_columns(self._columns, name_format=self._name_format)
+        columns = import_by_path(self._columns) if isinstance(self._columns, str) else self._columns
+        return TableFormat.of_columns(columns, name_format=self._name_format)

@@ -7,7 +7,7 @@ from typing import Any
 
 from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.kinds import Kind
-from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.structs import Field, Struct, Union
 from polykind.apis.machinery.value_types import ListOf, MapOf, String, ValueType
 from polykind.apis.meta.types import LIST_META, TYPE_META
 from polykind.contract import JsonObject
@@ -55,8 +55,14 @@ def _published_fields(struct: Struct) -> tuple[Field, ...]:
 def _model(value_type: ValueType) -> Model:
     if isinstance(value_type, types.Time):
         return {"description": "A time in RFC 3339 format.", "type": "string", "format": "date-time"}
+    if isinstance(value_type, types.Quantity):
+        doc = "A number with a unit, such as 500m, 1.5, 2Gi or 1e3."
+        return {"description": doc, "type": "string", "oneOf": [{"type": "string"}, {"type": "number"}]}
+    if isinstance(value_type, types.IntOrString):
+        one_of = [{"type": "integer"}, {"type": "string"}]
+        return {"description": "A number or a text.", "type": "string", "format": "int-or-string", "oneOf": one_of}
     if isinstance(value_type, types.Verbatim):
-        return {"description": "A set of fields, as nested objects.", "type": "object"}
+        return {"description": value_type.doc or "Any object.", "type": "object"}
     if not isinstance(value_type, Struct):
         return {"description": value_type.doc}
     out: JsonObject = {"description": value_type.doc, "type": "object"}
@@ -74,9 +80,17 @@ def _model(value_type: ValueType) -> Model:
         ]
     if value_type.atomic:
         out["x-kubernetes-map-type"] = "atomic"
+    if value_type.unions:
+        out["x-kubernetes-unions"] = [_union(union) for union in value_type.unions]
     if isinstance(value_type, Kind) and value_type.opaque:
         out["x-kubernetes-preserve-unknown-fields"] = True
     return out
+
+
+def _union(union: Union) -> JsonObject:
+    members = {name: name[:1].upper() + name[1:] for name in union.members}
+    discriminator = {"discriminator": union.discriminator} if union.discriminator else {}
+    return {**discriminator, "fields-to-discriminateBy": members}
 
 
 def _required(field: Field) -> bool:
@@ -150,7 +164,6 @@ def _schema(
         return {**out, "type": "object", "additionalProperties": values}
     for classes, schema in (
         (types.Bytes, {"type": "string", "format": "byte"}),
-        (types.IntOrString, {"type": "string", "format": "int-or-string"}),
         (String, {"type": "string"}),
         (types.Bool, {"type": "boolean"}),
         (types.Float, {"type": "number", "format": "double"}),
@@ -166,6 +179,8 @@ def _schema(
         )
     if default is not None:
         out["default"] = default
+    if isinstance(value_type, String):
+        enum = enum or value_type.values
     if enum:
         out["enum"] = list(enum)
     return out

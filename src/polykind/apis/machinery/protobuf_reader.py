@@ -122,7 +122,9 @@ def _reader(value_type: ValueType, field: Field) -> Reader:
         (types.Float, _float),
         (types.String, _text),
         (types.Bytes, encode_base64),
+        (types.MicroTime, _micro_time),
         (types.Time, _time),
+        (types.Quantity, _quantity),
         (types.IntOrString, _int_or_string),
         (types.Raw, _json),
         (types.Verbatim, _json),
@@ -197,16 +199,33 @@ def _wrong_wire(wire: int, field: Field) -> ProtobufError:
 
 
 def _time(data: bytes) -> str | None:
-    seconds = 0
+    found = _timestamp(data)
+    return f"{found:%Y-%m-%dT%H:%M:%SZ}".rjust(20, "0") if found is not None else None
+
+
+def _micro_time(data: bytes) -> str | None:
+    found = _timestamp(data)
+    return f"{found:%Y-%m-%dT%H:%M:%S.%fZ}".rjust(27, "0") if found is not None else None
+
+
+def _timestamp(data: bytes) -> datetime | None:
+    """Return the time of a Timestamp message. Return None if the message is empty."""
+    if not data:
+        return None
+    seconds = nanoseconds = 0
     for number, raw in iter_fields(data):
         if number == 1 and isinstance(raw, int):
             seconds = _signed(raw)
-    if not data:
-        return None
+        elif number == 2 and isinstance(raw, int):
+            nanoseconds = _signed(raw)
     try:
-        return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}".rjust(20, "0")
+        return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
     except OverflowError:
         raise ProtobufError("time out of range") from None
+
+
+def _quantity(data: bytes) -> str:
+    return next((_text(raw) for number, raw in iter_fields(data) if number == 1 and isinstance(raw, bytes)), "0")
 
 
 def _json(data: bytes) -> Any:

@@ -110,6 +110,7 @@ def _payload(value_type: ValueType) -> Writer:
         (types.String, encode_utf8),
         (types.Bytes, _bytes),
         (types.Time, _time),
+        (types.Quantity, _quantity),
         (types.IntOrString, _int_or_string),
         (types.Raw, _json),
         (types.Verbatim, _json),
@@ -154,4 +155,9 @@ def _int_or_string(value: Any) -> bytes:
 def _time(value: str | None) -> bytes:
     if value is None:
         return b""
-    return varint_field(1, (datetime.fromisoformat(value) - _EPOCH) // _SECOND) + varint_field(2, 0)
+    seconds, fraction = divmod(datetime.fromisoformat(value) - _EPOCH, _SECOND)
+    return varint_field(1, seconds) + varint_field(2, fraction.microseconds * 1000)
+
+
+def _quantity(value: str) -> bytes:
+    return bytes_field(1, encode_utf8(value))

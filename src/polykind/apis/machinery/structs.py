@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polykind.apis.machinery.decoding import Decoding, Location, PromotedName, next_depth
-from polykind.apis.machinery.value_types import Time, ValueType
+from polykind.apis.machinery.value_types import ValueType
 from polykind.contract import JsonObject
 
 
@@ -36,7 +36,7 @@ class Field:
     enum: tuple[str, ...] = ()
     """The allowed strings of the field or, if the field is a list, of its items."""
     list_type: str = "atomic"
-    """x-kubernetes-list-type: atomic, set, map, or empty if Kubernetes publishes none."""
+    """x-kubernetes-list-type: atomic, set, map (implied by `keys`), or empty if Kubernetes publishes none."""
     keys: tuple[str, ...] = ()
     """x-kubernetes-list-map-keys."""
     map_type: str = ""
@@ -45,18 +45,31 @@ class Field:
     """The patchMergeKey of strategic merge patches; implies the patch strategy `merge`."""
     patch_strategy: str = ""
 
+    def __post_init__(self) -> None:
+        if self.keys:
+            object.__setattr__(self, "list_type", "map")
+
     @property
     def always(self) -> bool:
         """True if Go writes the field even if it was never set. Without `omitzero`, Go never omits a struct."""
-        if self.pointer or self.omitzero:
+        if self.omitzero:
             return False
-        return not self.omitempty or isinstance(self.type, Struct | Time)
+        return not self.omitempty or (self.type.go_struct and not self.pointer)
 
 
 Fields = Sequence[Field] | Callable[[], Sequence[Field]]
 """The fields of a struct, or a function that returns them at the first use of the struct."""
 
 _DERIVED = frozenset(("_always", "_index", "fields", "numbered", "promoted"))
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Fields of which at most one is set, as OpenAPI publishes them in x-kubernetes-unions."""
+
+    members: tuple[str, ...]
+    discriminator: str = ""
+    """The field that names the member that is set."""
 
 
 class Struct(ValueType):
@@ -66,8 +79,9 @@ class Struct(ValueType):
     `publishes_defaults`, OpenAPI omits the Go zero values of required fields, as it did in earlier releases.
     """
 
-    __slots__ = ("_declared", "atomic", "kind", "name", "publishes_defaults", "version", *sorted(_DERIVED))
+    __slots__ = ("_declared", "atomic", "kind", "name", "publishes_defaults", "unions", "version", *sorted(_DERIVED))
 
+    go_struct = True
     fields: tuple[Field, ...]
     numbered: tuple[Field, ...]
     promoted: dict[str, PromotedName]
@@ -83,11 +97,13 @@ class Struct(ValueType):
         doc: str = "",
         atomic: bool = False,
         publishes_defaults: bool = True,
+        unions: Sequence[Union] = (),
     ) -> None:
         super().__init__(go, model, doc)
         self.name = go.rpartition(".")[2]
         self.kind, self.version = kind, version
         self.atomic, self.publishes_defaults = atomic, publishes_defaults
+        self.unions = unions
         self._declared = fields
 
     def __getattr__(self, name: str) -> Any:
@@ -114,10 +130,14 @@ class Struct(ValueType):
             f.name: (position, f.type, f.always, f.pointer or f.keep_empty, f.type.plain)
             for position, f in enumerate(self.fields)
         }
-        self._always = tuple((position, f.name, f.type) for position, f in enumerate(self.fields) if f.always)
+        self._always = tuple(
+            (position, f.name, _null if f.pointer else f.type.zero)
+            for position, f in enumerate(self.fields)
+            if f.always
+        )
 
     def zero(self) -> JsonObject:
-        return {name: value_type.zero() for _, name, value_type in self._always}
+        return {name: zero() for _, name, zero in self._always}
 
     def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
         if type(value) is not dict:
@@ -143,10 +163,14 @@ class Struct(ValueType):
                 found.append((position, key, decoded))
         if self._always:
             present = {key for _, key, _ in found}
-            found += [(position, name, t.zero()) for position, name, t in self._always if name not in present]
+            found += [(position, name, zero()) for position, name, zero in self._always if name not in present]
         # Positions are unique, so the sort never compares values.
         found.sort()
         return {key: decoded for _, key, decoded in found}
+
+
+def _null() -> None:
+    """Return the JSON that Go writes for a nil pointer."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +198,7 @@ class GroupVersion:
         atomic: bool = False,
         publishes_defaults: bool | None = None,
         kind: bool = False,
+        unions: Sequence[Union] = (),
     ) -> Struct:
         """Declare a struct of this group version. `kind` says that it is an object with an apiVersion and a kind."""
         return Struct(
@@ -185,4 +210,5 @@ class GroupVersion:
             doc=doc,
             atomic=atomic,
             publishes_defaults=self.publishes_defaults if publishes_defaults is None else publishes_defaults,
+            unions=unions,
         )

@@ -8,9 +8,10 @@ from typing import Any
 from polykind.apis.machinery.decoding import MAX_DEPTH, DecodeError, Decoding, Location, describe, next_depth
 from polykind.contract import JsonObject
 from polykind.golang.base64 import Base64Error, decode_base64, encode_base64
-from polykind.golang.json import NumberLiteral
+from polykind.golang.json import NumberLiteral, go_json
 from polykind.golang.strconv import shortest_int
-from polykind.golang.time import normalize_time
+from polykind.golang.time import normalize_micro_time, normalize_time
+from polykind.quantity import QuantityError, parse_quantity
 
 
 class ValueType:
@@ -20,6 +21,8 @@ class ValueType:
 
     plain: type | None = None
     """Decoding keeps values of this Python type as they are. None if every value must be decoded."""
+    go_struct = False
+    """True if the value is a struct in Go, which Go writes even if it is empty and has `omitempty`."""
     custom_decoder = False
     """True if the Go type has its own UnmarshalJSON, inside which duplicate and unknown fields go unnoticed."""
 
@@ -42,8 +45,14 @@ class ValueType:
 
 
 class String(ValueType):
-    __slots__ = ()
+    """A string. `values` are the values that OpenAPI lists for the Go type; decoding accepts others, too."""
+
+    __slots__ = ("values",)
     plain = str
+
+    def __init__(self, go: str, values: tuple[str, ...] = ()) -> None:
+        super().__init__(go)
+        self.values = values
 
     def zero(self) -> str:
         return ""
@@ -141,13 +150,44 @@ class Time(ValueType):
     """A time with second precision, written in UTC. The zero time is null."""
 
     __slots__ = ()
+    go_struct = True
+    normalize = staticmethod(normalize_time)
 
     def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
         if type(value) is not str:
             raise DecodeError(got=describe(value), wanted="string").located(at)
         try:
-            return normalize_time(value)
+            return self.normalize(value)
         except ValueError as error:
+            raise DecodeError(str(error)) from None
+
+
+class MicroTime(Time):
+    """A time with microseconds, written in UTC. The zero time is null."""
+
+    __slots__ = ()
+    normalize = staticmethod(normalize_micro_time)
+
+
+class Quantity(ValueType):
+    """A resource quantity, written in its canonical form."""
+
+    __slots__ = ()
+    go_struct = True
+
+    def zero(self) -> str:
+        return "0"
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is NumberLiteral:
+            text = value.text
+        elif type(value) is str:
+            text = value.strip()
+        else:
+            text = go_json(value)
+        try:
+            return parse_quantity(text).canonical()
+        except QuantityError as error:
             raise DecodeError(str(error)) from None
 
 
@@ -155,6 +195,7 @@ class IntOrString(ValueType):
     """An int32 or a string, such as a port number or a port name."""
 
     __slots__ = ()
+    go_struct = True
 
     def zero(self) -> int:
         return 0
@@ -290,6 +331,10 @@ INT64 = Int("int64", 64)
 FLOAT64 = Float("float64")
 BYTES = Bytes("[]uint8")
 TIME = Time("v1.Time", "io.k8s.apimachinery.pkg.apis.meta.v1.Time")
-INT_OR_STRING = IntOrString("intstr.IntOrString")
+MICRO_TIME = MicroTime("v1.MicroTime", "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime")
+QUANTITY = Quantity("resource.Quantity", "io.k8s.apimachinery.pkg.api.resource.Quantity")
+RESOURCE_LIST = MapOf(QUANTITY, "v1.ResourceList")
+INT_OR_STRING = IntOrString("intstr.IntOrString", "io.k8s.apimachinery.pkg.util.intstr.IntOrString")
+RAW_EXTENSION = Verbatim("runtime.RawExtension", "io.k8s.apimachinery.pkg.runtime.RawExtension")
 STRINGS = ListOf(STRING)
 STRING_MAP = MapOf(STRING)

@@ -75,7 +75,7 @@ MANAGED_FIELDS_ENTRY = META_V1.struct(
     Field(
         "fieldsV1",
         7,
-        Verbatim("v1.FieldsV1", f"{META_V1.models}.FieldsV1"),
+        Verbatim("v1.FieldsV1", f"{META_V1.models}.FieldsV1", "A set of fields, as nested objects."),
         "The fields that the manager owns.",
         pointer=True,
     ),

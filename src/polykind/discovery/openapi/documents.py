@@ -241,6 +241,13 @@ def rendered(model: Any, dialect: Dialect) -> Any:
     for key, value in model.items():
         if key == "properties":
             out[key] = {name: rendered(property_, dialect) for name, property_ in value.items()}
-        elif not (key == "description" and not value) and not (key == "default" and dialect.v2):
+        elif not (key == "description" and not value) and not _other_dialect(key, model, dialect):
             out[key] = rendered(value, dialect)
     return out
+
+
+def _other_dialect(key: str, model: Mapping[str, Any], dialect: Dialect) -> bool:
+    """True if a dialect lacks a key: v2 has no defaults, and one type where v3 has alternatives."""
+    if dialect.v2:
+        return key in ("default", "oneOf")
+    return key == "type" and "oneOf" in model

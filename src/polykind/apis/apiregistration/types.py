@@ -1,0 +1,25 @@
+"""The kind of the apiregistration.k8s.io group: APIService."""
+
+from __future__ import annotations
+
+from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.structs import GroupVersion
+
+APIREGISTRATION_V1 = GroupVersion(
+    "apiregistration.k8s.io",
+    "v1",
+    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1",
+    group_priority=20000,
+    version_priority=1000,
+)
+
+API_SERVICE = Kind(
+    APIREGISTRATION_V1,
+    "APIService",
+    "An API group version, and the server that serves it.",
+    fields_in="polykind.apis.apiregistration.api_service_types:API_SERVICE_FIELDS",
+    categories=("api-extensions",),
+    subresources=(Subresource("status"),),
+)
+
+KINDS = (API_SERVICE,)

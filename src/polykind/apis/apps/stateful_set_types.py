@@ -1,0 +1,152 @@
+"""The fields of StatefulSets, DaemonSets and ControllerRevisions."""
+
+from __future__ import annotations
+
+from polykind.apis.apps.types import APPS_V1
+from polykind.apis.core.pod_types import POD_TEMPLATE_SPEC
+from polykind.apis.core.types import PERSISTENT_VOLUME_CLAIM
+from polykind.apis.machinery.structs import Field
+from polykind.apis.machinery.value_types import INT32, INT64, INT_OR_STRING, RAW_EXTENSION, STRING, TIME, ListOf, String
+from polykind.apis.meta.types import LABEL_SELECTOR
+
+_struct = APPS_V1.struct
+
+_CONDITION_STATUS = String("v1.ConditionStatus")
+_DAEMON_SET_UPDATE_STRATEGY_TYPE = String("v1.DaemonSetUpdateStrategyType", ("OnDelete", "RollingUpdate"))
+_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY_TYPE = String("v1.PersistentVolumeClaimRetentionPolicyType")
+_POD_MANAGEMENT_POLICY_TYPE = String("v1.PodManagementPolicyType", ("OrderedReady", "Parallel"))
+_STATEFUL_SET_UPDATE_STRATEGY_TYPE = String("v1.StatefulSetUpdateStrategyType", ("OnDelete", "RollingUpdate"))
+
+_ROLLING_UPDATE_STATEFUL_SET_STRATEGY = _struct(
+    "RollingUpdateStatefulSetStrategy",
+    "",
+    Field("partition", 1, INT32, pointer=True),
+    Field("maxUnavailable", 2, INT_OR_STRING, pointer=True),
+)
+
+_STATEFUL_SET_UPDATE_STRATEGY = _struct(
+    "StatefulSetUpdateStrategy",
+    "",
+    Field("type", 1, _STATEFUL_SET_UPDATE_STRATEGY_TYPE),
+    Field("rollingUpdate", 2, _ROLLING_UPDATE_STATEFUL_SET_STRATEGY, pointer=True),
+)
+
+_STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY = _struct(
+    "StatefulSetPersistentVolumeClaimRetentionPolicy",
+    "",
+    Field("whenDeleted", 1, _PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY_TYPE),
+    Field("whenScaled", 2, _PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY_TYPE),
+)
+
+_STATEFUL_SET_ORDINALS = _struct(
+    "StatefulSetOrdinals",
+    "",
+    Field("start", 1, INT32, omitempty=False, required=False),
+)
+
+_STATEFUL_SET_SPEC = _struct(
+    "StatefulSetSpec",
+    "",
+    Field("replicas", 1, INT32, pointer=True),
+    Field("selector", 2, LABEL_SELECTOR, omitempty=False, pointer=True, required=True),
+    Field("template", 3, POD_TEMPLATE_SPEC, omitempty=False),
+    Field("volumeClaimTemplates", 4, ListOf(PERSISTENT_VOLUME_CLAIM)),
+    Field("serviceName", 5, STRING, omitempty=False, required=False),
+    Field("podManagementPolicy", 6, _POD_MANAGEMENT_POLICY_TYPE),
+    Field("updateStrategy", 7, _STATEFUL_SET_UPDATE_STRATEGY),
+    Field("revisionHistoryLimit", 8, INT32, pointer=True),
+    Field("minReadySeconds", 9, INT32),
+    Field(
+        "persistentVolumeClaimRetentionPolicy", 10, _STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY, pointer=True
+    ),
+    Field("ordinals", 11, _STATEFUL_SET_ORDINALS, pointer=True),
+)
+
+_STATEFUL_SET_CONDITION = _struct(
+    "StatefulSetCondition",
+    "",
+    Field("type", 1, String("v1.StatefulSetConditionType"), omitempty=False),
+    Field("status", 2, _CONDITION_STATUS, "The observed state.", omitempty=False),
+    Field("lastTransitionTime", 3, TIME),
+    Field("reason", 4, STRING),
+    Field("message", 5, STRING),
+)
+
+_STATEFUL_SET_STATUS = _struct(
+    "StatefulSetStatus",
+    "",
+    Field("observedGeneration", 1, INT64),
+    Field("replicas", 2, INT32, omitempty=False),
+    Field("readyReplicas", 3, INT32),
+    Field("currentReplicas", 4, INT32),
+    Field("updatedReplicas", 5, INT32),
+    Field("currentRevision", 6, STRING),
+    Field("updateRevision", 7, STRING),
+    Field("collisionCount", 9, INT32, pointer=True),
+    Field("conditions", 10, ListOf(_STATEFUL_SET_CONDITION), keys=("type",), merge_key="type"),
+    Field("availableReplicas", 11, INT32, omitempty=False, required=False),
+)
+
+STATEFUL_SET_FIELDS = (
+    Field("spec", 2, _STATEFUL_SET_SPEC, "The desired state."),
+    Field("status", 3, _STATEFUL_SET_STATUS, "The observed state."),
+)
+
+_ROLLING_UPDATE_DAEMON_SET = _struct(
+    "RollingUpdateDaemonSet",
+    "",
+    Field("maxUnavailable", 1, INT_OR_STRING, pointer=True),
+    Field("maxSurge", 2, INT_OR_STRING, pointer=True),
+)
+
+_DAEMON_SET_UPDATE_STRATEGY = _struct(
+    "DaemonSetUpdateStrategy",
+    "",
+    Field("type", 1, _DAEMON_SET_UPDATE_STRATEGY_TYPE),
+    Field("rollingUpdate", 2, _ROLLING_UPDATE_DAEMON_SET, pointer=True),
+)
+
+_DAEMON_SET_SPEC = _struct(
+    "DaemonSetSpec",
+    "",
+    Field("selector", 1, LABEL_SELECTOR, omitempty=False, pointer=True, required=True),
+    Field("template", 2, POD_TEMPLATE_SPEC, omitempty=False),
+    Field("updateStrategy", 3, _DAEMON_SET_UPDATE_STRATEGY),
+    Field("minReadySeconds", 4, INT32),
+    Field("revisionHistoryLimit", 6, INT32, pointer=True),
+)
+
+_DAEMON_SET_CONDITION = _struct(
+    "DaemonSetCondition",
+    "",
+    Field("type", 1, String("v1.DaemonSetConditionType"), omitempty=False),
+    Field("status", 2, _CONDITION_STATUS, "The observed state.", omitempty=False),
+    Field("lastTransitionTime", 3, TIME),
+    Field("reason", 4, STRING),
+    Field("message", 5, STRING),
+)
+
+_DAEMON_SET_STATUS = _struct(
+    "DaemonSetStatus",
+    "",
+    Field("currentNumberScheduled", 1, INT32, omitempty=False),
+    Field("numberMisscheduled", 2, INT32, omitempty=False),
+    Field("desiredNumberScheduled", 3, INT32, omitempty=False),
+    Field("numberReady", 4, INT32, omitempty=False),
+    Field("observedGeneration", 5, INT64),
+    Field("updatedNumberScheduled", 6, INT32),
+    Field("numberAvailable", 7, INT32),
+    Field("numberUnavailable", 8, INT32),
+    Field("collisionCount", 9, INT32, pointer=True),
+    Field("conditions", 10, ListOf(_DAEMON_SET_CONDITION), keys=("type",), merge_key="type"),
+)
+
+DAEMON_SET_FIELDS = (
+    Field("spec", 2, _DAEMON_SET_SPEC, "The desired state."),
+    Field("status", 3, _DAEMON_SET_STATUS, "The observed state."),
+)
+
+CONTROLLER_REVISION_FIELDS = (
+    Field("data", 2, RAW_EXTENSION),
+    Field("revision", 3, INT64, omitempty=False),
+)

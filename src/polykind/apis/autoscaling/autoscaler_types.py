@@ -1,0 +1,201 @@
+"""The fields of HorizontalPodAutoscalers at v2."""
+
+from __future__ import annotations
+
+from polykind.apis.autoscaling.types import AUTOSCALING_V2
+from polykind.apis.machinery.structs import Field
+from polykind.apis.machinery.value_types import INT32, INT64, QUANTITY, STRING, TIME, ListOf, String
+from polykind.apis.meta.types import LABEL_SELECTOR
+
+_struct = AUTOSCALING_V2.struct
+
+_METRIC_SOURCE_TYPE = String("v2.MetricSourceType")
+_RESOURCE_NAME = String("v1.ResourceName")
+
+_CROSS_VERSION_OBJECT_REFERENCE = _struct(
+    "CrossVersionObjectReference",
+    "",
+    Field("kind", 1, STRING, omitempty=False),
+    Field("name", 2, STRING, omitempty=False),
+    Field("apiVersion", 3, STRING),
+)
+
+_METRIC_TARGET = _struct(
+    "MetricTarget",
+    "",
+    Field("type", 1, String("v2.MetricTargetType"), omitempty=False),
+    Field("value", 2, QUANTITY, pointer=True),
+    Field("averageValue", 3, QUANTITY, pointer=True),
+    Field("averageUtilization", 4, INT32, pointer=True),
+)
+
+_METRIC_IDENTIFIER = _struct(
+    "MetricIdentifier",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+    Field("selector", 2, LABEL_SELECTOR, pointer=True),
+)
+
+_OBJECT_METRIC_SOURCE = _struct(
+    "ObjectMetricSource",
+    "",
+    Field("describedObject", 1, _CROSS_VERSION_OBJECT_REFERENCE, omitempty=False),
+    Field("target", 2, _METRIC_TARGET, omitempty=False),
+    Field("metric", 3, _METRIC_IDENTIFIER, omitempty=False),
+)
+
+_PODS_METRIC_SOURCE = _struct(
+    "PodsMetricSource",
+    "",
+    Field("metric", 1, _METRIC_IDENTIFIER, omitempty=False),
+    Field("target", 2, _METRIC_TARGET, omitempty=False),
+)
+
+_RESOURCE_METRIC_SOURCE = _struct(
+    "ResourceMetricSource",
+    "",
+    Field("name", 1, _RESOURCE_NAME, omitempty=False),
+    Field("target", 2, _METRIC_TARGET, omitempty=False),
+)
+
+_CONTAINER_RESOURCE_METRIC_SOURCE = _struct(
+    "ContainerResourceMetricSource",
+    "",
+    Field("name", 1, _RESOURCE_NAME, omitempty=False),
+    Field("target", 2, _METRIC_TARGET, omitempty=False),
+    Field("container", 3, STRING, omitempty=False),
+)
+
+_EXTERNAL_METRIC_SOURCE = _struct(
+    "ExternalMetricSource",
+    "",
+    Field("metric", 1, _METRIC_IDENTIFIER, omitempty=False),
+    Field("target", 2, _METRIC_TARGET, omitempty=False),
+)
+
+_METRIC_SPEC = _struct(
+    "MetricSpec",
+    "",
+    Field("type", 1, _METRIC_SOURCE_TYPE, omitempty=False),
+    Field("object", 2, _OBJECT_METRIC_SOURCE, pointer=True),
+    Field("pods", 3, _PODS_METRIC_SOURCE, pointer=True),
+    Field("resource", 4, _RESOURCE_METRIC_SOURCE, pointer=True),
+    Field("containerResource", 7, _CONTAINER_RESOURCE_METRIC_SOURCE, pointer=True),
+    Field("external", 5, _EXTERNAL_METRIC_SOURCE, pointer=True),
+)
+
+_HPA_SCALING_POLICY = _struct(
+    "HPAScalingPolicy",
+    "",
+    Field("type", 1, String("v2.HPAScalingPolicyType"), omitempty=False),
+    Field("value", 2, INT32, omitempty=False),
+    Field("periodSeconds", 3, INT32, omitempty=False),
+)
+
+_HPA_SCALING_RULES = _struct(
+    "HPAScalingRules",
+    "",
+    Field("stabilizationWindowSeconds", 3, INT32, pointer=True),
+    Field("selectPolicy", 1, String("v2.ScalingPolicySelect"), pointer=True),
+    Field("policies", 2, ListOf(_HPA_SCALING_POLICY)),
+    Field("tolerance", 4, QUANTITY, pointer=True),
+)
+
+_HORIZONTAL_POD_AUTOSCALER_BEHAVIOR = _struct(
+    "HorizontalPodAutoscalerBehavior",
+    "",
+    Field("scaleUp", 1, _HPA_SCALING_RULES, pointer=True),
+    Field("scaleDown", 2, _HPA_SCALING_RULES, pointer=True),
+)
+
+_HORIZONTAL_POD_AUTOSCALER_SPEC = _struct(
+    "HorizontalPodAutoscalerSpec",
+    "",
+    Field("scaleTargetRef", 1, _CROSS_VERSION_OBJECT_REFERENCE, omitempty=False),
+    Field("minReplicas", 2, INT32, pointer=True),
+    Field("maxReplicas", 3, INT32, omitempty=False),
+    Field("metrics", 4, ListOf(_METRIC_SPEC)),
+    Field("behavior", 5, _HORIZONTAL_POD_AUTOSCALER_BEHAVIOR, pointer=True),
+)
+
+_METRIC_VALUE_STATUS = _struct(
+    "MetricValueStatus",
+    "",
+    Field("value", 1, QUANTITY, pointer=True),
+    Field("averageValue", 2, QUANTITY, pointer=True),
+    Field("averageUtilization", 3, INT32, pointer=True),
+)
+
+_OBJECT_METRIC_STATUS = _struct(
+    "ObjectMetricStatus",
+    "",
+    Field("metric", 1, _METRIC_IDENTIFIER, omitempty=False),
+    Field("current", 2, _METRIC_VALUE_STATUS, omitempty=False),
+    Field("describedObject", 3, _CROSS_VERSION_OBJECT_REFERENCE, omitempty=False),
+)
+
+_PODS_METRIC_STATUS = _struct(
+    "PodsMetricStatus",
+    "",
+    Field("metric", 1, _METRIC_IDENTIFIER, omitempty=False),
+    Field("current", 2, _METRIC_VALUE_STATUS, omitempty=False),
+)
+
+_RESOURCE_METRIC_STATUS = _struct(
+    "ResourceMetricStatus",
+    "",
+    Field("name", 1, _RESOURCE_NAME, omitempty=False),
+    Field("current", 2, _METRIC_VALUE_STATUS, omitempty=False),
+)
+
+_CONTAINER_RESOURCE_METRIC_STATUS = _struct(
+    "ContainerResourceMetricStatus",
+    "",
+    Field("name", 1, _RESOURCE_NAME, omitempty=False),
+    Field("current", 2, _METRIC_VALUE_STATUS, omitempty=False),
+    Field("container", 3, STRING, omitempty=False),
+)
+
+_EXTERNAL_METRIC_STATUS = _struct(
+    "ExternalMetricStatus",
+    "",
+    Field("metric", 1, _METRIC_IDENTIFIER, omitempty=False),
+    Field("current", 2, _METRIC_VALUE_STATUS, omitempty=False),
+)
+
+_METRIC_STATUS = _struct(
+    "MetricStatus",
+    "",
+    Field("type", 1, _METRIC_SOURCE_TYPE, omitempty=False),
+    Field("object", 2, _OBJECT_METRIC_STATUS, pointer=True),
+    Field("pods", 3, _PODS_METRIC_STATUS, pointer=True),
+    Field("resource", 4, _RESOURCE_METRIC_STATUS, pointer=True),
+    Field("containerResource", 7, _CONTAINER_RESOURCE_METRIC_STATUS, pointer=True),
+    Field("external", 5, _EXTERNAL_METRIC_STATUS, pointer=True),
+)
+
+_HORIZONTAL_POD_AUTOSCALER_CONDITION = _struct(
+    "HorizontalPodAutoscalerCondition",
+    "",
+    Field("type", 1, String("v2.HorizontalPodAutoscalerConditionType"), omitempty=False),
+    Field("status", 2, String("v1.ConditionStatus"), "The observed state.", omitempty=False),
+    Field("lastTransitionTime", 3, TIME),
+    Field("reason", 4, STRING),
+    Field("message", 5, STRING),
+)
+
+_HORIZONTAL_POD_AUTOSCALER_STATUS = _struct(
+    "HorizontalPodAutoscalerStatus",
+    "",
+    Field("observedGeneration", 1, INT64, pointer=True),
+    Field("lastScaleTime", 2, TIME, pointer=True),
+    Field("currentReplicas", 3, INT32),
+    Field("desiredReplicas", 4, INT32, omitempty=False),
+    Field("currentMetrics", 5, ListOf(_METRIC_STATUS), omitempty=False, required=False),
+    Field("conditions", 6, ListOf(_HORIZONTAL_POD_AUTOSCALER_CONDITION), keys=("type",), merge_key="type"),
+)
+
+HORIZONTAL_POD_AUTOSCALER_FIELDS = (
+    Field("spec", 2, _HORIZONTAL_POD_AUTOSCALER_SPEC, "The desired state.", required=True),
+    Field("status", 3, _HORIZONTAL_POD_AUTOSCALER_STATUS, "The observed state."),
+)

@@ -1,0 +1,35 @@
+"""Kinds of the batch group: Job and CronJob."""
+
+from __future__ import annotations
+
+from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.structs import GroupVersion
+
+BATCH_V1 = GroupVersion("batch", "v1", "io.k8s.api.batch.v1", group_priority=17400, version_priority=15)
+
+JOB = Kind(
+    BATCH_V1,
+    "Job",
+    "Runs pods until a number of them succeed.",
+    fields_in="polykind.apis.batch.job_types:JOB_FIELDS",
+    namespaced=True,
+    categories=("all",),
+    subresources=(Subresource("status"),),
+    selectable=(".metadata.namespace", ".status.successful"),
+)
+
+CRON_JOB = Kind(
+    BATCH_V1,
+    "CronJob",
+    "Creates Jobs on a schedule.",
+    fields_in="polykind.apis.batch.job_types:CRON_JOB_FIELDS",
+    namespaced=True,
+    short_names=("cj",),
+    categories=("all",),
+    subresources=(Subresource("status"),),
+)
+
+KINDS = (
+    JOB,
+    CRON_JOB,
+)

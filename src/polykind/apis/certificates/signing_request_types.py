@@ -1,0 +1,74 @@
+"""The fields of CertificateSigningRequests."""
+
+from __future__ import annotations
+
+from polykind.apis.certificates.types import CERTIFICATES_V1
+from polykind.apis.machinery.structs import Field
+from polykind.apis.machinery.value_types import BYTES, INT32, STRING, STRINGS, TIME, ListOf, MapOf, String, Wrapped
+
+_struct = CERTIFICATES_V1.struct
+
+_KEY_USAGE = String(
+    "v1.KeyUsage",
+    (
+        "any",
+        "cert sign",
+        "client auth",
+        "code signing",
+        "content commitment",
+        "crl sign",
+        "data encipherment",
+        "decipher only",
+        "digital signature",
+        "email protection",
+        "encipher only",
+        "ipsec end system",
+        "ipsec tunnel",
+        "ipsec user",
+        "key agreement",
+        "key encipherment",
+        "microsoft sgc",
+        "netscape sgc",
+        "ocsp signing",
+        "s/mime",
+        "server auth",
+        "signing",
+        "timestamping",
+    ),
+)
+
+_CERTIFICATE_SIGNING_REQUEST_SPEC = _struct(
+    "CertificateSigningRequestSpec",
+    "",
+    Field("request", 1, BYTES, omitempty=False),
+    Field("signerName", 7, STRING, omitempty=False),
+    Field("expirationSeconds", 8, INT32, pointer=True),
+    Field("usages", 5, ListOf(_KEY_USAGE)),
+    Field("username", 2, STRING),
+    Field("uid", 3, STRING),
+    Field("groups", 4, STRINGS),
+    Field("extra", 6, MapOf(Wrapped("v1.ExtraValue"))),
+)
+
+_CERTIFICATE_SIGNING_REQUEST_CONDITION = _struct(
+    "CertificateSigningRequestCondition",
+    "",
+    Field("type", 1, String("v1.RequestConditionType"), omitempty=False),
+    Field("status", 6, String("v1.ConditionStatus"), "The observed state.", omitempty=False),
+    Field("reason", 2, STRING),
+    Field("message", 3, STRING),
+    Field("lastUpdateTime", 4, TIME),
+    Field("lastTransitionTime", 5, TIME),
+)
+
+_CERTIFICATE_SIGNING_REQUEST_STATUS = _struct(
+    "CertificateSigningRequestStatus",
+    "",
+    Field("conditions", 1, ListOf(_CERTIFICATE_SIGNING_REQUEST_CONDITION), keys=("type",)),
+    Field("certificate", 2, BYTES),
+)
+
+CERTIFICATE_SIGNING_REQUEST_FIELDS = (
+    Field("spec", 2, _CERTIFICATE_SIGNING_REQUEST_SPEC, "The desired state.", omitempty=False),
+    Field("status", 3, _CERTIFICATE_SIGNING_REQUEST_STATUS, "The observed state."),
+)

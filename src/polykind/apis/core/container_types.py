@@ -1,0 +1,419 @@
+"""The containers of pods."""
+
+from __future__ import annotations
+
+from polykind.apis.core.reference_types import (
+    CONFIG_MAP_KEY_SELECTOR,
+    FILE_KEY_SELECTOR,
+    LOCAL_OBJECT_REFERENCE,
+    OBJECT_FIELD_SELECTOR,
+    RESOURCE_FIELD_SELECTOR,
+    SECRET_KEY_SELECTOR,
+)
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.structs import Field, Union
+from polykind.apis.machinery.value_types import (
+    BOOL,
+    INT32,
+    INT64,
+    INT_OR_STRING,
+    RESOURCE_LIST,
+    STRING,
+    STRINGS,
+    ListOf,
+    String,
+)
+
+_struct = CORE_V1.struct
+
+_APP_ARMOR_PROFILE_TYPE = String("v1.AppArmorProfileType", ("Localhost", "RuntimeDefault", "Unconfined"))
+_CAPABILITY = String("v1.Capability")
+_CONTAINER_RESTART_POLICY = String("v1.ContainerRestartPolicy")
+_MOUNT_PROPAGATION_MODE = String("v1.MountPropagationMode", ("Bidirectional", "HostToContainer", "None"))
+_PROC_MOUNT_TYPE = String("v1.ProcMountType", ("Default", "Unmasked"))
+_PROTOCOL = String("v1.Protocol", ("SCTP", "TCP", "UDP"))
+_PULL_POLICY = String("v1.PullPolicy")
+_SECCOMP_PROFILE_TYPE = String("v1.SeccompProfileType", ("Localhost", "RuntimeDefault", "Unconfined"))
+_SIGNAL = String(
+    "v1.Signal",
+    (
+        "SIGABRT",
+        "SIGALRM",
+        "SIGBUS",
+        "SIGCHLD",
+        "SIGCLD",
+        "SIGCONT",
+        "SIGFPE",
+        "SIGHUP",
+        "SIGILL",
+        "SIGINT",
+        "SIGIO",
+        "SIGIOT",
+        "SIGKILL",
+        "SIGPIPE",
+        "SIGPOLL",
+        "SIGPROF",
+        "SIGPWR",
+        "SIGQUIT",
+        "SIGRTMAX",
+        "SIGRTMAX-1",
+        "SIGRTMAX-10",
+        "SIGRTMAX-11",
+        "SIGRTMAX-12",
+        "SIGRTMAX-13",
+        "SIGRTMAX-14",
+        "SIGRTMAX-2",
+        "SIGRTMAX-3",
+        "SIGRTMAX-4",
+        "SIGRTMAX-5",
+        "SIGRTMAX-6",
+        "SIGRTMAX-7",
+        "SIGRTMAX-8",
+        "SIGRTMAX-9",
+        "SIGRTMIN",
+        "SIGRTMIN+1",
+        "SIGRTMIN+10",
+        "SIGRTMIN+11",
+        "SIGRTMIN+12",
+        "SIGRTMIN+13",
+        "SIGRTMIN+14",
+        "SIGRTMIN+15",
+        "SIGRTMIN+2",
+        "SIGRTMIN+3",
+        "SIGRTMIN+4",
+        "SIGRTMIN+5",
+        "SIGRTMIN+6",
+        "SIGRTMIN+7",
+        "SIGRTMIN+8",
+        "SIGRTMIN+9",
+        "SIGSEGV",
+        "SIGSTKFLT",
+        "SIGSTOP",
+        "SIGSYS",
+        "SIGTERM",
+        "SIGTRAP",
+        "SIGTSTP",
+        "SIGTTIN",
+        "SIGTTOU",
+        "SIGURG",
+        "SIGUSR1",
+        "SIGUSR2",
+        "SIGVTALRM",
+        "SIGWINCH",
+        "SIGXCPU",
+        "SIGXFSZ",
+    ),
+)
+_TERMINATION_MESSAGE_POLICY = String("v1.TerminationMessagePolicy")
+_URI_SCHEME = String("v1.URIScheme", ("HTTP", "HTTPS"))
+
+_CONTAINER_PORT = _struct(
+    "ContainerPort",
+    "",
+    Field("name", 1, STRING),
+    Field("hostPort", 2, INT32),
+    Field("containerPort", 3, INT32, omitempty=False),
+    Field("protocol", 4, _PROTOCOL, default="TCP"),
+    Field("hostIP", 5, STRING),
+)
+
+_CONFIG_MAP_ENV_SOURCE = _struct(
+    "ConfigMapEnvSource",
+    "",
+    Field("", 1, LOCAL_OBJECT_REFERENCE),
+    Field("optional", 2, BOOL, pointer=True),
+)
+
+_SECRET_ENV_SOURCE = _struct(
+    "SecretEnvSource",
+    "",
+    Field("", 1, LOCAL_OBJECT_REFERENCE),
+    Field("optional", 2, BOOL, pointer=True),
+)
+
+_ENV_FROM_SOURCE = _struct(
+    "EnvFromSource",
+    "",
+    Field("prefix", 1, STRING),
+    Field("configMapRef", 2, _CONFIG_MAP_ENV_SOURCE, pointer=True),
+    Field("secretRef", 3, _SECRET_ENV_SOURCE, pointer=True),
+)
+
+_ENV_VAR_SOURCE = _struct(
+    "EnvVarSource",
+    "",
+    Field("fieldRef", 1, OBJECT_FIELD_SELECTOR, pointer=True),
+    Field("resourceFieldRef", 2, RESOURCE_FIELD_SELECTOR, pointer=True),
+    Field("configMapKeyRef", 3, CONFIG_MAP_KEY_SELECTOR, pointer=True),
+    Field("secretKeyRef", 4, SECRET_KEY_SELECTOR, pointer=True),
+    Field("fileKeyRef", 5, FILE_KEY_SELECTOR, pointer=True),
+)
+
+_ENV_VAR = _struct(
+    "EnvVar",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+    Field("value", 2, STRING),
+    Field("valueFrom", 3, _ENV_VAR_SOURCE, pointer=True),
+)
+
+_RESOURCE_CLAIM = _struct(
+    "ResourceClaim",
+    "A request for devices.",
+    Field("name", 1, STRING, omitempty=False),
+    Field("request", 2, STRING),
+)
+
+RESOURCE_REQUIREMENTS = _struct(
+    "ResourceRequirements",
+    "",
+    Field("limits", 1, RESOURCE_LIST),
+    Field("requests", 2, RESOURCE_LIST),
+    Field("claims", 3, ListOf(_RESOURCE_CLAIM), keys=("name",)),
+)
+
+_CONTAINER_RESIZE_POLICY = _struct(
+    "ContainerResizePolicy",
+    "",
+    Field("resourceName", 1, String("v1.ResourceName"), omitempty=False),
+    Field("restartPolicy", 2, String("v1.ResourceResizeRestartPolicy"), omitempty=False),
+)
+
+_CONTAINER_RESTART_RULE_ON_EXIT_CODES = _struct(
+    "ContainerRestartRuleOnExitCodes",
+    "",
+    Field("operator", 1, String("v1.ContainerRestartRuleOnExitCodesOperator"), required=True),
+    Field("values", 2, ListOf(INT32), list_type="set"),
+)
+
+_CONTAINER_RESTART_RULE = _struct(
+    "ContainerRestartRule",
+    "",
+    Field("action", 1, String("v1.ContainerRestartRuleAction"), required=True),
+    Field("exitCodes", 2, _CONTAINER_RESTART_RULE_ON_EXIT_CODES, pointer=True),
+)
+
+_VOLUME_MOUNT = _struct(
+    "VolumeMount",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+    Field("readOnly", 2, BOOL),
+    Field("recursiveReadOnly", 7, String("v1.RecursiveReadOnlyMode"), pointer=True),
+    Field("mountPath", 3, STRING, omitempty=False),
+    Field("subPath", 4, STRING),
+    Field("mountPropagation", 5, _MOUNT_PROPAGATION_MODE, pointer=True),
+    Field("subPathExpr", 6, STRING),
+)
+
+_VOLUME_DEVICE = _struct(
+    "VolumeDevice",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+    Field("devicePath", 2, STRING, omitempty=False),
+)
+
+_EXEC_ACTION = _struct(
+    "ExecAction",
+    "",
+    Field("command", 1, STRINGS),
+)
+
+_HTTP_HEADER = _struct(
+    "HTTPHeader",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+    Field("value", 2, STRING, omitempty=False),
+)
+
+_HTTP_GET_ACTION = _struct(
+    "HTTPGetAction",
+    "",
+    Field("path", 1, STRING),
+    Field("port", 2, INT_OR_STRING, omitempty=False),
+    Field("host", 3, STRING),
+    Field("scheme", 4, _URI_SCHEME),
+    Field("httpHeaders", 5, ListOf(_HTTP_HEADER)),
+)
+
+_TCP_SOCKET_ACTION = _struct(
+    "TCPSocketAction",
+    "",
+    Field("port", 1, INT_OR_STRING, omitempty=False),
+    Field("host", 2, STRING),
+)
+
+_GRPC_ACTION = _struct(
+    "GRPCAction",
+    "",
+    Field("port", 1, INT32, omitempty=False),
+    Field("service", 2, STRING, omitempty=False, pointer=True, default=""),
+)
+
+_PROBE_HANDLER = _struct(
+    "ProbeHandler",
+    "",
+    Field("exec", 1, _EXEC_ACTION, pointer=True),
+    Field("httpGet", 2, _HTTP_GET_ACTION, pointer=True),
+    Field("tcpSocket", 3, _TCP_SOCKET_ACTION, pointer=True),
+    Field("grpc", 4, _GRPC_ACTION, pointer=True),
+)
+
+_PROBE = _struct(
+    "Probe",
+    "",
+    Field("", 1, _PROBE_HANDLER),
+    Field("initialDelaySeconds", 2, INT32),
+    Field("timeoutSeconds", 3, INT32),
+    Field("periodSeconds", 4, INT32),
+    Field("successThreshold", 5, INT32),
+    Field("failureThreshold", 6, INT32),
+    Field("terminationGracePeriodSeconds", 7, INT64, pointer=True),
+)
+
+_SLEEP_ACTION = _struct(
+    "SleepAction",
+    "",
+    Field("seconds", 1, INT64, omitempty=False),
+)
+
+_LIFECYCLE_HANDLER = _struct(
+    "LifecycleHandler",
+    "",
+    Field("exec", 1, _EXEC_ACTION, pointer=True),
+    Field("httpGet", 2, _HTTP_GET_ACTION, pointer=True),
+    Field("tcpSocket", 3, _TCP_SOCKET_ACTION, pointer=True),
+    Field("sleep", 4, _SLEEP_ACTION, pointer=True),
+)
+
+_LIFECYCLE = _struct(
+    "Lifecycle",
+    "",
+    Field("postStart", 1, _LIFECYCLE_HANDLER, pointer=True),
+    Field("preStop", 2, _LIFECYCLE_HANDLER, pointer=True),
+    Field("stopSignal", 3, _SIGNAL, pointer=True),
+)
+
+_CAPABILITIES = _struct(
+    "Capabilities",
+    "",
+    Field("add", 1, ListOf(_CAPABILITY)),
+    Field("drop", 2, ListOf(_CAPABILITY)),
+)
+
+SE_LINUX_OPTIONS = _struct(
+    "SELinuxOptions",
+    "",
+    Field("user", 1, STRING),
+    Field("role", 2, STRING),
+    Field("type", 3, STRING),
+    Field("level", 4, STRING),
+)
+
+WINDOWS_SECURITY_CONTEXT_OPTIONS = _struct(
+    "WindowsSecurityContextOptions",
+    "",
+    Field("gmsaCredentialSpecName", 1, STRING, pointer=True),
+    Field("gmsaCredentialSpec", 2, STRING, pointer=True),
+    Field("runAsUserName", 3, STRING, pointer=True),
+    Field("hostProcess", 4, BOOL, pointer=True),
+)
+
+SECCOMP_PROFILE = _struct(
+    "SeccompProfile",
+    "",
+    Field("type", 1, _SECCOMP_PROFILE_TYPE, omitempty=False),
+    Field("localhostProfile", 2, STRING, pointer=True),
+    unions=(Union(("localhostProfile",), "type"),),
+)
+
+APP_ARMOR_PROFILE = _struct(
+    "AppArmorProfile",
+    "",
+    Field("type", 1, _APP_ARMOR_PROFILE_TYPE, omitempty=False),
+    Field("localhostProfile", 2, STRING, pointer=True),
+    unions=(Union(("localhostProfile",), "type"),),
+)
+
+_SECURITY_CONTEXT = _struct(
+    "SecurityContext",
+    "",
+    Field("capabilities", 1, _CAPABILITIES, pointer=True),
+    Field("privileged", 2, BOOL, pointer=True),
+    Field("seLinuxOptions", 3, SE_LINUX_OPTIONS, pointer=True),
+    Field("windowsOptions", 10, WINDOWS_SECURITY_CONTEXT_OPTIONS, pointer=True),
+    Field("runAsUser", 4, INT64, pointer=True),
+    Field("runAsGroup", 8, INT64, pointer=True),
+    Field("runAsNonRoot", 5, BOOL, pointer=True),
+    Field("readOnlyRootFilesystem", 6, BOOL, pointer=True),
+    Field("allowPrivilegeEscalation", 7, BOOL, pointer=True),
+    Field("procMount", 9, _PROC_MOUNT_TYPE, pointer=True),
+    Field("seccompProfile", 11, SECCOMP_PROFILE, pointer=True),
+    Field("appArmorProfile", 12, APP_ARMOR_PROFILE, pointer=True),
+)
+
+CONTAINER = _struct(
+    "Container",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+    Field("image", 2, STRING),
+    Field("command", 3, STRINGS),
+    Field("args", 4, STRINGS),
+    Field("workingDir", 5, STRING),
+    Field("ports", 6, ListOf(_CONTAINER_PORT), keys=("containerPort", "protocol"), merge_key="containerPort"),
+    Field("envFrom", 19, ListOf(_ENV_FROM_SOURCE)),
+    Field("env", 7, ListOf(_ENV_VAR), keys=("name",), merge_key="name"),
+    Field("resources", 8, RESOURCE_REQUIREMENTS),
+    Field("resizePolicy", 23, ListOf(_CONTAINER_RESIZE_POLICY)),
+    Field("restartPolicy", 24, _CONTAINER_RESTART_POLICY, pointer=True),
+    Field("restartPolicyRules", 25, ListOf(_CONTAINER_RESTART_RULE)),
+    Field("volumeMounts", 9, ListOf(_VOLUME_MOUNT), keys=("mountPath",), merge_key="mountPath"),
+    Field("volumeDevices", 21, ListOf(_VOLUME_DEVICE), keys=("devicePath",), merge_key="devicePath"),
+    Field("livenessProbe", 10, _PROBE, pointer=True),
+    Field("readinessProbe", 11, _PROBE, pointer=True),
+    Field("startupProbe", 22, _PROBE, pointer=True),
+    Field("lifecycle", 12, _LIFECYCLE, pointer=True),
+    Field("terminationMessagePath", 13, STRING),
+    Field("terminationMessagePolicy", 20, _TERMINATION_MESSAGE_POLICY),
+    Field("imagePullPolicy", 14, _PULL_POLICY),
+    Field("securityContext", 15, _SECURITY_CONTEXT, pointer=True),
+    Field("stdin", 16, BOOL),
+    Field("stdinOnce", 17, BOOL),
+    Field("tty", 18, BOOL),
+)
+
+_EPHEMERAL_CONTAINER_COMMON = _struct(
+    "EphemeralContainerCommon",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+    Field("image", 2, STRING),
+    Field("command", 3, STRINGS),
+    Field("args", 4, STRINGS),
+    Field("workingDir", 5, STRING),
+    Field("ports", 6, ListOf(_CONTAINER_PORT), merge_key="containerPort"),
+    Field("envFrom", 19, ListOf(_ENV_FROM_SOURCE)),
+    Field("env", 7, ListOf(_ENV_VAR), merge_key="name"),
+    Field("resources", 8, RESOURCE_REQUIREMENTS),
+    Field("resizePolicy", 23, ListOf(_CONTAINER_RESIZE_POLICY)),
+    Field("restartPolicy", 24, _CONTAINER_RESTART_POLICY, pointer=True),
+    Field("restartPolicyRules", 25, ListOf(_CONTAINER_RESTART_RULE)),
+    Field("volumeMounts", 9, ListOf(_VOLUME_MOUNT), merge_key="mountPath"),
+    Field("volumeDevices", 21, ListOf(_VOLUME_DEVICE), merge_key="devicePath"),
+    Field("livenessProbe", 10, _PROBE, pointer=True),
+    Field("readinessProbe", 11, _PROBE, pointer=True),
+    Field("startupProbe", 22, _PROBE, pointer=True),
+    Field("lifecycle", 12, _LIFECYCLE, pointer=True),
+    Field("terminationMessagePath", 13, STRING),
+    Field("terminationMessagePolicy", 20, _TERMINATION_MESSAGE_POLICY),
+    Field("imagePullPolicy", 14, _PULL_POLICY),
+    Field("securityContext", 15, _SECURITY_CONTEXT, pointer=True),
+    Field("stdin", 16, BOOL),
+    Field("stdinOnce", 17, BOOL),
+    Field("tty", 18, BOOL),
+)
+
+EPHEMERAL_CONTAINER = _struct(
+    "EphemeralContainer",
+    "",
+    Field("", 1, _EPHEMERAL_CONTAINER_COMMON),
+    Field("targetContainerName", 2, STRING),
+)

@@ -1,0 +1,77 @@
+"""The fields of ResourceQuotas and LimitRanges."""
+
+from __future__ import annotations
+
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.structs import Field
+from polykind.apis.machinery.value_types import RESOURCE_LIST, STRINGS, ListOf, String
+
+_struct = CORE_V1.struct
+
+_RESOURCE_QUOTA_SCOPE = String(
+    "v1.ResourceQuotaScope",
+    (
+        "BestEffort",
+        "CrossNamespacePodAffinity",
+        "NotBestEffort",
+        "NotTerminating",
+        "PriorityClass",
+        "Terminating",
+        "VolumeAttributesClass",
+    ),
+)
+_SCOPE_SELECTOR_OPERATOR = String("v1.ScopeSelectorOperator", ("DoesNotExist", "Exists", "In", "NotIn"))
+
+_SCOPED_RESOURCE_SELECTOR_REQUIREMENT = _struct(
+    "ScopedResourceSelectorRequirement",
+    "",
+    Field("scopeName", 1, _RESOURCE_QUOTA_SCOPE, omitempty=False),
+    Field("operator", 2, _SCOPE_SELECTOR_OPERATOR, omitempty=False),
+    Field("values", 3, STRINGS),
+)
+
+_SCOPE_SELECTOR = _struct(
+    "ScopeSelector",
+    "",
+    Field("matchExpressions", 1, ListOf(_SCOPED_RESOURCE_SELECTOR_REQUIREMENT)),
+    atomic=True,
+)
+
+_RESOURCE_QUOTA_SPEC = _struct(
+    "ResourceQuotaSpec",
+    "",
+    Field("hard", 1, RESOURCE_LIST),
+    Field("scopes", 2, ListOf(_RESOURCE_QUOTA_SCOPE)),
+    Field("scopeSelector", 3, _SCOPE_SELECTOR, pointer=True),
+)
+
+_RESOURCE_QUOTA_STATUS = _struct(
+    "ResourceQuotaStatus",
+    "",
+    Field("hard", 1, RESOURCE_LIST),
+    Field("used", 2, RESOURCE_LIST),
+)
+
+RESOURCE_QUOTA_FIELDS = (
+    Field("spec", 2, _RESOURCE_QUOTA_SPEC, "The desired state."),
+    Field("status", 3, _RESOURCE_QUOTA_STATUS, "The observed state."),
+)
+
+_LIMIT_RANGE_ITEM = _struct(
+    "LimitRangeItem",
+    "",
+    Field("type", 1, String("v1.LimitType"), omitempty=False),
+    Field("max", 2, RESOURCE_LIST),
+    Field("min", 3, RESOURCE_LIST),
+    Field("default", 4, RESOURCE_LIST),
+    Field("defaultRequest", 5, RESOURCE_LIST),
+    Field("maxLimitRequestRatio", 6, RESOURCE_LIST),
+)
+
+_LIMIT_RANGE_SPEC = _struct(
+    "LimitRangeSpec",
+    "",
+    Field("limits", 1, ListOf(_LIMIT_RANGE_ITEM), omitempty=False),
+)
+
+LIMIT_RANGE_FIELDS = (Field("spec", 2, _LIMIT_RANGE_SPEC, "The desired state."),)

@@ -1,0 +1,116 @@
+"""References from one object to another, or to a part of it."""
+
+from __future__ import annotations
+
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.structs import Field
+from polykind.apis.machinery.value_types import BOOL, QUANTITY, STRING, STRINGS, ListOf
+from polykind.apis.meta.types import UID
+
+_struct = CORE_V1.struct
+
+
+OBJECT_REFERENCE = _struct(
+    "ObjectReference",
+    "",
+    Field("kind", 1, STRING),
+    Field("namespace", 2, STRING),
+    Field("name", 3, STRING),
+    Field("uid", 4, UID),
+    Field("apiVersion", 5, STRING),
+    Field("resourceVersion", 6, STRING),
+    Field("fieldPath", 7, STRING),
+    atomic=True,
+)
+
+LOCAL_OBJECT_REFERENCE = _struct(
+    "LocalObjectReference",
+    "",
+    Field("name", 1, STRING, default=""),
+    atomic=True,
+)
+
+TYPED_LOCAL_OBJECT_REFERENCE = _struct(
+    "TypedLocalObjectReference",
+    "",
+    Field("apiGroup", 1, STRING, omitempty=False, pointer=True),
+    Field("kind", 2, STRING, omitempty=False),
+    Field("name", 3, STRING, omitempty=False),
+    atomic=True,
+)
+
+TYPED_OBJECT_REFERENCE = _struct(
+    "TypedObjectReference",
+    "",
+    Field("apiGroup", 1, STRING, omitempty=False, pointer=True),
+    Field("kind", 2, STRING, omitempty=False),
+    Field("name", 3, STRING, omitempty=False),
+    Field("namespace", 4, STRING, pointer=True),
+)
+
+SECRET_REFERENCE = _struct(
+    "SecretReference",
+    "",
+    Field("name", 1, STRING),
+    Field("namespace", 2, STRING),
+    atomic=True,
+)
+
+CONFIG_MAP_KEY_SELECTOR = _struct(
+    "ConfigMapKeySelector",
+    "",
+    Field("", 1, LOCAL_OBJECT_REFERENCE),
+    Field("key", 2, STRING, omitempty=False),
+    Field("optional", 3, BOOL, pointer=True),
+    atomic=True,
+)
+
+SECRET_KEY_SELECTOR = _struct(
+    "SecretKeySelector",
+    "",
+    Field("", 1, LOCAL_OBJECT_REFERENCE),
+    Field("key", 2, STRING, omitempty=False),
+    Field("optional", 3, BOOL, pointer=True),
+    atomic=True,
+)
+
+FILE_KEY_SELECTOR = _struct(
+    "FileKeySelector",
+    "",
+    Field("volumeName", 1, STRING, omitempty=False),
+    Field("path", 2, STRING, omitempty=False),
+    Field("key", 3, STRING, omitempty=False),
+    Field("optional", 4, BOOL, pointer=True, default=False),
+    atomic=True,
+)
+
+OBJECT_FIELD_SELECTOR = _struct(
+    "ObjectFieldSelector",
+    "",
+    Field("apiVersion", 1, STRING),
+    Field("fieldPath", 2, STRING, omitempty=False),
+    atomic=True,
+)
+
+RESOURCE_FIELD_SELECTOR = _struct(
+    "ResourceFieldSelector",
+    "",
+    Field("containerName", 1, STRING),
+    Field("resource", 2, STRING, omitempty=False),
+    Field("divisor", 3, QUANTITY),
+    atomic=True,
+)
+
+_TOPOLOGY_SELECTOR_LABEL_REQUIREMENT = _struct(
+    "TopologySelectorLabelRequirement",
+    "",
+    Field("key", 1, STRING, omitempty=False),
+    Field("values", 2, STRINGS, omitempty=False),
+)
+
+TOPOLOGY_SELECTOR_TERM = _struct(
+    "TopologySelectorTerm",
+    "",
+    Field("matchLabelExpressions", 1, ListOf(_TOPOLOGY_SELECTOR_LABEL_REQUIREMENT)),
+    atomic=True,
+)

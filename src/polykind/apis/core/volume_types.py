@@ -1,0 +1,425 @@
+"""The volumes of pods."""
+
+from __future__ import annotations
+
+from polykind.apis.core.reference_types import LOCAL_OBJECT_REFERENCE, OBJECT_FIELD_SELECTOR, RESOURCE_FIELD_SELECTOR
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.core.volume_claim_types import PERSISTENT_VOLUME_CLAIM_TEMPLATE
+from polykind.apis.machinery.structs import Field
+from polykind.apis.machinery.value_types import (
+    BOOL,
+    INT32,
+    INT64,
+    QUANTITY,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    ListOf,
+    String,
+)
+from polykind.apis.meta.types import LABEL_SELECTOR
+
+_struct = CORE_V1.struct
+
+_AZURE_DATA_DISK_CACHING_MODE = String("v1.AzureDataDiskCachingMode", ("None", "ReadOnly", "ReadWrite"))
+_AZURE_DATA_DISK_KIND = String("v1.AzureDataDiskKind", ("Dedicated", "Managed", "Shared"))
+_HOST_PATH_TYPE = String(
+    "v1.HostPathType",
+    ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),
+)
+_PULL_POLICY = String("v1.PullPolicy", ("Always", "IfNotPresent", "Never"))
+
+HOST_PATH_VOLUME_SOURCE = _struct(
+    "HostPathVolumeSource",
+    "",
+    Field("path", 1, STRING, omitempty=False),
+    Field("type", 2, _HOST_PATH_TYPE, pointer=True),
+)
+
+_EMPTY_DIR_VOLUME_SOURCE = _struct(
+    "EmptyDirVolumeSource",
+    "",
+    Field("medium", 1, String("v1.StorageMedium")),
+    Field("sizeLimit", 2, QUANTITY, pointer=True),
+)
+
+GCE_PERSISTENT_DISK_VOLUME_SOURCE = _struct(
+    "GCEPersistentDiskVolumeSource",
+    "",
+    Field("pdName", 1, STRING, omitempty=False),
+    Field("fsType", 2, STRING),
+    Field("partition", 3, INT32),
+    Field("readOnly", 4, BOOL),
+)
+
+AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE = _struct(
+    "AWSElasticBlockStoreVolumeSource",
+    "",
+    Field("volumeID", 1, STRING, omitempty=False),
+    Field("fsType", 2, STRING),
+    Field("partition", 3, INT32),
+    Field("readOnly", 4, BOOL),
+)
+
+_GIT_REPO_VOLUME_SOURCE = _struct(
+    "GitRepoVolumeSource",
+    "",
+    Field("repository", 1, STRING, omitempty=False),
+    Field("revision", 2, STRING),
+    Field("directory", 3, STRING),
+)
+
+_KEY_TO_PATH = _struct(
+    "KeyToPath",
+    "",
+    Field("key", 1, STRING, omitempty=False),
+    Field("path", 2, STRING, omitempty=False),
+    Field("mode", 3, INT32, pointer=True),
+)
+
+_SECRET_VOLUME_SOURCE = _struct(
+    "SecretVolumeSource",
+    "",
+    Field("secretName", 1, STRING),
+    Field("items", 2, ListOf(_KEY_TO_PATH)),
+    Field("defaultMode", 3, INT32, pointer=True),
+    Field("optional", 4, BOOL, pointer=True),
+)
+
+NFS_VOLUME_SOURCE = _struct(
+    "NFSVolumeSource",
+    "",
+    Field("server", 1, STRING, omitempty=False),
+    Field("path", 2, STRING, omitempty=False),
+    Field("readOnly", 3, BOOL),
+)
+
+_ISCSI_VOLUME_SOURCE = _struct(
+    "ISCSIVolumeSource",
+    "",
+    Field("targetPortal", 1, STRING, omitempty=False),
+    Field("iqn", 2, STRING, omitempty=False),
+    Field("lun", 3, INT32, omitempty=False),
+    Field("iscsiInterface", 4, STRING, default="default"),
+    Field("fsType", 5, STRING),
+    Field("readOnly", 6, BOOL),
+    Field("portals", 7, STRINGS),
+    Field("chapAuthDiscovery", 8, BOOL),
+    Field("chapAuthSession", 11, BOOL),
+    Field("secretRef", 10, LOCAL_OBJECT_REFERENCE, pointer=True),
+    Field("initiatorName", 12, STRING, pointer=True),
+)
+
+_GLUSTERFS_VOLUME_SOURCE = _struct(
+    "GlusterfsVolumeSource",
+    "",
+    Field("endpoints", 1, STRING, omitempty=False),
+    Field("path", 2, STRING, omitempty=False),
+    Field("readOnly", 3, BOOL),
+)
+
+_PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE = _struct(
+    "PersistentVolumeClaimVolumeSource",
+    "",
+    Field("claimName", 1, STRING, omitempty=False),
+    Field("readOnly", 2, BOOL),
+)
+
+_RBD_VOLUME_SOURCE = _struct(
+    "RBDVolumeSource",
+    "",
+    Field("monitors", 1, STRINGS, omitempty=False),
+    Field("image", 2, STRING, omitempty=False),
+    Field("fsType", 3, STRING),
+    Field("pool", 4, STRING, default="rbd"),
+    Field("user", 5, STRING, default="admin"),
+    Field("keyring", 6, STRING, default="/etc/ceph/keyring"),
+    Field("secretRef", 7, LOCAL_OBJECT_REFERENCE, pointer=True),
+    Field("readOnly", 8, BOOL),
+)
+
+_FLEX_VOLUME_SOURCE = _struct(
+    "FlexVolumeSource",
+    "",
+    Field("driver", 1, STRING, omitempty=False),
+    Field("fsType", 2, STRING),
+    Field("secretRef", 3, LOCAL_OBJECT_REFERENCE, pointer=True),
+    Field("readOnly", 4, BOOL),
+    Field("options", 5, STRING_MAP),
+)
+
+_CINDER_VOLUME_SOURCE = _struct(
+    "CinderVolumeSource",
+    "",
+    Field("volumeID", 1, STRING, omitempty=False),
+    Field("fsType", 2, STRING),
+    Field("readOnly", 3, BOOL),
+    Field("secretRef", 4, LOCAL_OBJECT_REFERENCE, pointer=True),
+)
+
+_CEPH_FS_VOLUME_SOURCE = _struct(
+    "CephFSVolumeSource",
+    "",
+    Field("monitors", 1, STRINGS, omitempty=False),
+    Field("path", 2, STRING),
+    Field("user", 3, STRING),
+    Field("secretFile", 4, STRING),
+    Field("secretRef", 5, LOCAL_OBJECT_REFERENCE, pointer=True),
+    Field("readOnly", 6, BOOL),
+)
+
+FLOCKER_VOLUME_SOURCE = _struct(
+    "FlockerVolumeSource",
+    "",
+    Field("datasetName", 1, STRING),
+    Field("datasetUUID", 2, STRING),
+)
+
+_DOWNWARD_API_VOLUME_FILE = _struct(
+    "DownwardAPIVolumeFile",
+    "",
+    Field("path", 1, STRING, omitempty=False),
+    Field("fieldRef", 2, OBJECT_FIELD_SELECTOR, pointer=True),
+    Field("resourceFieldRef", 3, RESOURCE_FIELD_SELECTOR, pointer=True),
+    Field("mode", 4, INT32, pointer=True),
+)
+
+_DOWNWARD_API_VOLUME_SOURCE = _struct(
+    "DownwardAPIVolumeSource",
+    "",
+    Field("items", 1, ListOf(_DOWNWARD_API_VOLUME_FILE)),
+    Field("defaultMode", 2, INT32, pointer=True),
+)
+
+FC_VOLUME_SOURCE = _struct(
+    "FCVolumeSource",
+    "",
+    Field("targetWWNs", 1, STRINGS),
+    Field("lun", 2, INT32, pointer=True),
+    Field("fsType", 3, STRING),
+    Field("readOnly", 4, BOOL),
+    Field("wwids", 5, STRINGS),
+)
+
+_AZURE_FILE_VOLUME_SOURCE = _struct(
+    "AzureFileVolumeSource",
+    "",
+    Field("secretName", 1, STRING, omitempty=False),
+    Field("shareName", 2, STRING, omitempty=False),
+    Field("readOnly", 3, BOOL),
+)
+
+_CONFIG_MAP_VOLUME_SOURCE = _struct(
+    "ConfigMapVolumeSource",
+    "",
+    Field("", 1, LOCAL_OBJECT_REFERENCE),
+    Field("items", 2, ListOf(_KEY_TO_PATH)),
+    Field("defaultMode", 3, INT32, pointer=True),
+    Field("optional", 4, BOOL, pointer=True),
+)
+
+VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE = _struct(
+    "VsphereVirtualDiskVolumeSource",
+    "",
+    Field("volumePath", 1, STRING, omitempty=False),
+    Field("fsType", 2, STRING),
+    Field("storagePolicyName", 3, STRING),
+    Field("storagePolicyID", 4, STRING),
+)
+
+QUOBYTE_VOLUME_SOURCE = _struct(
+    "QuobyteVolumeSource",
+    "",
+    Field("registry", 1, STRING, omitempty=False),
+    Field("volume", 2, STRING, omitempty=False),
+    Field("readOnly", 3, BOOL),
+    Field("user", 4, STRING),
+    Field("group", 5, STRING),
+    Field("tenant", 6, STRING),
+)
+
+AZURE_DISK_VOLUME_SOURCE = _struct(
+    "AzureDiskVolumeSource",
+    "",
+    Field("diskName", 1, STRING, omitempty=False),
+    Field("diskURI", 2, STRING, omitempty=False),
+    Field("cachingMode", 3, _AZURE_DATA_DISK_CACHING_MODE, pointer=True, default="ReadWrite"),
+    Field("fsType", 4, STRING, pointer=True, default="ext4"),
+    Field("readOnly", 5, BOOL, pointer=True, default=False),
+    Field("kind", 6, _AZURE_DATA_DISK_KIND, pointer=True, default="Shared"),
+)
+
+PHOTON_PERSISTENT_DISK_VOLUME_SOURCE = _struct(
+    "PhotonPersistentDiskVolumeSource",
+    "",
+    Field("pdID", 1, STRING, omitempty=False),
+    Field("fsType", 2, STRING),
+)
+
+_SECRET_PROJECTION = _struct(
+    "SecretProjection",
+    "",
+    Field("", 1, LOCAL_OBJECT_REFERENCE),
+    Field("items", 2, ListOf(_KEY_TO_PATH)),
+    Field("optional", 4, BOOL, pointer=True),
+)
+
+_DOWNWARD_API_PROJECTION = _struct(
+    "DownwardAPIProjection",
+    "",
+    Field("items", 1, ListOf(_DOWNWARD_API_VOLUME_FILE)),
+)
+
+_CONFIG_MAP_PROJECTION = _struct(
+    "ConfigMapProjection",
+    "",
+    Field("", 1, LOCAL_OBJECT_REFERENCE),
+    Field("items", 2, ListOf(_KEY_TO_PATH)),
+    Field("optional", 4, BOOL, pointer=True),
+)
+
+_SERVICE_ACCOUNT_TOKEN_PROJECTION = _struct(
+    "ServiceAccountTokenProjection",
+    "",
+    Field("audience", 1, STRING),
+    Field("expirationSeconds", 2, INT64, pointer=True),
+    Field("path", 3, STRING, omitempty=False),
+)
+
+_CLUSTER_TRUST_BUNDLE_PROJECTION = _struct(
+    "ClusterTrustBundleProjection",
+    "",
+    Field("name", 1, STRING, pointer=True),
+    Field("signerName", 2, STRING, pointer=True),
+    Field("labelSelector", 3, LABEL_SELECTOR, pointer=True),
+    Field("optional", 5, BOOL, pointer=True),
+    Field("path", 4, STRING, omitempty=False),
+)
+
+_POD_CERTIFICATE_PROJECTION = _struct(
+    "PodCertificateProjection",
+    "",
+    Field("signerName", 1, STRING, required=True),
+    Field("keyType", 2, STRING, required=True),
+    Field("maxExpirationSeconds", 3, INT32, pointer=True),
+    Field("credentialBundlePath", 4, STRING),
+    Field("keyPath", 5, STRING),
+    Field("certificateChainPath", 6, STRING),
+    Field("userAnnotations", 7, STRING_MAP),
+)
+
+_VOLUME_PROJECTION = _struct(
+    "VolumeProjection",
+    "",
+    Field("secret", 1, _SECRET_PROJECTION, pointer=True),
+    Field("downwardAPI", 2, _DOWNWARD_API_PROJECTION, pointer=True),
+    Field("configMap", 3, _CONFIG_MAP_PROJECTION, pointer=True),
+    Field("serviceAccountToken", 4, _SERVICE_ACCOUNT_TOKEN_PROJECTION, pointer=True),
+    Field("clusterTrustBundle", 5, _CLUSTER_TRUST_BUNDLE_PROJECTION, pointer=True),
+    Field("podCertificate", 6, _POD_CERTIFICATE_PROJECTION, pointer=True),
+)
+
+_PROJECTED_VOLUME_SOURCE = _struct(
+    "ProjectedVolumeSource",
+    "",
+    Field("sources", 1, ListOf(_VOLUME_PROJECTION), omitempty=False, required=False),
+    Field("defaultMode", 2, INT32, pointer=True),
+)
+
+PORTWORX_VOLUME_SOURCE = _struct(
+    "PortworxVolumeSource",
+    "",
+    Field("volumeID", 1, STRING, omitempty=False),
+    Field("fsType", 2, STRING),
+    Field("readOnly", 3, BOOL),
+)
+
+_SCALE_IO_VOLUME_SOURCE = _struct(
+    "ScaleIOVolumeSource",
+    "",
+    Field("gateway", 1, STRING, omitempty=False),
+    Field("system", 2, STRING, omitempty=False),
+    Field("secretRef", 3, LOCAL_OBJECT_REFERENCE, omitempty=False, pointer=True, required=True),
+    Field("sslEnabled", 4, BOOL),
+    Field("protectionDomain", 5, STRING),
+    Field("storagePool", 6, STRING),
+    Field("storageMode", 7, STRING, default="ThinProvisioned"),
+    Field("volumeName", 8, STRING),
+    Field("fsType", 9, STRING, default="xfs"),
+    Field("readOnly", 10, BOOL),
+)
+
+_STORAGEOS_VOLUME_SOURCE = _struct(
+    "StorageOSVolumeSource",
+    "",
+    Field("volumeName", 1, STRING),
+    Field("volumeNamespace", 2, STRING),
+    Field("fsType", 3, STRING),
+    Field("readOnly", 4, BOOL),
+    Field("secretRef", 5, LOCAL_OBJECT_REFERENCE, pointer=True),
+)
+
+_CSI_VOLUME_SOURCE = _struct(
+    "CSIVolumeSource",
+    "",
+    Field("driver", 1, STRING, omitempty=False),
+    Field("readOnly", 2, BOOL, pointer=True),
+    Field("fsType", 3, STRING, pointer=True),
+    Field("volumeAttributes", 4, STRING_MAP),
+    Field("nodePublishSecretRef", 5, LOCAL_OBJECT_REFERENCE, pointer=True),
+)
+
+_EPHEMERAL_VOLUME_SOURCE = _struct(
+    "EphemeralVolumeSource",
+    "",
+    Field("volumeClaimTemplate", 1, PERSISTENT_VOLUME_CLAIM_TEMPLATE, pointer=True),
+)
+
+_IMAGE_VOLUME_SOURCE = _struct(
+    "ImageVolumeSource",
+    "",
+    Field("reference", 1, STRING),
+    Field("pullPolicy", 2, _PULL_POLICY),
+)
+
+_VOLUME_SOURCE = _struct(
+    "VolumeSource",
+    "",
+    Field("hostPath", 1, HOST_PATH_VOLUME_SOURCE, pointer=True),
+    Field("emptyDir", 2, _EMPTY_DIR_VOLUME_SOURCE, pointer=True),
+    Field("gcePersistentDisk", 3, GCE_PERSISTENT_DISK_VOLUME_SOURCE, pointer=True),
+    Field("awsElasticBlockStore", 4, AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE, pointer=True),
+    Field("gitRepo", 5, _GIT_REPO_VOLUME_SOURCE, pointer=True),
+    Field("secret", 6, _SECRET_VOLUME_SOURCE, pointer=True),
+    Field("nfs", 7, NFS_VOLUME_SOURCE, pointer=True),
+    Field("iscsi", 8, _ISCSI_VOLUME_SOURCE, pointer=True),
+    Field("glusterfs", 9, _GLUSTERFS_VOLUME_SOURCE, pointer=True),
+    Field("persistentVolumeClaim", 10, _PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE, pointer=True),
+    Field("rbd", 11, _RBD_VOLUME_SOURCE, pointer=True),
+    Field("flexVolume", 12, _FLEX_VOLUME_SOURCE, pointer=True),
+    Field("cinder", 13, _CINDER_VOLUME_SOURCE, pointer=True),
+    Field("cephfs", 14, _CEPH_FS_VOLUME_SOURCE, pointer=True),
+    Field("flocker", 15, FLOCKER_VOLUME_SOURCE, pointer=True),
+    Field("downwardAPI", 16, _DOWNWARD_API_VOLUME_SOURCE, pointer=True),
+    Field("fc", 17, FC_VOLUME_SOURCE, pointer=True),
+    Field("azureFile", 18, _AZURE_FILE_VOLUME_SOURCE, pointer=True),
+    Field("configMap", 19, _CONFIG_MAP_VOLUME_SOURCE, pointer=True),
+    Field("vsphereVolume", 20, VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE, pointer=True),
+    Field("quobyte", 21, QUOBYTE_VOLUME_SOURCE, pointer=True),
+    Field("azureDisk", 22, AZURE_DISK_VOLUME_SOURCE, pointer=True),
+    Field("photonPersistentDisk", 23, PHOTON_PERSISTENT_DISK_VOLUME_SOURCE, pointer=True),
+    Field("projected", 26, _PROJECTED_VOLUME_SOURCE, pointer=True),
+    Field("portworxVolume", 24, PORTWORX_VOLUME_SOURCE, pointer=True),
+    Field("scaleIO", 25, _SCALE_IO_VOLUME_SOURCE, pointer=True),
+    Field("storageos", 27, _STORAGEOS_VOLUME_SOURCE, pointer=True),
+    Field("csi", 28, _CSI_VOLUME_SOURCE, pointer=True),
+    Field("ephemeral", 29, _EPHEMERAL_VOLUME_SOURCE, pointer=True),
+    Field("image", 30, _IMAGE_VOLUME_SOURCE, pointer=True),
+)
+
+VOLUME = _struct(
+    "Volume",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+    Field("", 2, _VOLUME_SOURCE),
+)

@@ -1,0 +1,69 @@
+"""The fields of EndpointSlices."""
+
+from __future__ import annotations
+
+from polykind.apis.core.reference_types import OBJECT_REFERENCE
+from polykind.apis.discovery.types import DISCOVERY_V1
+from polykind.apis.machinery.structs import Field
+from polykind.apis.machinery.value_types import BOOL, INT32, STRING, STRING_MAP, STRINGS, ListOf, String
+
+_struct = DISCOVERY_V1.struct
+
+_ADDRESS_TYPE = String("v1.AddressType", ("FQDN", "IPv4", "IPv6"))
+_PROTOCOL = String("v1.Protocol", ("SCTP", "TCP", "UDP"))
+
+_ENDPOINT_CONDITIONS = _struct(
+    "EndpointConditions",
+    "",
+    Field("ready", 1, BOOL, pointer=True),
+    Field("serving", 2, BOOL, pointer=True),
+    Field("terminating", 3, BOOL, pointer=True),
+)
+
+_FOR_ZONE = _struct(
+    "ForZone",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+)
+
+_FOR_NODE = _struct(
+    "ForNode",
+    "",
+    Field("name", 1, STRING, omitempty=False),
+)
+
+_ENDPOINT_HINTS = _struct(
+    "EndpointHints",
+    "",
+    Field("forZones", 1, ListOf(_FOR_ZONE)),
+    Field("forNodes", 2, ListOf(_FOR_NODE)),
+)
+
+_ENDPOINT = _struct(
+    "Endpoint",
+    "",
+    Field("addresses", 1, STRINGS, omitempty=False, list_type="set"),
+    Field("conditions", 2, _ENDPOINT_CONDITIONS),
+    Field("hostname", 3, STRING, pointer=True),
+    Field("targetRef", 4, OBJECT_REFERENCE, pointer=True),
+    Field("deprecatedTopology", 5, STRING_MAP),
+    Field("nodeName", 6, STRING, pointer=True),
+    Field("zone", 7, STRING, pointer=True),
+    Field("hints", 8, _ENDPOINT_HINTS, pointer=True),
+)
+
+_ENDPOINT_PORT = _struct(
+    "EndpointPort",
+    "",
+    Field("name", 1, STRING, pointer=True),
+    Field("protocol", 2, _PROTOCOL, pointer=True),
+    Field("port", 3, INT32, pointer=True),
+    Field("appProtocol", 4, STRING, pointer=True),
+    atomic=True,
+)
+
+ENDPOINT_SLICE_FIELDS = (
+    Field("addressType", 4, _ADDRESS_TYPE, omitempty=False),
+    Field("endpoints", 2, ListOf(_ENDPOINT), omitempty=False, required=False),
+    Field("ports", 3, ListOf(_ENDPOINT_PORT), omitempty=False, required=False),
+)

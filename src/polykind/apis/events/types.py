@@ -1,0 +1,33 @@
+"""The kind of the events.k8s.io group: Event."""
+
+from __future__ import annotations
+
+from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.structs import GroupVersion
+
+EVENTS_V1 = GroupVersion("events.k8s.io", "v1", "io.k8s.api.events.v1", group_priority=17750, version_priority=15)
+
+EVENT = Kind(
+    EVENTS_V1,
+    "Event",
+    "A report about something that happened to an object, kept for a limited time.",
+    fields_in="polykind.apis.events.recorded_event_types:EVENT_FIELDS",
+    namespaced=True,
+    stored_group="",
+    short_names=("ev",),
+    selectable=(
+        ".metadata.namespace",
+        ".regarding.kind",
+        ".regarding.namespace",
+        ".regarding.name",
+        ".regarding.uid",
+        ".regarding.apiVersion",
+        ".regarding.resourceVersion",
+        ".regarding.fieldPath",
+        ".reason",
+        ".reportingController",
+        ".type",
+    ),
+)
+
+KINDS = (EVENT,)

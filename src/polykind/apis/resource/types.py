@@ -1,0 +1,48 @@
+"""Kinds of the resource.k8s.io group: dynamic allocation of devices."""
+
+from __future__ import annotations
+
+from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.structs import GroupVersion
+
+RESOURCE_V1 = GroupVersion("resource.k8s.io", "v1", "io.k8s.api.resource.v1", group_priority=16200, version_priority=21)
+
+DEVICE_CLASS = Kind(
+    RESOURCE_V1,
+    "DeviceClass",
+    "A class of devices that claims can request.",
+    fields_in="polykind.apis.resource.device_types:DEVICE_CLASS_FIELDS",
+    plural="deviceclasses",
+)
+
+RESOURCE_SLICE = Kind(
+    RESOURCE_V1,
+    "ResourceSlice",
+    "The devices that a driver offers on one or several nodes.",
+    fields_in="polykind.apis.resource.device_types:RESOURCE_SLICE_FIELDS",
+    selectable=(".spec.nodeName", ".spec.driver"),
+)
+
+RESOURCE_CLAIM = Kind(
+    RESOURCE_V1,
+    "ResourceClaim",
+    "A request for devices.",
+    fields_in="polykind.apis.resource.resource_claim_types:RESOURCE_CLAIM_FIELDS",
+    namespaced=True,
+    subresources=(Subresource("status"),),
+)
+
+RESOURCE_CLAIM_TEMPLATE = Kind(
+    RESOURCE_V1,
+    "ResourceClaimTemplate",
+    "A template from which ResourceClaims of pods are created.",
+    fields_in="polykind.apis.resource.resource_claim_types:RESOURCE_CLAIM_TEMPLATE_FIELDS",
+    namespaced=True,
+)
+
+KINDS = (
+    DEVICE_CLASS,
+    RESOURCE_SLICE,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+)
