@@ -144,7 +144,7 @@ async def test_deletion_sets_no_grace_period(server: Live) -> None:
         ("DELETE", f"{NAMESPACES}/a/status", 405),
         ("GET", f"{NAMESPACES}/a/other", 404),
         ("GET", f"{NAMESPACES}/a/status/more", 404),
-        ("GET", "/api/v1/nodes", 404),
+        ("GET", "/api/v1/machines", 404),
         ("GET", "/api/v9/namespaces", 404),
         ("GET", "/api/v9", 404),
         ("GET", "/apis/apiextensions.k8s.io/v1/others", 404),
