@@ -114,6 +114,11 @@ def not_found(field: str, value: Any, detail: str = "") -> FieldError:
     return FieldError("FieldValueNotFound", field, value, detail)
 
 
+def all_invalid(field: str, value: Any, details: Iterable[str]) -> list[FieldError]:
+    """Return an Invalid value error for each detail, such as each message of a check in `names`."""
+    return [invalid(field, value, detail) for detail in details]
+
+
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
     """Return an Unsupported value error that lists `supported` in the given order.
 

@@ -1,0 +1,181 @@
+"""Validation of CertificateSigningRequests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from polykind import errors, names
+from polykind.apis.certificates.requests import certificate_error, request_error
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.golang.fmt import go_quote
+from polykind.golang.utf8 import byte_length
+
+APPROVAL_CONDITIONS = ("Approved", "Denied")
+_FINAL_CONDITIONS = ("Approved", "Denied", "Failed")
+"""The conditions that can only be true and that no update can remove."""
+_STATUSES = ("False", "True", "Unknown")
+_LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
+_MIN_SECONDS = 600
+_MAX_DOMAIN = 253
+_MAX_SIGNER_NAME = _MAX_DOMAIN + 1 + 253 + 1 + 63
+_USAGES = (
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+)
+
+
+def validate_request(csr: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
+    """Validate the spec and the status of a CertificateSigningRequest; `old` is the object before an update.
+
+    An update may keep values that older rules allowed.
+    """
+    spec, status = csr["spec"], csr.get("status") or {}
+    old_spec, old_status = ((old or {}).get(name) or {} for name in ("spec", "status"))
+    found: list[FieldError] = []
+    error = request_error(spec.get("request") or "")
+    if error:
+        found.append(errors.invalid("spec.request", spec.get("request"), error))
+    found += _validate_usages(spec.get("usages") or [], old_spec.get("usages") or [])
+    signer = spec.get("signerName", "")
+    if signer == _LEGACY_SIGNER and old_spec.get("signerName") != _LEGACY_SIGNER:
+        reason = "the legacy signerName is not allowed via this API version"
+        found.append(errors.invalid("spec.signerName", signer, reason))
+    else:
+        found += validate_signer_name(signer, "spec.signerName")
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < _MIN_SECONDS:
+        reason = "may not specify a duration less than 600 seconds (10 minutes)"
+        found.append(errors.invalid("spec.expirationSeconds", seconds, reason))
+    found += _validate_conditions(status.get("conditions") or [], old_status.get("conditions") or [])
+    certificate, before = status.get("certificate") or "", old_status.get("certificate") or ""
+    if old is None or (certificate != before and not certificate_error(before)):
+        error = certificate_error(certificate)
+        if error:
+            found.append(errors.invalid("status.certificate", "<certificate data>", error))
+    return found
+
+
+def _validate_usages(usages: Sequence[str], old: Sequence[str]) -> list[FieldError]:
+    found = [] if usages else [errors.required("spec.usages")]
+    if set(old) <= set(_USAGES):
+        for index, usage in enumerate(usages):
+            if usage not in _USAGES:
+                found.append(errors.not_supported(f"spec.usages[{index}]", usage, _USAGES))
+    if len(set(old)) == len(old):
+        for index, usage in enumerate(usages):
+            if usage in usages[:index]:
+                found.append(errors.duplicate(f"spec.usages[{index}]", usage))
+    return found
+
+
+def validate_signer_name(name: str, at: str) -> list[FieldError]:
+    """Validate the name of a signer: a domain, a slash, and DNS subdomains."""
+    if not name:
+        return [errors.required(at)]
+    if name.count("/") != 1:
+        reason = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        return [errors.invalid(at, name, reason)]
+    domain, _, path = name.partition("/")
+    found = [errors.too_long(at, _MAX_DOMAIN)] if byte_length(domain) > _MAX_DOMAIN else []
+    found += _validate_labels(domain, at, names.dns1123_label)
+    if "." not in domain:
+        reason = "should be a domain with at least two segments separated by dots"
+        found.append(errors.invalid(at, domain, reason))
+    found += _validate_labels(path, at, names.dns1123_subdomain)
+    if byte_length(name) > _MAX_SIGNER_NAME:
+        found.append(errors.too_long(at, _MAX_SIGNER_NAME))
+    return found
+
+
+def _validate_labels(text: str, at: str, check: Callable[[str], list[str]]) -> list[FieldError]:
+    """Return the errors of the first label of a text that is invalid."""
+    for label in text.split("."):
+        messages = check(label)
+        if messages:
+            return errors.all_invalid(at, text, (f"validating label {go_quote(label)}: {m}" for m in messages))
+    return []
+
+
+def _validate_conditions(conditions: Sequence[JsonObject], old: Sequence[JsonObject]) -> list[FieldError]:
+    found: list[FieldError] = []
+    old_types = [condition.get("type", "") for condition in old]
+    known: list[str] = []
+    for index, condition in enumerate(conditions):
+        at = f"status.conditions[{index}]"
+        condition_type, status = condition.get("type", ""), condition.get("status", "")
+        if not condition_type and "" not in old_types:
+            found.append(errors.required(f"{at}.type"))
+        allowed = ("True",) if condition_type in _FINAL_CONDITIONS else _STATUSES
+        if not status:
+            found.append(errors.required(f"{at}.status"))
+        elif status not in allowed:
+            found.append(errors.not_supported(f"{at}.status", status, allowed))
+        if _excludes(condition_type, known) and not set(APPROVAL_CONDITIONS) <= set(old_types):
+            reason = "Approved and Denied conditions are mutually exclusive"
+            found.append(errors.invalid("status.conditions", condition_type, reason))
+        if condition_type in known and len(set(old_types)) == len(old_types):
+            found.append(errors.duplicate(f"{at}.type", condition_type))
+        known.append(condition_type)
+    return found
+
+
+def _excludes(condition_type: str, others: Sequence[str]) -> bool:
+    """True if the type is Approved or Denied and the other of the two is among `others`."""
+    return condition_type in APPROVAL_CONDITIONS and any(
+        other in others for other in APPROVAL_CONDITIONS if other != condition_type
+    )
+
+
+def validate_request_update(
+    new: JsonObject, old: JsonObject, *, may_approve: bool = False, may_sign: bool = False
+) -> list[FieldError]:
+    """Validate an update of a CertificateSigningRequest.
+
+    Only the subresource `approval` can approve or deny a request, and only the subresource `status` can add the
+    certificate. No update can remove a condition that decides the request.
+    """
+    found = validate_request(new, old)
+    at = "status.conditions"
+    for condition_type in _FINAL_CONDITIONS:
+        if len(_conditions(new, condition_type)) < len(_conditions(old, condition_type)):
+            reason = f"updates may not remove a condition of type {go_quote(condition_type)}"
+            found.append(errors.forbidden(at, reason))
+    if not may_approve:
+        for condition_type in APPROVAL_CONDITIONS:
+            if len(_conditions(new, condition_type)) > len(_conditions(old, condition_type)):
+                reason = f"updates may not add a condition of type {go_quote(condition_type)}"
+                found.append(errors.forbidden(at, reason))
+    certificate, before = ((csr.get("status") or {}).get("certificate") or "" for csr in (new, old))
+    if certificate != before:
+        if not may_sign:
+            found.append(errors.forbidden("status.certificate", "updates may not set certificate content"))
+        elif before:
+            found.append(errors.forbidden("status.certificate", "updates may not modify existing certificate content"))
+    return found
+
+
+def _conditions(csr: JsonObject, condition_type: str) -> list[JsonObject]:
+    conditions = (csr.get("status") or {}).get("conditions") or ()
+    return [condition for condition in conditions if condition.get("type", "") == condition_type]

@@ -1,0 +1,22 @@
+"""Defaults of the networking group."""
+
+from __future__ import annotations
+
+from polykind.contract import JsonObject
+
+
+def default_network_policy(policy: JsonObject) -> None:
+    """Set the protocol of ports, and the policy types that follow from the rules."""
+    spec = policy.get("spec") or {}
+    for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
+        for port in rule.get("ports") or ():
+            port.setdefault("protocol", "TCP")
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+
+
+def default_ingress_class(ingress_class: JsonObject) -> None:
+    """Set the scope of the parameters."""
+    parameters = (ingress_class.get("spec") or {}).get("parameters")
+    if parameters is not None:
+        parameters.setdefault("scope", "Cluster")

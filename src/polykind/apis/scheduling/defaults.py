@@ -1,0 +1,10 @@
+"""Defaults of PriorityClasses."""
+
+from __future__ import annotations
+
+from polykind.contract import JsonObject
+
+
+def default_priority_class(priority_class: JsonObject) -> None:
+    """Set the preemption policy."""
+    priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
