@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polykind import errors, names
-from polykind.apis.certificates.requests import certificate_error, request_error
+from polykind.apis.certificates.request_parsing import certificate_error, request_error
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote

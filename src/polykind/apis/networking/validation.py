@@ -67,7 +67,7 @@ def ip_address_name(value: str, prefix: bool = False) -> list[str]:
 
 
 def validate_ip_address(address: JsonObject) -> list[FieldError]:
-    """Validate the reference to the object that uses an IPAddress."""
+    """Validate that an IPAddress refers to the object that uses the address."""
     parent = address["spec"].get("parentRef")
     if parent is None:
         return [errors.required("spec.parentRef")]
