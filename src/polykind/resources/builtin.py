@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from typing import ClassVar, TypeVar, overload
 
 from polykind import errors, names
+from polykind.apis.machinery.apply_types import apply_model
 from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.version_conversion import StoredKind
 from polykind.apply.fieldset import Fields
 from polykind.apply.ownership import MAIN_RESET, SPEC_RESET, Reset
+from polykind.apply.typemodel import TypeModel
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch_cache import WatchCache
@@ -32,7 +35,9 @@ class BuiltinResource(Resource):
     Without a `cache` objects cannot be stored: the server only responds to creates, as for SubjectAccessReviews.
     """
 
-    def __init__(self, cache: WatchCache | None, kind: Kind) -> None:
+    def __init__(self, cache: WatchCache | None, kind: Kind, stored_kind: StoredKind | None = None) -> None:
+        """`stored_kind` has the other versions of the kind, if there are any."""
+        self.stored_kind = stored_kind or StoredKind([kind])
         super().__init__(
             cache.resource_at(kind.storage_prefix) if cache is not None else ResourceCache(""),
             group=kind.group,
@@ -41,7 +46,7 @@ class BuiltinResource(Resource):
             kind=kind.kind,
             list_kind=f"{kind.kind}List",
             namespaced=kind.namespaced,
-            storage=kind.version,
+            storage=self.stored_kind.stored.version,
         )
 
     def serve(
@@ -60,7 +65,7 @@ class BuiltinResource(Resource):
             kind.version,
             codec or BuiltinCodec(kind, strategy.default),
             strategy,
-            representer or strategy.representer_class(self, kind, strategy.default),
+            representer or strategy.representer_class(self, kind, strategy.default, self.stored_kind),
             is_builtin=True,
             has_status="status" in subresources,
             verbs=frozenset(kind.verbs),
@@ -85,6 +90,11 @@ class BuiltinResource(Resource):
         fields = {v: s.reset_fields for v, s in strategies.items() if isinstance(s, BuiltinStrategy)}
         subresources = {subresource for resets in fields.values() for subresource in resets}
         return {sub: {v: resets[sub] for v, resets in fields.items() if sub in resets} for sub in subresources}
+
+    @cached_property
+    def models(self) -> Mapping[str, TypeModel]:
+        others = {api_version: apply_model(kind) for api_version, kind in self.stored_kind.kinds.items()}
+        return {**others, **super().models}
 
     def read(self, cached: CachedObject) -> JsonObject:
         """Decode a stored object and set its defaults. Raise BadRequestError if the object cannot be decoded."""
@@ -197,21 +207,34 @@ def load_strategy(kind: Kind) -> BuiltinStrategy:
     return strategy
 
 
-def build_resource(cache: WatchCache, kinds: Sequence[Kind]) -> BuiltinResource:
-    """Return the resource of a kind, given its declarations at all served versions."""
+def build_resource(cache: WatchCache, kinds: Sequence[Kind], versions: Sequence[Kind]) -> BuiltinResource:
+    """Return the resource of a kind.
+
+    `kinds` are its served declarations in one group. `versions` are all declarations with the same stored objects.
+    """
+    from polykind.resources.converted_strategy import ConvertedStrategy
+
+    stored_kind = StoredKind(versions)
     strategies = {kind: load_strategy(kind) for kind in kinds}
-    stored = next((kind for kind in kinds if kind.version == kind.stored_version), kinds[0])
-    resource = strategies[stored].resource_class(cache if stored.persistent else None, stored)
+    resource = strategies[kinds[0]].resource_class(cache if kinds[0].persistent else None, kinds[0], stored_kind)
     for kind, strategy in strategies.items():
-        resource.serve(kind, strategy)
+        resource.serve(kind, strategy if kind is stored_kind.stored else ConvertedStrategy(strategy, stored_kind))
     return resource
 
 
-def declare_builtins(registry: Registry, cache: WatchCache, kinds: Iterable[Kind]) -> None:
-    """Declare the resources of built-in kinds in the registry, which builds each resource at its first use."""
+def declare_builtins(
+    registry: Registry, cache: WatchCache, kinds: Sequence[Kind], served: Callable[[Kind], bool] = lambda _: True
+) -> None:
+    """Declare the resources of built-in kinds in the registry, which builds each resource at its first use.
+
+    Kinds that are not served are still read from the store if another version of them is served.
+    """
+    by_prefix: dict[str, list[Kind]] = {}
     by_resource: dict[tuple[str, str], list[Kind]] = {}
     for kind in kinds:
-        by_resource.setdefault((kind.group, kind.plural), []).append(kind)
+        by_prefix.setdefault(kind.storage_prefix, []).append(kind)
+        if served(kind):
+            by_resource.setdefault((kind.group, kind.plural), []).append(kind)
     for (group, plural), declared in by_resource.items():
         registry.declare(
             DeclaredResource(
@@ -221,7 +244,7 @@ def declare_builtins(registry: Registry, cache: WatchCache, kinds: Iterable[Kind
                 tuple(kind.version for kind in declared),
                 declared[0].namespaced,
                 cache.prefix + declared[0].storage_prefix + "/" if declared[0].persistent else "",
-                partial(build_resource, cache, declared),
+                partial(build_resource, cache, declared, by_prefix[declared[0].storage_prefix]),
             )
         )
 

@@ -10,6 +10,7 @@ from polykind.apis.machinery.apply_types import apply_model, merge_strategy
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.machinery.protobuf_writer import encode_message
+from polykind.apis.machinery.version_conversion import StoredKind
 from polykind.apply.strategic_merge_patch import Strategy as MergeStrategy
 from polykind.apply.typemodel import TypeModel
 from polykind.cache.cached_object import CachedObject, Representation, labels_of
@@ -93,8 +94,15 @@ def _resets_managers(value: JsonObject) -> bool:
 class BuiltinRepresenter(Representer):
     """Returns stored objects of a declared kind as clients see them."""
 
-    def __init__(self, resource: Resource, kind: Kind, default: Default) -> None:
-        super().__init__(resource.cache, kind.version, resource.api_version(kind.version), resource.list_kind)
+    def __init__(self, resource: Resource, kind: Kind, default: Default, stored_kind: StoredKind | None = None) -> None:
+        """`stored_kind` has the other versions of the kind, if there are any."""
+        self._stored_kind = stored_kind or StoredKind([kind])
+        self._converts = kind is not self._stored_kind.stored
+        api_version = kind.group_version.api_version
+        # Two groups may serve the same stored objects at versions of the same name, so the name is not unique.
+        super().__init__(
+            resource.cache, api_version if self._converts else kind.version, api_version, resource.list_kind
+        )
         self._kind = kind
         self._default = default
         self._api_version_field = f'"apiVersion":"{self.api_version}",'.encode()
@@ -108,7 +116,13 @@ class BuiltinRepresenter(Representer):
         return self._kind.table
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
-        return obj
+        if not self._converts:
+            return obj
+        converted = self._stored_kind.to_stored(obj, self._kind)
+        return machinery.decode(converted, self._stored_kind.stored, report=False)[0]
+
+    async def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        return self._stored_kind.convert(obj, api_version)
 
     @property
     def stores_normalized(self) -> bool:
@@ -116,13 +130,21 @@ class BuiltinRepresenter(Representer):
 
     def show(self, cached: CachedObject) -> Representation | None:
         obj = cached.decode()
-        obj["apiVersion"] = self.api_version
+        # An object that is stored at an unknown version is read as one of this version.
+        source = self._stored_kind.kinds.get(obj.get("apiVersion", ""), self._kind)
         try:
-            shown, _ = machinery.decode(obj, self._kind, report=False)
+            shown, _ = machinery.decode(obj, source, report=False)
+            if source is not self._kind:
+                converted = self._stored_kind.from_stored(self._stored_kind.to_stored(shown, source), self._kind)
+                shown, _ = machinery.decode(converted, self._kind, report=False)
         except errors.BadRequestError as error:
             raise errors.InternalError(f"{cached.key} cannot be read: {error.message}") from None
+        shown["apiVersion"] = self.api_version
         self._default(shown)
-        return Representation(json_codec.encode(shown), labels_of(shown))
+        data = json_codec.encode(shown)
+        if data == cached.raw and not self._converts:
+            return cached
+        return Representation(data, labels_of(shown))
 
     def list_metadata(self, revision: int, continuation: str, remaining: int) -> JsonObject:
         metadata = super().list_metadata(revision, continuation, remaining)

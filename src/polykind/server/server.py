@@ -129,8 +129,9 @@ class Server:
         await self.cache.start()
         on_stop(self.cache.close)
         self.registry = Registry()
-        declared = (kind for kinds in kinds_by_group_version().values() for kind in kinds)
-        declare_builtins(self.registry, self.cache, declared)
+        declare_builtins(
+            self.registry, self.cache, [kind for kinds in kinds_by_group_version().values() for kind in kinds]
+        )
         services = find_builtin(self.registry, "", "services", ServiceResource)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
         self.admission = AdmissionInformers(self.cache, self.registry, self.metrics, self._resolver)

@@ -58,6 +58,7 @@ class Kind(Struct):
         stored_version: str = "",
         storage_prefix: str = "",
         strategy: str = "",
+        conversion: str = "",
         opaque: bool = False,
         publishes_defaults: bool | None = None,
     ) -> None:
@@ -92,6 +93,8 @@ class Kind(Struct):
         """The version at which kube-apiserver stores objects of this kind."""
         self.storage_prefix = storage_prefix or self.plural
         """The part of storage keys that names the resource, such as `services/specs`."""
+        self.conversion = conversion
+        """The VersionConversion to the stored version as `module:NAME`; "" if only the apiVersion differs."""
         self.strategy = strategy
         """The strategy as `module:Class`, imported at the first use of the resource; "" for a plain BuiltinStrategy."""
 

@@ -1,0 +1,68 @@
+"""Conversion of built-in objects between the versions, or groups, that share one stored object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple
+
+from polykind.apis import machinery
+from polykind.apis.machinery.kinds import Kind
+from polykind.contract import JsonObject
+
+Convert = Callable[[JsonObject], JsonObject]
+"""Returns the converted object, which may share unchanged parts with the argument. The caller sets apiVersion."""
+
+
+class VersionConversion(NamedTuple):
+    """The conversion between a kind's version and the version at which its objects are stored."""
+
+    to_stored: Convert
+    from_stored: Convert
+
+
+@cache
+def _conversion(kind: Kind) -> VersionConversion:
+    """Import the conversion that a kind declares. Without one, the versions differ only in apiVersion."""
+    if not kind.conversion:
+        return VersionConversion(dict, dict)
+    module, _, name = kind.conversion.partition(":")
+    found: VersionConversion = getattr(import_module(module), name)
+    return found
+
+
+class StoredKind:
+    """The declarations of all versions of one kind of stored object, served or not.
+
+    kube-apiserver validates and stores objects in one form, whatever version a client uses. Here this form is the
+    declaration at the stored version.
+    """
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.kinds = {kind.group_version.api_version: kind for kind in kinds}
+        self.stored = next(
+            (kind for kind in kinds if kind.version == kind.stored_version and not kind.conversion), kinds[0]
+        )
+
+    def to_stored(self, obj: JsonObject, kind: Kind) -> JsonObject:
+        """Convert an object from the version of a declaration to the stored version."""
+        if kind is self.stored:
+            return obj
+        return {**_conversion(kind).to_stored(obj), "apiVersion": self.stored.group_version.api_version}
+
+    def from_stored(self, obj: JsonObject, kind: Kind) -> JsonObject:
+        """Convert an object from the stored version to the version of a declaration."""
+        if kind is self.stored:
+            return obj
+        return {**_conversion(kind).from_stored(obj), "apiVersion": kind.group_version.api_version}
+
+    def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        """Convert an object from its own apiVersion to another one. Return None if one of the two is unknown."""
+        source, target = self.kinds.get(obj.get("apiVersion", "")), self.kinds.get(api_version)
+        if source is None or target is None:
+            return None
+        if source is target:
+            return obj
+        converted = self.from_stored(self.to_stored(obj, source), target)
+        return machinery.decode(converted, target, report=False)[0]
