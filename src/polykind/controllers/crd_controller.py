@@ -162,6 +162,12 @@ class CRDController:
         self._discovery_entries[cached.name] = from_crd(crd).prepare()
         self._discovery_stale = True
         served = conditions.is_true(crd, NAMES_ACCEPTED) or conditions.is_true(crd, ESTABLISHED)
+        if self._backend.registry.has_builtin(crd["spec"]["group"], crd["spec"]["names"]["plural"]):
+            if previous is None:
+                log.warning(
+                    "CRD controller: not serving %s, because it has the name of a built-in resource", cached.name
+                )
+            return
         if not served:
             self._unregister(crd)
             return

@@ -35,6 +35,8 @@ class BuiltinResource(Resource):
     Without a `cache` objects cannot be stored: the server only responds to creates, as for SubjectAccessReviews.
     """
 
+    is_builtin = True
+
     def __init__(self, cache: WatchCache | None, kind: Kind, stored_kind: StoredKind | None = None) -> None:
         """`stored_kind` has the other versions of the kind, if there are any."""
         self.stored_kind = stored_kind or StoredKind([kind])

@@ -34,6 +34,8 @@ class Registry:
         self._declared: dict[tuple[str, str], DeclaredResource] = {}
         self._declared_kinds: dict[tuple[str, str], str] = {}
         """The plural of each declared resource, by group and kind."""
+        self._builtin: set[tuple[str, str]] = set()
+        """The group and version of every built-in resource. CRDs cannot add resources to them, as in kube-apiserver."""
         self.observers: list[Callable[[Resource], None]] = []
         """Functions to call with each resource that is added or replaced."""
 
@@ -65,6 +67,7 @@ class Registry:
         """Serve a resource that is built when it is first looked up."""
         self._declared[declared.group, declared.plural] = declared
         self._declared_kinds[declared.group, declared.kind] = declared.plural
+        self._builtin.update((declared.group, version) for version in declared.versions)
 
     def _build(self, group: str, plural: str) -> None:
         declared = self._declared.get((group, plural))
@@ -83,13 +86,31 @@ class Registry:
         if declared is not None:
             del self._declared_kinds[group, declared.kind]
 
+    def has_builtin(self, group: str, plural: str) -> bool:
+        """True if a built-in resource has this group and plural."""
+        resource = self._resources.get((group, plural))
+        return (group, plural) in self._declared or (resource is not None and resource.is_builtin)
+
     def put(self, resource: Resource) -> None:
-        """Serve a resource in place of the one with the same group and plural."""
-        self.remove(resource.group, resource.plural)
-        self._resources[resource.group, resource.plural] = resource
-        self._by_kind[resource.group, resource.kind] = resource
+        """Serve a resource in place of the one with the same group and plural.
+
+        A custom resource cannot replace a built-in one. It is not served at versions that are built in.
+        """
+        group = resource.group
+        if not resource.is_builtin and self.has_builtin(group, resource.plural):
+            return
+        self.remove(group, resource.plural)
+        self._resources[group, resource.plural] = resource
+        if resource.is_builtin or (group, resource.kind) not in self._declared_kinds:
+            holder = self._by_kind.get((group, resource.kind))
+            if holder is None or resource.is_builtin or not holder.is_builtin:
+                self._by_kind[group, resource.kind] = resource
         for version in resource.versions.values():
-            self._versions[resource.group, version.version, resource.plural] = version
+            if resource.is_builtin:
+                self._builtin.add((group, version.version))
+            elif (group, version.version) in self._builtin:
+                continue
+            self._versions[group, version.version, resource.plural] = version
         for observer in self.observers:
             observer(resource)
 

@@ -70,6 +70,8 @@ class Resource:
         """The open watch channels, by version, selector and encoding."""
         self.qualified = errors.qualified_resource(plural, group)
 
+    is_builtin = False
+
     def key(self, namespace: str, name: str) -> str:
         """Return the key of an object below the cache's prefix."""
         return f"{namespace}/{name}" if self.namespaced else name
