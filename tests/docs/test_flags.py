@@ -12,8 +12,18 @@ PAGE = (Path(__file__).parents[2] / "docs" / "flags.md").read_text()
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    found = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return dict(found.choices)
+    """Return the parsers of all commands. A command with actions has one parser for each action."""
+    return {name: found for name, command in _choices(parser()).items() for name, found in _actions(name, command)}
+
+
+def _choices(command: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found = next((a for a in command._actions if isinstance(a, argparse._SubParsersAction)), None)
+    return dict(found.choices) if found is not None else {}
+
+
+def _actions(name: str, command: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
+    actions = _choices(command)
+    return [(f"{name} {action}", found) for action, found in actions.items()] if actions else [(name, command)]
 
 
 def documented(command: str) -> dict[str, str]:

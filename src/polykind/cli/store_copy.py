@@ -16,15 +16,14 @@ from polykind.store.copier import StoreContents, StoreCopy
 WIDTH = 30
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "store",
+def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = actions.add_parser(
+        "copy",
         help="copy the content of one store into another",
         description="Copy all keys of one store into another, which must be empty. Stop the servers first. "
         "Run the command again to continue an interrupted copy.",
     )
     flag = command.add_argument
-    flag("action", choices=["copy"], help="the action")
     flag("--from", dest="source", required=True, metavar="STORE", help="sqlite:DIR or etcd:URL,URL")
     flag("--to", dest="target", required=True, metavar="STORE", help="sqlite:DIR or etcd:URL,URL")
     add_etcd_flags(command)

@@ -33,6 +33,7 @@ from polykind.golang.fmt import go_quote
 from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
 from polykind.http.messages import JSON, TEXT, Request, Response, first_value, parse_query
 from polykind.metrics.metrics import Metrics
+from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 
 _PUBLIC = ("/healthz", "/livez", "/readyz", "/version")
@@ -49,6 +50,7 @@ _READ_ONLY = frozenset(
 )
 """Paths that respond 405 to every method but GET, even HEAD. Other endpoints ignore the method."""
 _VERSIONS = "/polykind/versions/"
+_RESTORE = "/polykind/restore"
 _MINOR = "36"
 _PROTOBUF = MEDIA_TYPES["protobuf"].encode()
 _THREAD_THRESHOLD = 64 * 1024
@@ -97,10 +99,12 @@ class Endpoints:
         discovery: Callable[[], Discovery],
         checks: dict[str, Check],
         versions: VersionReporter,
+        restore: StoreRestore,
         address: Callable[[], str],
     ) -> None:
         self._metrics = metrics
         self._versions = versions
+        self._restore = restore
         self._discovery = discovery
         self._checks = checks
         self._address = address
@@ -130,6 +134,8 @@ class Endpoints:
             if report is None:
                 return _not_found()
             return Response(200, json_codec.indent(json_codec.encode_ordered(report)) + b"\n")
+        if exact == _RESTORE and request.method == "POST" and request.user is not None:
+            return Response(200, json_codec.encode({"keys": await self._restore.run(request.user)}))
         response = await self._discover(request, path, aggregable=exact != "/apis/")
         if response.status == 404 and path.startswith(_STATUS_404_PREFIXES):
             return error_response(request, errors.unknown_resource())

@@ -47,6 +47,7 @@ from polykind.resources.registry import Registry
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router
 from polykind.server.settings import Settings, SettingsError
+from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 from polykind.store.sqlite import SingleReplicaLeadership, SqliteStore
 from polykind.verbs.context import Backend
@@ -212,7 +213,12 @@ class Server:
         await self.leadership.start()
         versions = VersionReporter(self.registry, self.cache, self.metrics, self.clock)
         endpoints = Endpoints(
-            self.metrics, self.crds.discovery, checks, versions, lambda: self.url.removeprefix("https://")
+            self.metrics,
+            self.crds.discovery,
+            checks,
+            versions,
+            StoreRestore(self.store, self.cache.prefix, settings.data_dir),
+            lambda: self.url.removeprefix("https://"),
         )
         router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
         self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from polykind.contract import KeyValue, RevisionConflictError, Store, StoreError
+from polykind.contract import DAMAGED_VALUE, KeyValue, RevisionConflictError, Store, StoreError
 
 PAGE = 500
 CONCURRENT_WRITES = 64
@@ -42,15 +42,13 @@ class StoreCopy:
         self._name = name.encode()
         """The source's name. An interrupted copy is continued only from the same source."""
         self._progress = progress
-        # Keys of the replicas themselves, such as the leader's lease, are not copied.
-        self._private = f"{prefix}_polykind/"
-        self._marker = f"{self._private}copy"
+        self._marker = f"{private_prefix(prefix)}copy"
 
     async def run(self) -> StoreContents:
         await self._claim()
         newest = await self._source.revision()
         await self._advance(newest)
-        await self._transfer(newest)
+        await KeyTransfer(self._source, self._target, self._prefix, self._progress, overwrite=False).run(newest)
         expected = await self._contents(self._source, "reading")
         actual = await self._contents(self._target, "comparing")
         if actual != expected:
@@ -84,25 +82,52 @@ class StoreCopy:
             now = await self._target.revision()
             self._progress("raising revisions", min(now, newest) - start, newest - start)
 
-    async def _transfer(self, at: int) -> None:
-        """Walk both stores in key order and make the target equal to the source."""
+    async def _contents(self, store: Store, stage: str) -> StoreContents:
+        digest, count = hashlib.sha256(), 0
+        total = (await store.range(self._prefix, limit=1)).remaining + 1
+        async for item in public_keys(store, self._prefix):
+            key = item.key.encode(errors="surrogateescape")
+            digest.update(b"%d %d\n%b%b" % (len(key), len(item.value), key, item.value))
+            count += 1
+            if count % PAGE == 0:
+                self._progress(stage, count, total)
+        self._progress(stage, count, count)
+        return StoreContents(count, digest.hexdigest())
+
+
+class KeyTransfer:
+    """Makes the keys of a target equal to those of a source, by writing what differs.
+
+    With `overwrite`, other programs may write to the target meanwhile: the source's values win.
+    """
+
+    def __init__(self, source: Store, target: Store, prefix: str, progress: Progress, *, overwrite: bool) -> None:
+        self._source = source
+        self._target = target
+        self._prefix = prefix
+        self._progress = progress
+        self._overwrite = overwrite
+
+    async def run(self, at: int = 0) -> int:
+        """Walk both stores in key order, the source at revision `at` (0: now). Return the number of keys."""
         total = (await self._source.range(self._prefix, limit=1, at=at)).remaining + 1
-        source_keys, target_keys = self._keys(self._source, at), self._keys(self._target, 0)
+        source_keys, target_keys = (
+            public_keys(self._source, self._prefix, at),
+            public_keys(self._target, self._prefix, damaged=self._overwrite),
+        )
         source, target = await anext(source_keys, None), await anext(target_keys, None)
-        pending: list[asyncio.Task[int]] = []
+        pending: list[asyncio.Task[None]] = []
         done = 0
         while source is not None or target is not None:
             if target is not None and (source is None or target.key.encode() < source.key.encode()):
-                # An interrupted copy left this key, which has since been deleted in the source.
-                pending.append(asyncio.create_task(self._target.delete(target.key, expect=target.revision)))
+                pending.append(asyncio.create_task(self._delete(target)))
                 target = await anext(target_keys, None)
                 continue
             if source is None:
                 break
             held = target if target is not None and target.key == source.key else None
             if held is None or held.value != source.value:
-                expect = held.revision if held is not None else 0
-                pending.append(asyncio.create_task(self._target.put(source.key, source.value, expect=expect)))
+                pending.append(asyncio.create_task(self._put(source, held.revision if held is not None else 0)))
             if held is not None:
                 target = await anext(target_keys, None)
             source = await anext(source_keys, None)
@@ -113,28 +138,38 @@ class StoreCopy:
                 self._progress("copying", done, total)
         await asyncio.gather(*pending)
         self._progress("copying", done, done)
+        return done
 
-    async def _keys(self, store: Store, at: int) -> AsyncIterator[KeyValue]:
-        """Yield the keys to copy, read page by page at one revision."""
-        after = ""
-        while True:
-            page = await store.range(self._prefix, after=after, limit=PAGE, at=at)
-            at = page.revision
-            for item in page.items:
-                if not item.key.startswith(self._private):
-                    yield item
-            if not page.remaining:
-                return
-            after = page.items[-1].key
+    async def _put(self, item: KeyValue, revision: int) -> None:
+        await self._target.put(item.key, item.value, expect=None if self._overwrite else revision)
 
-    async def _contents(self, store: Store, stage: str) -> StoreContents:
-        digest, count = hashlib.sha256(), 0
-        total = (await store.range(self._prefix, limit=1)).remaining + 1
-        async for item in self._keys(store, 0):
-            key = item.key.encode(errors="surrogateescape")
-            digest.update(b"%d %d\n%b%b" % (len(key), len(item.value), key, item.value))
-            count += 1
-            if count % PAGE == 0:
-                self._progress(stage, count, total)
-        self._progress(stage, count, count)
-        return StoreContents(count, digest.hexdigest())
+    async def _delete(self, item: KeyValue) -> None:
+        try:
+            await self._target.delete(item.key, expect=None if self._overwrite else item.revision)
+        except RevisionConflictError as error:
+            if not self._overwrite or error.current is not None:
+                raise
+
+
+async def public_keys(store: Store, prefix: str, at: int = 0, *, damaged: bool = False) -> AsyncIterator[KeyValue]:
+    """Yield the keys of a store, page by page at one revision, but not the replicas' own, such as the leader's lease.
+
+    Raise CopyError if a value is damaged, unless damaged values are wanted, too.
+    """
+    after, private = "", private_prefix(prefix)
+    while True:
+        page = await store.range(prefix, after=after, limit=PAGE, at=at)
+        at = page.revision
+        for item in page.items:
+            if item.value is DAMAGED_VALUE and not damaged:
+                raise CopyError(f"{item.key} is damaged: delete it, or run `polykind store check`")
+            if not item.key.startswith(private):
+                yield item
+        if not page.remaining:
+            return
+        after = page.items[-1].key
+
+
+def private_prefix(prefix: str) -> str:
+    """Return the prefix of the keys that belong to the replicas of one store."""
+    return f"{prefix}_polykind/"

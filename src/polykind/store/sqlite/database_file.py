@@ -48,18 +48,25 @@ class DatabaseFile:
         self._lock_fd = -1
 
     def lock(self) -> None:
-        """Take the lock and create missing files. Raises StoreError if another process has the lock."""
+        """Take the lock and create missing files. Raise StoreError if another process has the lock."""
+        self.claim()
+        try:
+            self._create_files()
+        except (OSError, apsw.Error) as error:
+            raise StoreError(f"{self.path} cannot be opened: {error}") from error
+
+    def claim(self) -> None:
+        """Take the lock only. Raise StoreError if another process has the lock."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._create_files()
         except BlockingIOError:
             raise StoreError(
                 f"{self.path} is in use by another store: stop the process that holds {self._lock_path}, "
                 "or choose another data directory"
             ) from None
-        except (OSError, apsw.Error) as error:
+        except OSError as error:
             raise StoreError(f"{self.path} cannot be opened: {error}") from error
 
     def release(self) -> None:

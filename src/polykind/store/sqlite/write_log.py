@@ -48,6 +48,9 @@ SELECT CAST(n.key AS BLOB), n.revision, CAST(l.key AS BLOB), l.previous, l.delet
 FROM ({keys} LIMIT ?4) AS n CROSS JOIN log AS l ON l.revision = n.revision"""
 _RANGE_FROM = _RANGE.format(keys=_KEYS.format(compared=">="))
 _RANGE_AFTER = _RANGE.format(keys=_KEYS.format(compared=">"))
+_COUNT_ALL = """
+SELECT count(*) FROM (SELECT max(revision), deleted FROM log INDEXED BY names WHERE revision <= ?1 GROUP BY key
+                      HAVING NOT deleted)"""
 _COUNT_AFTER = f"SELECT count(*) FROM ({_KEYS.format(compared='>')})"  # noqa: S608
 _EVENTS = f"""
 SELECT {ROW_COLUMNS} FROM log NOT INDEXED WHERE revision > ?1 AND revision <= ?2 AND key >= ?3 AND key < ?4
@@ -184,6 +187,11 @@ class WriteLog:
         if len(items) == max_rows:
             remaining = self._query(_COUNT_AFTER, items[-1].key, end, at)[0][0]
         return Page(items, at, remaining)
+
+    def count(self, at: int) -> int:
+        """Return the number of keys at a revision."""
+        number: int = self._query(_COUNT_ALL, at)[0][0]
+        return number
 
     def events(
         self, prefix: str, after: int, until: int, max_events: int, max_bytes: int

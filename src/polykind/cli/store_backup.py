@@ -1,0 +1,160 @@
+"""`polykind store check`, `backup` and `restore`: verify, save and restore the content of a store."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from polykind.cli.flags import add_etcd_flags
+from polykind.contract import StoreError
+
+_DATA_DIR = Path(".polykind")
+
+
+def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    check = actions.add_parser(
+        "check",
+        help="verify a store and name what is damaged",
+        description="Verify every stored value of a data directory, or of the keys of an etcd cluster, and name what "
+        "is damaged. A server may run meanwhile. Exit codes: 0 no damage; 1 damage; 2 the store cannot be read.",
+    )
+    _add_data_dir(check)
+    check.add_argument("--etcd-servers", default="", metavar="URL,URL", help="verify the keys in this etcd cluster")
+    check.add_argument(
+        "--repair",
+        action="store_true",
+        help="rebuild a damaged index, and accept the commits before the damage in the write-ahead log; stop the "
+        "server first",
+    )
+    add_etcd_flags(check)
+    check.set_defaults(run=_guarded("check", _check))
+    backup = actions.add_parser(
+        "backup",
+        help="write a verified backup",
+        description="Write a consistent backup of a data directory into one file, and verify it. A server may run "
+        "meanwhile. Certificates and tokens are not part of the backup.",
+    )
+    _add_data_dir(backup)
+    backup.add_argument("file", type=Path, metavar="FILE", help="the file to write; it must not exist")
+    backup.set_defaults(run=_guarded("backup", _backup))
+    restore = actions.add_parser(
+        "restore",
+        help="restore a backup",
+        description="Make the content of a store equal to a backup. If a server uses the data directory, it restores "
+        "the backup by ordinary writes, so that clients see the changes. Otherwise the database file is replaced; the "
+        "old one is kept with the suffix .replaced.",
+    )
+    _add_data_dir(restore)
+    restore.add_argument("file", type=Path, metavar="FILE", help="the backup")
+    restore.set_defaults(run=_guarded("restore", _restore))
+
+
+def _add_data_dir(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--data-dir", type=Path, default=_DATA_DIR, metavar="DIR", help="the server's data (default: %(default)s)"
+    )
+
+
+def _guarded(action: str, run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Return a function that runs an action and prints its StoreError."""
+
+    def guarded(args: argparse.Namespace) -> int:
+        try:
+            return run(args)
+        except StoreError as error:
+            print(f"polykind store {action}: {error}", file=sys.stderr)
+            return 2
+
+    return guarded
+
+
+def _check(args: argparse.Namespace) -> int:
+    from polykind.store.sqlite import backup
+
+    if args.etcd_servers:
+        damage = asyncio.run(_etcd_damage(args))
+    else:
+        if args.repair:
+            backup.repair(args.data_dir)
+        damage = list(backup.find_damage(args.data_dir))
+    for line in damage:
+        print(line)
+    print(f"{len(damage)} problems found" if damage else "no damage found")
+    return 1 if damage else 0
+
+
+async def _etcd_damage(args: argparse.Namespace) -> list[str]:
+    """Return a line for each key whose value is neither a JSON object nor an object in Kubernetes' protobuf."""
+    from polykind.cli.store_copy import open_store
+    from polykind.store.copier import public_keys
+    from polykind.store.sqlite.backup import json_problem
+
+    store = open_store(f"etcd:{args.etcd_servers}", args)
+    await store.start()
+    try:
+        prefix = args.etcd_prefix.rstrip("/") + "/"
+        return [
+            f"{item.key}: {problem}"
+            async for item in public_keys(store, prefix)
+            if not item.value.startswith(b"k8s\0") and (problem := json_problem(item.value)) is not None
+        ]
+    finally:
+        await store.close()
+
+
+def _backup(args: argparse.Namespace) -> int:
+    from polykind.store.sqlite.backup import write_backup
+
+    summary = write_backup(args.data_dir, args.file)
+    print(f"{args.file}: {summary.keys} keys at revision {summary.revision}, verified")
+    return 0
+
+
+def _restore(args: argparse.Namespace) -> int:
+    from polykind.store.sqlite.backup import install_backup, verify
+    from polykind.store.sqlite.database_file import DatabaseFile
+
+    file = DatabaseFile(args.data_dir)
+    try:
+        file.claim()
+    except StoreError:
+        summary = verify(args.file)
+        keys = _restore_running(args.data_dir, args.file)
+        print(f"{keys} keys of revision {summary.revision} restored by the running server")
+        return 0
+    finally:
+        file.release()
+    summary = install_backup(args.file, args.data_dir)
+    print(f"{summary.keys} keys of revision {summary.revision} restored; start the server")
+    return 0
+
+
+def _restore_running(data_dir: Path, backup: Path) -> int:
+    """Hand a backup to the running server and wait until it is restored. Return the number of keys."""
+    import uvloop
+
+    from polykind.server.store_restore import DIRECTORY
+    from polykind.store.sqlite.backup import BackupError
+    from polykind.toolkit.hosting.cluster_access import KubeconfigError, find_access
+    from polykind.toolkit.hosting.cluster_client import ClusterClient, ClusterError
+
+    directory = data_dir / DIRECTORY
+    directory.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(directory / "polykind.db", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as out, backup.open("rb") as data:
+        shutil.copyfileobj(data, out)
+
+    async def request() -> int:
+        async with ClusterClient(find_access(data_dir / "admin.kubeconfig", os.environ, Path.home())) as cluster:
+            answer = await cluster.create("/polykind/restore", {})
+            return int(answer["keys"])
+
+    try:
+        return uvloop.run(request())
+    except (KubeconfigError, ClusterError, ValueError) as error:
+        raise BackupError(f"the server that uses {data_dir} has not restored the backup: {error}") from None

@@ -1,0 +1,64 @@
+"""The restore of a backup into the store of a running server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from pathlib import Path
+
+from polykind import errors
+from polykind.auth.user import ADMIN_GROUP, User
+from polykind.contract import Store, StoreError
+
+log = logging.getLogger("polykind.restore")
+
+DIRECTORY = "restore"
+"""The folder of the data directory in which `polykind store restore` places a verified backup."""
+
+
+class StoreRestore:
+    """Makes the store equal to a backup by ordinary writes, so that caches, watches and replicas follow them.
+
+    Revisions go on: every restored object gets a new resourceVersion, and watches see the changes as events.
+    """
+
+    def __init__(self, store: Store, prefix: str, data_dir: Path) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._directory = data_dir / DIRECTORY
+        self._lock = asyncio.Lock()
+
+    async def run(self, user: User) -> int:
+        """Restore the backup and return the number of its keys. Raise APIError if this is not allowed or fails."""
+        if ADMIN_GROUP not in user.groups:
+            raise errors.ForbiddenError("", "", "", f"only members of {ADMIN_GROUP} may restore a backup")
+        if self._lock.locked():
+            raise errors.BadRequestError("a restore is running already")
+        async with self._lock:
+            if not (self._directory / "polykind.db").exists():
+                raise errors.BadRequestError(
+                    f"there is no backup in {self._directory}: run `polykind store restore` on the server's machine"
+                )
+            return await self._restore()
+
+    async def _restore(self) -> int:
+        from polykind.store.copier import KeyTransfer
+        from polykind.store.sqlite import SqliteStore
+
+        backup = SqliteStore(self._directory)
+        try:
+            await backup.start()
+            try:
+                transfer = KeyTransfer(backup, self._store, self._prefix, _log_progress, overwrite=True)
+                return await transfer.run()
+            finally:
+                await backup.close()
+        except StoreError as error:
+            raise errors.InternalError(f"the backup is not restored completely: {error}") from None
+        finally:
+            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+
+
+def _log_progress(stage: str, done: int, total: int) -> None:
+    log.info("restore: %s, %d of %d keys", stage, done, total)
