@@ -16,11 +16,17 @@ from polykind.golang.strconv import float_to_int64
 from polykind.golang.time import parse_rfc3339
 
 _MISSING: Final = object()
-_NAME = "The name of the object, unique among those of its kind in its namespace."
+NAME_DESCRIPTION: Final = "The name of the object, unique among those of its kind in its namespace."
 AGE_DESCRIPTION: Final = "The time since the object was created."
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 Cell = Callable[[JsonObject, datetime], Any]
+RowConditions = Callable[[JsonObject], list[JsonObject]]
+
+
+def _name(obj: JsonObject, _: datetime) -> str:
+    metadata = obj.get("metadata")
+    return metadata.get("name") or "" if type(metadata) is dict else ""
 
 
 class Column(NamedTuple):
@@ -32,6 +38,9 @@ class Column(NamedTuple):
     cell: Callable[[JsonObject], Any] | None = None
     priority: int = 0
     at_time: Cell | None = None
+    format: str = ""
+    defined: bool = True
+    """False if kube-apiserver writes the cells, but does not list the column in columnDefinitions."""
 
     def timed_cell(self) -> Cell:
         cell = self.cell
@@ -45,26 +54,37 @@ class Column(NamedTuple):
 class TableFormat:
     """The compiled columns of one kind at one version. `definitions` are the Table's columnDefinitions."""
 
-    __slots__ = ("_cells", "definitions")
+    __slots__ = ("_cells", "_conditions", "definitions")
 
     def __init__(self, columns: Sequence[JsonObject] | None = None) -> None:
         """Compile additionalPrinterColumns; an empty list means one Age column.
 
         A malformed path drops its column and all later ones, as in kube-apiserver, which accepts such CRDs.
         """
-        self.definitions: list[JsonObject] = [_definition("Name", "string", "name", _NAME)]
-        self._cells: list[Cell] = []
+        self.definitions: list[JsonObject] = [_definition("Name", "string", "name", NAME_DESCRIPTION)]
+        self._cells: list[Cell] = [_name]
+        self._conditions: RowConditions | None = None
         for definition, cell in _read(columns or [_AGE_COLUMN]):
             self.add(definition, cell)
 
     @classmethod
-    def of_columns(cls, columns: Iterable[Column], *, name_format: str = "name") -> TableFormat:
-        """Return the format of a built-in kind, whose cells are computed by functions."""
+    def of_columns(
+        cls, columns: Sequence[Column], *, name_format: str = "name", conditions: RowConditions | None = None
+    ) -> TableFormat:
+        """Return the format of a built-in kind, whose cells are computed by functions.
+
+        The first column is the name, unless `columns` has a column Name. `conditions` returns the conditions of a row.
+        """
         out = cls()
-        out.definitions, out._cells = [_definition("Name", "string", name_format, _NAME)], []
+        out.definitions, out._cells, out._conditions = [], [], conditions
+        if not any(column.name == "Name" for column in columns):
+            columns = (Column("Name", "string", NAME_DESCRIPTION, at_time=_name, format=name_format), *columns)
         for column in columns:
-            description = column.description
-            out.add(_definition(column.name, column.type, "", description, column.priority), column.timed_cell())
+            out._cells.append(column.timed_cell())
+            if column.defined:
+                out.definitions.append(
+                    _definition(column.name, column.type, column.format, column.description, column.priority)
+                )
         return out
 
     def add(self, definition: JsonObject, cell: Cell) -> None:
@@ -76,13 +96,15 @@ class TableFormat:
         metadata = obj.get("metadata")
         if type(metadata) is not dict:
             metadata = {}
-        cells = [metadata.get("name") or ""]
-        cells += [cell(obj, now) for cell in self._cells]
+        cells = [cell(obj, now) for cell in self._cells]
         included: JsonObject | None = None
         if include == "Object":
             included = json_codec.decode(json_codec.encode(obj))
         elif include == "Metadata" or INITIAL_EVENTS_END in (metadata.get("annotations") or ()):
             included = partial_object(obj, version)
+        conditions = self._conditions(obj) if self._conditions is not None else None
+        if conditions:
+            return {"cells": cells, "conditions": conditions, "object": included}
         return {"cells": cells, "object": included}
 
     def table(

@@ -18,6 +18,7 @@ API_SERVICE = Kind(
     "APIService",
     "An API group version, and the server that serves it.",
     fields_in="polykind.apis.apiregistration.api_service_types:API_SERVICE_FIELDS",
+    columns="polykind.apis.apiregistration.columns:API_SERVICE",
     categories=("api-extensions",),
     subresources=(Subresource("status"),),
 )

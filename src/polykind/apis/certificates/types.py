@@ -14,6 +14,7 @@ CERTIFICATE_SIGNING_REQUEST = Kind(
     "CertificateSigningRequest",
     "A request for a certificate, which an approver approves and a signer signs.",
     fields_in="polykind.apis.certificates.signing_request_types:CERTIFICATE_SIGNING_REQUEST_FIELDS",
+    columns="polykind.apis.certificates.columns:CERTIFICATE_SIGNING_REQUEST",
     short_names=("csr",),
     subresources=(
         Subresource("approval"),

@@ -14,6 +14,7 @@ LEASE = Kind(
     "Lease",
     "A lock that its holder renews, for leader elections and heartbeats.",
     fields_in="polykind.apis.coordination.lease_types:LEASE_FIELDS",
+    columns="polykind.apis.coordination.columns:LEASE",
     namespaced=True,
 )
 

@@ -14,6 +14,7 @@ ENDPOINT_SLICE = Kind(
     "EndpointSlice",
     "A part of the network endpoints of a Service.",
     fields_in="polykind.apis.discovery.endpoint_slice_types:ENDPOINT_SLICE_FIELDS",
+    columns="polykind.apis.discovery.columns:ENDPOINT_SLICE",
     namespaced=True,
 )
 

@@ -12,6 +12,7 @@ EVENT = Kind(
     "Event",
     "A report about something that happened to an object, kept for a limited time.",
     fields_in="polykind.apis.events.recorded_event_types:EVENT_FIELDS",
+    columns="polykind.apis.core.event_columns:EVENT",
     namespaced=True,
     stored_group="",
     short_names=("ev",),

@@ -14,6 +14,7 @@ FLOW_SCHEMA = Kind(
     "FlowSchema",
     "Rules that assign requests to a priority level.",
     fields_in="polykind.apis.flowcontrol.flow_schema_types:FLOW_SCHEMA_FIELDS",
+    columns="polykind.apis.flowcontrol.columns:FLOW_SCHEMA",
     subresources=(Subresource("status"),),
 )
 
@@ -22,6 +23,7 @@ PRIORITY_LEVEL_CONFIGURATION = Kind(
     "PriorityLevelConfiguration",
     "The share of the server's concurrency that one class of requests gets.",
     fields_in="polykind.apis.flowcontrol.priority_level_types:PRIORITY_LEVEL_CONFIGURATION_FIELDS",
+    columns="polykind.apis.flowcontrol.columns:PRIORITY_LEVEL_CONFIGURATION",
     subresources=(Subresource("status"),),
 )
 

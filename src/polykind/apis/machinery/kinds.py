@@ -32,7 +32,7 @@ class Kind(Struct):
 
     The declaration adds apiVersion, kind and metadata to its fields. Fields with many types stand in a module of their
     own, which `fields_in` names (`package.module:NAME`), and which is imported at the first use of the fields. In the
-    same way `columns` can name a tuple of columns.
+    same way `columns` can name a tuple of columns or a TableFormat.
     """
 
     def __init__(
@@ -115,4 +115,6 @@ class Kind(Struct):
     def table(self) -> TableFormat:
         """The columns of `kubectl get`."""
         columns = import_by_path(self._columns) if isinstance(self._columns, str) else self._columns
+        if isinstance(columns, TableFormat):
+            return columns
         return TableFormat.of_columns(columns, name_format=self._name_format)

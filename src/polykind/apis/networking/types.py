@@ -14,6 +14,7 @@ INGRESS = Kind(
     "Ingress",
     "Rules that route HTTP requests from outside the cluster to services.",
     fields_in="polykind.apis.networking.ingress_types:INGRESS_FIELDS",
+    columns="polykind.apis.networking.columns:INGRESS",
     plural="ingresses",
     namespaced=True,
     short_names=("ing",),
@@ -25,6 +26,7 @@ INGRESS_CLASS = Kind(
     "IngressClass",
     "A controller that implements Ingresses, and its parameters.",
     fields_in="polykind.apis.networking.ingress_types:INGRESS_CLASS_FIELDS",
+    columns="polykind.apis.networking.columns:INGRESS_CLASS",
     plural="ingressclasses",
 )
 
@@ -33,6 +35,7 @@ NETWORK_POLICY = Kind(
     "NetworkPolicy",
     "The network traffic that a set of pods may receive and send.",
     fields_in="polykind.apis.networking.network_policy_types:NETWORK_POLICY_FIELDS",
+    columns="polykind.apis.networking.columns:NETWORK_POLICY",
     plural="networkpolicies",
     namespaced=True,
     short_names=("netpol",),
@@ -43,6 +46,7 @@ IP_ADDRESS = Kind(
     "IPAddress",
     "An allocated IP address, with the object that uses it.",
     fields_in="polykind.apis.networking.service_cidr_types:IP_ADDRESS_FIELDS",
+    columns="polykind.apis.networking.columns:IP_ADDRESS",
     plural="ipaddresses",
     short_names=("ip",),
 )
@@ -52,6 +56,7 @@ SERVICE_CIDR = Kind(
     "ServiceCIDR",
     "A range of IP addresses from which services get their cluster IPs.",
     fields_in="polykind.apis.networking.service_cidr_types:SERVICE_CIDR_FIELDS",
+    columns="polykind.apis.networking.columns:SERVICE_CIDR",
     subresources=(Subresource("status"),),
 )
 

@@ -12,6 +12,7 @@ RUNTIME_CLASS = Kind(
     "RuntimeClass",
     "A container runtime that pods can choose.",
     fields_in="polykind.apis.node.runtime_class_types:RUNTIME_CLASS_FIELDS",
+    columns="polykind.apis.node.columns:RUNTIME_CLASS",
     plural="runtimeclasses",
 )
 

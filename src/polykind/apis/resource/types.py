@@ -12,6 +12,7 @@ DEVICE_CLASS = Kind(
     "DeviceClass",
     "A class of devices that claims can request.",
     fields_in="polykind.apis.resource.device_types:DEVICE_CLASS_FIELDS",
+    columns="polykind.apis.resource.columns:DEVICE_CLASS",
     plural="deviceclasses",
 )
 
@@ -20,6 +21,7 @@ RESOURCE_SLICE = Kind(
     "ResourceSlice",
     "The devices that a driver offers on one or several nodes.",
     fields_in="polykind.apis.resource.device_types:RESOURCE_SLICE_FIELDS",
+    columns="polykind.apis.resource.columns:RESOURCE_SLICE",
     selectable=(".spec.nodeName", ".spec.driver"),
 )
 
@@ -28,6 +30,7 @@ RESOURCE_CLAIM = Kind(
     "ResourceClaim",
     "A request for devices.",
     fields_in="polykind.apis.resource.resource_claim_types:RESOURCE_CLAIM_FIELDS",
+    columns="polykind.apis.resource.columns:RESOURCE_CLAIM",
     namespaced=True,
     subresources=(Subresource("status"),),
 )
@@ -37,6 +40,7 @@ RESOURCE_CLAIM_TEMPLATE = Kind(
     "ResourceClaimTemplate",
     "A template from which ResourceClaims of pods are created.",
     fields_in="polykind.apis.resource.resource_claim_types:RESOURCE_CLAIM_TEMPLATE_FIELDS",
+    columns="polykind.apis.resource.columns:RESOURCE_CLAIM_TEMPLATE",
     namespaced=True,
 )
 

@@ -14,6 +14,7 @@ PRIORITY_CLASS = Kind(
     "PriorityClass",
     "A name for a scheduling priority.",
     fields_in="polykind.apis.scheduling.priority_class_types:PRIORITY_CLASS_FIELDS",
+    columns="polykind.apis.scheduling.columns:PRIORITY_CLASS",
     plural="priorityclasses",
     short_names=("pc",),
 )

@@ -12,6 +12,7 @@ STORAGE_CLASS = Kind(
     "StorageClass",
     "A class of storage, with the provisioner that creates its volumes.",
     fields_in="polykind.apis.storage.storage_class_types:STORAGE_CLASS_FIELDS",
+    columns="polykind.apis.storage.columns:STORAGE_CLASS",
     plural="storageclasses",
     short_names=("sc",),
 )
@@ -21,6 +22,7 @@ VOLUME_ATTRIBUTES_CLASS = Kind(
     "VolumeAttributesClass",
     "A set of mutable attributes of volumes, such as their performance.",
     fields_in="polykind.apis.storage.storage_class_types:VOLUME_ATTRIBUTES_CLASS_FIELDS",
+    columns="polykind.apis.storage.columns:VOLUME_ATTRIBUTES_CLASS",
     plural="volumeattributesclasses",
     short_names=("vac",),
 )
@@ -30,6 +32,7 @@ VOLUME_ATTACHMENT = Kind(
     "VolumeAttachment",
     "A request to attach a volume to a node.",
     fields_in="polykind.apis.storage.storage_class_types:VOLUME_ATTACHMENT_FIELDS",
+    columns="polykind.apis.storage.columns:VOLUME_ATTACHMENT",
     subresources=(Subresource("status"),),
 )
 
@@ -38,6 +41,7 @@ CSI_DRIVER = Kind(
     "CSIDriver",
     "A driver of the Container Storage Interface that is installed in the cluster.",
     fields_in="polykind.apis.storage.csi_types:CSI_DRIVER_FIELDS",
+    columns="polykind.apis.storage.columns:CSI_DRIVER",
 )
 
 CSI_NODE = Kind(
@@ -45,6 +49,7 @@ CSI_NODE = Kind(
     "CSINode",
     "The storage drivers that are installed on a node.",
     fields_in="polykind.apis.storage.csi_types:CSI_NODE_FIELDS",
+    columns="polykind.apis.storage.columns:CSI_NODE",
 )
 
 CSI_STORAGE_CAPACITY = Kind(
@@ -52,6 +57,7 @@ CSI_STORAGE_CAPACITY = Kind(
     "CSIStorageCapacity",
     "The storage that a driver can still provide in one part of the cluster.",
     fields_in="polykind.apis.storage.csi_types:CSI_STORAGE_CAPACITY_FIELDS",
+    columns="polykind.apis.storage.columns:CSI_STORAGE_CAPACITY",
     plural="csistoragecapacities",
     namespaced=True,
 )

@@ -1,0 +1,27 @@
+"""Columns of `kubectl get` for APIServices."""
+
+from __future__ import annotations
+
+from polykind.apis.machinery.columns import AGE, condition_of
+from polykind.codec.table import Column
+from polykind.contract import JsonObject
+
+
+def _service(obj: JsonObject) -> str:
+    service = obj["spec"].get("service")
+    return f"{service.get('namespace', '')}/{service.get('name', '')}" if service is not None else "Local"
+
+
+def _available(obj: JsonObject) -> str:
+    available = condition_of(obj["status"].get("conditions"), "Available")
+    if available is None:
+        return "Unknown"
+    status, reason = available.get("status", ""), available.get("reason")
+    return f"{status} ({reason})" if status != "True" and reason else str(status)
+
+
+API_SERVICE = (
+    Column("Service", "string", "The service of the API server", _service),
+    Column("Available", "string", "True if the API server responds", _available),
+    AGE,
+)
