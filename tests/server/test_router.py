@@ -50,7 +50,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         ("GET", f"/apis/{GROUP}/v3/widgets", 404),
         ("GET", f"/apis/{GROUP}/v1/gadgets", 404),
         ("GET", "/apis/other.example.com/v1/widgets", 404),
-        ("GET", "/api/v1/pods", 404),
+        ("GET", "/api/v1/saucers", 404),
         ("GET", "/api/v2/namespaces", 404),
         ("GET", "//", 404),
         ("GET", "///", 404),

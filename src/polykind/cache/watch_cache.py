@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from polykind import errors
 from polykind.cache.cached_object import CachedObject
@@ -42,6 +42,8 @@ class WatchCache:
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._watch: WatchHandle | None = None
         self._restarting: asyncio.Task[None] | None = None
+        self.unused_observers: list[Callable[[StoreEvent], None]] = []
+        """Functions to call with each event of a resource that is not in use on this server."""
 
     async def start(self) -> None:
         self.revision = await self.store.revision()
@@ -185,6 +187,9 @@ class WatchCache:
                 buffered.append(event)
             if prefix in self._resources:
                 batches.setdefault(prefix, []).append(event)
+            else:
+                for observer in self.unused_observers:
+                    observer(event)
         self.revision = revision
         for prefix, batch in batches.items():
             cache = self._resources.get(prefix)

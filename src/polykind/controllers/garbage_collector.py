@@ -17,7 +17,7 @@ from polykind.auth.user import service_account
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.codec import json_codec
-from polykind.contract import JsonObject, Leadership, StoreError
+from polykind.contract import JsonObject, Leadership, StoreError, StoreEvent
 from polykind.controllers.owner_graph import (
     DELETION_TIMESTAMP,
     OWNER_REFERENCES,
@@ -92,6 +92,7 @@ class GarbageCollector:
         self._stop()
         if leading:
             self._backend.registry.observers.append(self._monitor_resource)
+            self._backend.cache.unused_observers.append(self._on_unused_resource)
             self._declared = list(self._backend.registry.declared())
             for resource in self._backend.registry.resources():
                 self._monitor_resource(resource)
@@ -100,6 +101,7 @@ class GarbageCollector:
     def _stop(self) -> None:
         if self._monitor_resource in self._backend.registry.observers:
             self._backend.registry.observers.remove(self._monitor_resource)
+            self._backend.cache.unused_observers.remove(self._on_unused_resource)
         for monitor in self._monitors.values():
             if monitor in monitor.cache.observers:
                 monitor.cache.observers.remove(monitor)
@@ -118,6 +120,9 @@ class GarbageCollector:
 
     def _monitor_resource(self, resource: Resource) -> None:
         """Monitor a resource that has just become served or whose CRD has changed."""
+        if resource.plural == "events" and resource.group in ("", "events.k8s.io"):
+            # kube-apiserver's garbage collector ignores Events, which may be numerous and never have dependents.
+            return
         monitor = self._monitors.get((resource.group, resource.plural))
         if monitor is None or monitor.cache is not resource.cache:
             monitor = _ResourceMonitor(self, resource)
@@ -126,6 +131,11 @@ class GarbageCollector:
             self.read(monitor)
         for ref in self._unserved_dependents.pop((resource.group, resource.kind), ()):
             self._queue.add(ref)
+
+    def _on_unused_resource(self, event: StoreEvent) -> None:
+        """Build, and so monitor, a built-in resource that only another replica uses, if its objects have owners."""
+        if event.value is not None and (OWNER_REFERENCES in event.value or DELETION_TIMESTAMP in event.value):
+            self._backend.registry.build_for_key(event.key)
 
     def read(self, monitor: _ResourceMonitor) -> None:
         """Read all objects of a resource, even if they have been read before."""

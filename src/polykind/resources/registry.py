@@ -69,6 +69,12 @@ class Registry:
         self._declared_kinds[declared.group, declared.kind] = declared.plural
         self._builtin.update((declared.group, version) for version in declared.versions)
 
+    def build_for_key(self, key: str) -> None:
+        """Build the declared resource, if there is one, to which a key of the store belongs."""
+        for declared in self.declared():
+            if declared.prefix and key.startswith(declared.prefix):
+                self._build(declared.group, declared.plural)
+
     def _build(self, group: str, plural: str) -> None:
         declared = self._declared.get((group, plural))
         if declared is None:

@@ -47,6 +47,7 @@ from polykind.resources.registry import Registry
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router
 from polykind.server.settings import Settings, SettingsError
+from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 from polykind.store.sqlite import SingleReplicaLeadership, SqliteStore
@@ -126,6 +127,7 @@ class Server:
         await self.store.start()
         on_stop(self.store.close)
         self.metrics = Metrics()
+        await move_services(self.store, settings.etcd_prefix.rstrip("/") + "/")
         self.cache = WatchCache(self.store, settings.etcd_prefix.rstrip("/") + "/")
         await self.cache.start()
         on_stop(self.cache.close)

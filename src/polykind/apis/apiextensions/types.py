@@ -216,7 +216,6 @@ def _kind(api: GroupVersion, names: Struct, spec: tuple[Field, ...], deprecation
         known_versions=("v1", "v1beta1"),
         # kube-apiserver publishes the hash of the version at which it once stored CRDs, and clients compare it.
         stored_version="v1beta1",
-        storage_prefix=f"{GROUP}/customresourcedefinitions",
         opaque=api.version == "v1beta1",
         deprecation=deprecation,
     )

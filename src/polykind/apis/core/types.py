@@ -109,8 +109,6 @@ SERVICE = Kind(
         Subresource("status"),
     ),
     selectable=(".metadata.namespace", ".spec.clusterIP", ".spec.type"),
-    # A storage prefix of its own keeps them apart from the services of a Kubernetes cluster on the same etcd.
-    storage_prefix="polykind/services",
     strategy="polykind.apis.core.strategy:ServiceStrategy",
 )
 

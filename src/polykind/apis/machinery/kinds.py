@@ -17,6 +17,18 @@ _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "updat
 _METADATA = Field("metadata", 1, OBJECT_META, "The standard metadata of objects.", default={})
 
 
+_STORAGE_PREFIXES = {
+    ("", "endpoints"): "services/endpoints",
+    ("", "nodes"): "minions",
+    ("", "replicationcontrollers"): "controllers",
+    ("", "services"): "services/specs",
+    ("apiextensions.k8s.io", "customresourcedefinitions"): "apiextensions.k8s.io/customresourcedefinitions",
+    ("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
+    ("networking.k8s.io", "ingresses"): "ingress",
+}
+"""The prefixes of storage keys that are not the plural, by group and plural."""
+
+
 class Subresource(NamedTuple):
     """A subresource in discovery. `kind`, `group` and `version` are set if they differ from the resource's."""
 
@@ -91,8 +103,8 @@ class Kind(Struct):
         self._stored_group = self.group if stored_group is None else stored_group
         self.stored_version = stored_version or self.version
         """The version at which kube-apiserver stores objects of this kind."""
-        self.storage_prefix = storage_prefix or self.plural
-        """The part of storage keys that names the resource, such as `services/specs`."""
+        self.storage_prefix = storage_prefix or _STORAGE_PREFIXES.get((self.group, self.plural), self.plural)
+        """The part of storage keys that names the resource, such as `services/specs`. It is the same as Kubernetes'."""
         self.conversion = conversion
         """The VersionConversion to the stored version as `module:NAME`; "" if only the apiVersion differs."""
         self.strategy = strategy
