@@ -146,12 +146,12 @@ async def test_dependent_of_a_never_observed_owner_is_kept_for_a_while(garden: L
 
 
 async def test_owner_of_an_unserved_kind_keeps_its_dependents(garden: Live) -> None:
-    pod = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p"}
-    await garden.ask("POST", PLANTS, plant("of-pod", pod))
+    saucer = {"apiVersion": "v1", "kind": "Saucer", "name": "s", "uid": "s"}
+    await garden.ask("POST", PLANTS, plant("of-saucer", saucer))
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     await garden.ask("POST", BEDS, bed("of-tree", owner(tree)))
     await until_processed(garden)
-    assert await names(garden) == ["of-pod", "tree"]
+    assert await names(garden) == ["of-saucer", "tree"]
     assert await names(garden, BEDS) == ["of-tree"]
 
 

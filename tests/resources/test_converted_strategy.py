@@ -59,6 +59,7 @@ def _light(api: GroupVersion, colours: Field, conversion: str = "") -> Kind:
         Field("status", 3, api.struct("LightStatus", "", Field("phase", 1, STRING))),
         namespaced=True,
         subresources=(Subresource("status"),),
+        stored_group="lights.example.com",
         stored_version="v2",
         strategy="tests.resources.test_converted_strategy:LightStrategy",
         conversion=conversion and f"tests.resources.test_converted_strategy:{conversion}",

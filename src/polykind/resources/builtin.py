@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from importlib import import_module
 from typing import ClassVar, TypeVar, overload
 
 from polykind import errors, names
 from polykind.apis.machinery.apply_types import apply_model
 from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.apis.machinery.version_conversion import StoredKind
 from polykind.apply.fieldset import Fields
 from polykind.apply.ownership import MAIN_RESET, SPEC_RESET, Reset
@@ -204,8 +204,7 @@ def load_strategy(kind: Kind) -> BuiltinStrategy:
     """Import and create the strategy that a kind declares."""
     if not kind.strategy:
         return BuiltinStrategy(kind)
-    module, _, name = kind.strategy.partition(":")
-    strategy: BuiltinStrategy = getattr(import_module(module), name)(kind)
+    strategy: BuiltinStrategy = import_by_path(kind.strategy)(kind)
     return strategy
 
 

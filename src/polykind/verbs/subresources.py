@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import cache
-from importlib import import_module
 from typing import Any
 
+from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.http.messages import Response, Stream
 from polykind.verbs.context import RequestContext
 
@@ -28,6 +28,5 @@ def find(group: str, plural: str, subresource: str, verb: str) -> Verb | None:
     path = _SPECIAL.get((group, plural, subresource), {}).get(verb)
     if path is None:
         return None
-    module, _, name = path.partition(":")
-    function: Verb = getattr(import_module(f"polykind.verbs.{module}"), name)
+    function: Verb = import_by_path(f"polykind.verbs.{path}")
     return function

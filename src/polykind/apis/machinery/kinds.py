@@ -100,9 +100,9 @@ class Kind(Struct):
         self.opaque = opaque
         """True if OpenAPI does not publish the fields."""
         self._columns, self._name_format = columns, name_format
-        self._stored_group = self.group if stored_group is None else stored_group
+        self.stored_group = self.group if stored_group is None else stored_group
         self.stored_version = stored_version or self.version
-        """The version at which kube-apiserver stores objects of this kind."""
+        """`stored_group` and `stored_version`: the API version at which kube-apiserver stores objects of this kind."""
         self.storage_prefix = storage_prefix or _STORAGE_PREFIXES.get((self.group, self.plural), self.plural)
         """The part of storage keys that names the resource, such as `services/specs`. It is the same as Kubernetes'."""
         self.conversion = conversion
@@ -120,7 +120,7 @@ class Kind(Struct):
         """The storageVersionHash of discovery, which names the version at which kube-apiserver stores this kind."""
         if not {"create", "get"} <= set(self.verbs):
             return ""
-        stored_as = f"{self._stored_group}/{self.stored_version}/{self.kind}"
+        stored_as = f"{self.stored_group}/{self.stored_version}/{self.kind}"
         return base64.b64encode(hashlib.sha256(stored_as.encode()).digest()[:8]).decode()
 
     @cached_property

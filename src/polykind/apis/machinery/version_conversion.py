@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import import_module
 from typing import NamedTuple
 
 from polykind.apis import machinery
 from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.contract import JsonObject
 
 Convert = Callable[[JsonObject], JsonObject]
@@ -27,8 +27,7 @@ def _conversion(kind: Kind) -> VersionConversion:
     """Import the conversion that a kind declares. Without one, the versions differ only in apiVersion."""
     if not kind.conversion:
         return VersionConversion(dict, dict)
-    module, _, name = kind.conversion.partition(":")
-    found: VersionConversion = getattr(import_module(module), name)
+    found: VersionConversion = import_by_path(kind.conversion)
     return found
 
 
@@ -42,7 +41,7 @@ class StoredKind:
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self.kinds = {kind.group_version.api_version: kind for kind in kinds}
         self.stored = next(
-            (kind for kind in kinds if kind.version == kind.stored_version and not kind.conversion), kinds[0]
+            (kind for kind in kinds if (kind.group, kind.version) == (kind.stored_group, kind.stored_version)), kinds[0]
         )
 
     def to_stored(self, obj: JsonObject, kind: Kind) -> JsonObject:
