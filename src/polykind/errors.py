@@ -14,6 +14,7 @@ APIError                        any error response; `status()` returns the Statu
 ├── UnsupportedMediaTypeError   415
 ├── InvalidError                422, built from a list of FieldErrors
 ├── InternalError               500 with the reason InternalError
+├── StorageReadError            500 with the reason StorageReadError
 ├── UnknownReasonError          500 with only a message: kube-apiserver's response to a plain Go error
 ├── ServiceUnavailableError     503
 └── RequestTimeoutError         504
@@ -324,6 +325,20 @@ class InternalError(APIError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Internal error occurred: {reason}", details={"causes": [{"message": reason}]})
+        self.reason_text = reason
+        """The message without its prefix."""
+
+
+class StorageReadError(APIError):
+    """A list contains objects that cannot be decoded. The causes name them."""
+
+    code, reason = 500, "StorageReadError"
+    include_details = True
+
+    def __init__(self, resource: str, group: str, causes: list[JsonObject]) -> None:
+        details = {**_status_details("list", group, resource), "causes": causes}
+        text = f"failed to read one or more {qualified_resource(resource, group)} from the storage"
+        super().__init__(text, details=details)
 
 
 class UnknownReasonError(APIError):

@@ -186,6 +186,8 @@ class DeleteOptions:
     propagation_policy: str | None = None
     uid: str | None = None
     resource_version: str | None = None
+    ignore_read_error: bool = False
+    """True to delete an object that cannot be read from the store."""
 
     @classmethod
     def from_query(cls, query: Query) -> DeleteOptions:
@@ -199,6 +201,7 @@ class DeleteOptions:
             policies[0] if policies else None,
             first_value(query, "uid") or None,
             first_value(query, "resourceVersion") or None,
+            bool_value(query, _IGNORE_READ_ERROR),
         )
 
     @classmethod
@@ -217,9 +220,12 @@ class DeleteOptions:
             _typed_field(value.get("propagationPolicy"), "propagationPolicy", str, "v1.DeletionPropagation"),
             _typed_field(preconditions.get("uid"), "preconditions.uid", str, "types.UID"),
             _typed_field(preconditions.get("resourceVersion"), "preconditions.resourceVersion", str, "string"),
+            _typed_field(value.get(_IGNORE_READ_ERROR), _IGNORE_READ_ERROR, bool, "bool"),
+            has_preconditions=value.get("preconditions") is not None,
         )
 
 
+_IGNORE_READ_ERROR: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _META_API_VERSION: Final = "meta.k8s.io/v1"
 _UNVERSIONED_KINDS: Final = frozenset(
     ["Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList", "CreateOptions", "UpdateOptions"]
@@ -259,6 +265,9 @@ def _validated_delete_options(
     policy: str | None,
     uid: str | None,
     version: str | None,
+    ignore_read_error: bool | None,
+    *,
+    has_preconditions: bool = False,
 ) -> DeleteOptions:
     field_errors = []
     if orphan is not None and policy is not None:
@@ -266,8 +275,22 @@ def _validated_delete_options(
         field_errors.append(invalid("propagationPolicy", policy, message))
     if policy is not None and policy not in _POLICIES[:3]:
         field_errors.append(not_supported("propagationPolicy", policy, _POLICIES))
-    _raise_if_invalid("DeleteOptions", field_errors + _dry_run_errors(dry_run))
-    return DeleteOptions(bool(dry_run), grace, orphan, policy, uid, version)
+    field_errors += _dry_run_errors(dry_run)
+    if ignore_read_error:
+        excluded = {
+            "dryRun": bool(dry_run),
+            "propagationPolicy": policy is not None,
+            "orphanDependents": orphan is not None,
+            "gracePeriodSeconds": grace is not None,
+            "preconditions": has_preconditions,
+        }
+        field_errors += [
+            invalid(_IGNORE_READ_ERROR, True, f"cannot be set together with .{name}")
+            for name, present in excluded.items()
+            if present
+        ]
+    _raise_if_invalid("DeleteOptions", field_errors)
+    return DeleteOptions(bool(dry_run), grace, orphan, policy, uid, version, bool(ignore_read_error))
 
 
 def _typed_field(value: Any, path: str, expected: type, go_type: str) -> Any:

@@ -89,6 +89,8 @@ class CustomRepresenter(Representer):
         """Decode a stored object, pruned and defaulted with the current schema of the version it is stored at."""
         resource = self._resource
         if cached.version not in resource.declared:
+            # An unreadable value has no version. Report what is wrong with the value instead.
+            cached.decode()
             stored = resource.api_version(cached.version)
             raise errors.UnknownReasonError(f"request to convert CR from an invalid group/version: {stored}")
         obj = cached.decode()

@@ -47,6 +47,10 @@ class Deletion(NamedTuple):
 async def delete(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     options = _decode_options(ctx)
+    if options.ignore_read_error:
+        from polykind.verbs.unreadable import delete_unreadable
+
+        return respond.status_response(ctx, response_format, await delete_unreadable(ctx))
     _warn_about_default_policy(ctx, options)
     deletion = await delete_object(ctx, options)
     if not deletion.gone:
@@ -70,6 +74,10 @@ async def deletecollection(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     list_options = ListOptions.from_query(ctx.query)
     options = _decode_options(ctx)
+    if options.ignore_read_error:
+        text = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        field_error = errors.invalid("ignoreStoreReadErrorWithClusterBreakingPotential", True, text)
+        raise errors.InvalidError("DeleteOptions", "meta.k8s.io", "", [field_error])
     _warn_about_default_policy(ctx, options)
     selection = RequestSelection(ctx, list_options)
     paged = not (list_options.resource_version_match or list_options.limit or selection.single)

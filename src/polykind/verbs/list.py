@@ -27,7 +27,13 @@ Item = tuple[CachedObject, Representation]
 async def list_(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     options = ListOptions.from_query(ctx.query)
-    items, metadata = await collect(ctx, options, RequestSelection(ctx, options))
+    selection = RequestSelection(ctx, options)
+    try:
+        items, metadata = await collect(ctx, options, selection)
+    except errors.InternalError as error:
+        from polykind.verbs.unreadable import list_error
+
+        raise list_error(ctx, ctx.resource.cache.scan(selection.namespace)) or error from None
     data = [representation.data for _, representation in items]
     return await respond.list_response(ctx, response_format, data, metadata)
 
