@@ -8,6 +8,7 @@ from functools import partial
 from polykind import errors, names
 from polykind.apis.core import volume_source_validation as sources
 from polykind.apis.core.node_selector_validation import has_invalid_label_values, validate_node_selector
+from polykind.apis.core.path_validation import path_step_errors
 from polykind.apis.core.resource_validation import validate_basic_quantity, validate_positive_quantity
 from polykind.apis.core.volume_claim_validation import VOLUME_MODES, validate_access_modes
 from polykind.apis.machinery.internal_types import InternalTypes
@@ -166,7 +167,7 @@ def _validate_azure_file(source: JsonObject, at: str) -> list[FieldError]:
 
 def _validate_local(source: JsonObject, at: str) -> list[FieldError]:
     path = source.get("path") or ""
-    return sources.path_step_errors(path, f"{at}.path") if path else [errors.required(f"{at}.path")]
+    return path_step_errors(path, f"{at}.path") if path else [errors.required(f"{at}.path")]
 
 
 def _validate_storage_os(source: JsonObject, at: str) -> list[FieldError]:

@@ -8,6 +8,7 @@ HUGE_PAGES = "hugepages-"
 REQUESTS = "requests."
 _NATIVE_PREFIX = "kubernetes.io/"
 
+POD_RESOURCES = ("cpu", "memory")
 CONTAINER_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))
 _INTEGER_RESOURCES = frozenset(
     (
@@ -57,6 +58,11 @@ def is_standard(name: str) -> bool:
 def is_standard_for_container(name: str) -> bool:
     """True if a container can request the resource without a domain."""
     return name in CONTAINER_RESOURCES or is_huge_pages(name)
+
+
+def is_pod_level(name: str) -> bool:
+    """True if the resource can be requested for a whole pod."""
+    return name in POD_RESOURCES or is_huge_pages(name)
 
 
 def is_standard_for_quota(name: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from polykind import errors, names
+from polykind.apis.core.path_validation import path_step_errors
 from polykind.apis.meta.validation import range_errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -34,11 +35,6 @@ SourceCheck = Callable[[JsonObject, str], list[FieldError]]
 def required_errors(source: JsonObject, at: str, fields: Sequence[str]) -> list[FieldError]:
     """Return an error for each of the fields that is unset, in the given order."""
     return [errors.required(f"{at}.{field}") for field in fields if not source.get(field)]
-
-
-def path_step_errors(path: str, at: str) -> list[FieldError]:
-    """Validate that a path does not contain `..`."""
-    return [errors.invalid(at, path, "must not contain '..'")] if ".." in path.split("/") else []
 
 
 def validate_host_path(source: JsonObject, at: str) -> list[FieldError]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from polykind import addresses, errors, names
 from polykind.apis.meta.field_validation import validate_immutable
-from polykind.apis.meta.validation import labels_errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.schema.metadata_validation import validate_labels
 
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -99,7 +99,7 @@ def _validate_endpoint(endpoint: JsonObject, address_type: str, at: str) -> list
     topology = endpoint.get("deprecatedTopology") or {}
     if len(topology) > _MAX_TOPOLOGY_LABELS:
         found.append(errors.too_many(f"{at}.deprecatedTopology", len(topology), _MAX_TOPOLOGY_LABELS))
-    found += labels_errors(topology, f"{at}.deprecatedTopology")
+    found += validate_labels(topology, f"{at}.deprecatedTopology")
     if host is not None:
         found += errors.all_invalid(f"{at}.hostname", host, names.dns1123_label(host))
     return found if hints is None else found + _validate_hints(hints, f"{at}.hints")

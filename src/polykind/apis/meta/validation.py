@@ -1,4 +1,4 @@
-"""Validation of values that many kinds have: numbers in a range, ports, labels, conditions that clients write."""
+"""Validation of values that many kinds have: numbers in a range, ports, conditions that clients write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required, too_long
 from polykind.golang.utf8 import byte_length
-from polykind.names import label_value, port_name, port_number, qualified_name, regex_error
+from polykind.names import port_name, port_number, qualified_name, regex_error
 
 MAX_MESSAGE = 32 * 1024
 _MAX_REASON = 1024
@@ -20,11 +20,6 @@ _REASON_RULE = (
 )
 _EXAMPLES = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
 _is_reason = re.compile(_REASON).fullmatch
-
-
-def nonnegative_errors(value: int | None, at: str) -> list[FieldError]:
-    """Validate a number that must not be negative. None is valid."""
-    return [invalid(at, value, "must be greater than or equal to 0")] if value is not None and value < 0 else []
 
 
 def positive_errors(value: int, at: str) -> list[FieldError]:
@@ -54,15 +49,6 @@ def port_errors(port: int | str, at: str) -> list[FieldError]:
 def label_name_errors(key: str, at: str) -> list[FieldError]:
     """Validate the key of a label."""
     return [invalid(at, key, reason) for reason in qualified_name(key)]
-
-
-def labels_errors(labels: dict[str, str] | None, at: str) -> list[FieldError]:
-    """Validate labels or a map that selects by labels."""
-    found: list[FieldError] = []
-    for key, value in sorted((labels or {}).items()):
-        found += label_name_errors(key, at)
-        found += [invalid(at, value, reason) for reason in label_value(value)]
-    return found
 
 
 def supported_errors(value: str, at: str, supported: Sequence[str]) -> list[FieldError]:
