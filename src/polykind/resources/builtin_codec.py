@@ -7,6 +7,7 @@ from collections.abc import Callable
 from polykind import errors
 from polykind.apis import machinery
 from polykind.apis.machinery.apply_types import apply_model, merge_strategy
+from polykind.apis.machinery.empty_lists import null_empty_lists
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.machinery.protobuf_writer import encode_message
@@ -116,6 +117,7 @@ class BuiltinRepresenter(Representer):
         return self._kind.table
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
+        null_empty_lists(obj, self._kind)
         if not self._converts:
             return obj
         converted = self._stored_kind.to_stored(obj, self._kind)

@@ -131,6 +131,8 @@ class Resource:
 
     protected_names: frozenset[str] = frozenset()
     """Names of objects that cannot be deleted."""
+    protection_reason = ""
+    """The message of the error for a delete of such an object."""
     deletion_bumps_generation = True
     """True if the start of a graceful deletion increments the generation and sets a grace period of 0."""
     deletion_applies_policy = True

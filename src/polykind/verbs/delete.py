@@ -140,7 +140,7 @@ async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: b
     """
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.name in resource.protected_names:
-        raise errors.ForbiddenError(resource.plural, resource.group, ctx.name, "this namespace may not be deleted")
+        raise errors.ForbiddenError(resource.plural, resource.group, ctx.name, resource.protection_reason)
     while True:
         await ctx.backend.cache.wait_until_fresh(cache)
         cached = cache.get(ctx.key)

@@ -21,6 +21,7 @@ API_SERVICE = Kind(
     columns="polykind.apis.apiregistration.columns:API_SERVICE",
     categories=("api-extensions",),
     subresources=(Subresource("status"),),
+    strategy="polykind.apis.apiregistration.strategy:APIServiceStrategy",
 )
 
 KINDS = (API_SERVICE,)

@@ -21,6 +21,7 @@ CERTIFICATE_SIGNING_REQUEST = Kind(
         Subresource("status"),
     ),
     selectable=(".spec.signerName",),
+    strategy="polykind.apis.certificates.strategy:SigningRequestStrategy",
 )
 
 KINDS = (CERTIFICATE_SIGNING_REQUEST,)

@@ -34,6 +34,7 @@ class NamespaceResource(BuiltinResource):
     """The resource `namespaces`."""
 
     protected_names = frozenset(_PROTECTED_NAMESPACES)
+    protection_reason = "this namespace may not be deleted"
     deletion_bumps_generation = False
     non_orphan_policy = "Foreground"
 

@@ -19,6 +19,7 @@ INGRESS = Kind(
     namespaced=True,
     short_names=("ing",),
     subresources=(Subresource("status"),),
+    strategy="polykind.apis.networking.strategy:IngressStrategy",
 )
 
 INGRESS_CLASS = Kind(
@@ -28,6 +29,7 @@ INGRESS_CLASS = Kind(
     fields_in="polykind.apis.networking.ingress_types:INGRESS_CLASS_FIELDS",
     columns="polykind.apis.networking.columns:INGRESS_CLASS",
     plural="ingressclasses",
+    strategy="polykind.apis.networking.strategy:IngressClassStrategy",
 )
 
 NETWORK_POLICY = Kind(
@@ -39,6 +41,7 @@ NETWORK_POLICY = Kind(
     plural="networkpolicies",
     namespaced=True,
     short_names=("netpol",),
+    strategy="polykind.apis.networking.strategy:NetworkPolicyStrategy",
 )
 
 IP_ADDRESS = Kind(
@@ -49,6 +52,7 @@ IP_ADDRESS = Kind(
     columns="polykind.apis.networking.columns:IP_ADDRESS",
     plural="ipaddresses",
     short_names=("ip",),
+    strategy="polykind.apis.networking.strategy:IPAddressStrategy",
 )
 
 SERVICE_CIDR = Kind(
@@ -58,6 +62,7 @@ SERVICE_CIDR = Kind(
     fields_in="polykind.apis.networking.service_cidr_types:SERVICE_CIDR_FIELDS",
     columns="polykind.apis.networking.columns:SERVICE_CIDR",
     subresources=(Subresource("status"),),
+    strategy="polykind.apis.networking.strategy:ServiceCIDRStrategy",
 )
 
 KINDS = (

@@ -8,15 +8,6 @@ from polykind.apis.rbac.defaults import default_binding
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy
-from polykind.resources.builtin_codec import BuiltinRepresenter
-
-
-class RoleRepresenter(BuiltinRepresenter):
-    """Represents roles for clients and for storage."""
-
-    async def to_storage(self, obj: JsonObject) -> JsonObject:
-        # An empty list of rules and no list are the same protobuf message.
-        return obj if obj["rules"] else {**obj, "rules": None}
 
 
 class RbacStrategy(BuiltinStrategy):
@@ -40,8 +31,6 @@ class RbacStrategy(BuiltinStrategy):
 
 class RoleStrategy(RbacStrategy):
     """Prepares and validates Roles."""
-
-    representer_class = RoleRepresenter
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         return validation.validate_role(obj, namespaced=self.namespaced)

@@ -15,6 +15,7 @@ STORAGE_CLASS = Kind(
     columns="polykind.apis.storage.columns:STORAGE_CLASS",
     plural="storageclasses",
     short_names=("sc",),
+    strategy="polykind.apis.storage.strategy:StorageClassStrategy",
 )
 
 VOLUME_ATTRIBUTES_CLASS = Kind(
@@ -25,6 +26,7 @@ VOLUME_ATTRIBUTES_CLASS = Kind(
     columns="polykind.apis.storage.columns:VOLUME_ATTRIBUTES_CLASS",
     plural="volumeattributesclasses",
     short_names=("vac",),
+    strategy="polykind.apis.storage.strategy:VolumeAttributesClassStrategy",
 )
 
 VOLUME_ATTACHMENT = Kind(
@@ -34,6 +36,7 @@ VOLUME_ATTACHMENT = Kind(
     fields_in="polykind.apis.storage.storage_class_types:VOLUME_ATTACHMENT_FIELDS",
     columns="polykind.apis.storage.columns:VOLUME_ATTACHMENT",
     subresources=(Subresource("status"),),
+    strategy="polykind.apis.storage.strategy:VolumeAttachmentStrategy",
 )
 
 CSI_DRIVER = Kind(
@@ -42,6 +45,7 @@ CSI_DRIVER = Kind(
     "A driver of the Container Storage Interface that is installed in the cluster.",
     fields_in="polykind.apis.storage.csi_types:CSI_DRIVER_FIELDS",
     columns="polykind.apis.storage.columns:CSI_DRIVER",
+    strategy="polykind.apis.storage.strategy:CSIDriverStrategy",
 )
 
 CSI_NODE = Kind(
@@ -50,6 +54,7 @@ CSI_NODE = Kind(
     "The storage drivers that are installed on a node.",
     fields_in="polykind.apis.storage.csi_types:CSI_NODE_FIELDS",
     columns="polykind.apis.storage.columns:CSI_NODE",
+    strategy="polykind.apis.storage.strategy:CSINodeStrategy",
 )
 
 CSI_STORAGE_CAPACITY = Kind(
@@ -60,6 +65,7 @@ CSI_STORAGE_CAPACITY = Kind(
     columns="polykind.apis.storage.columns:CSI_STORAGE_CAPACITY",
     plural="csistoragecapacities",
     namespaced=True,
+    strategy="polykind.apis.storage.strategy:CSIStorageCapacityStrategy",
 )
 
 KINDS = (

@@ -1,0 +1,70 @@
+"""The strategy of APIServices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from polykind.apis.apiregistration.defaults import default_api_service
+from polykind.apis.apiregistration.validation import (
+    api_service_name,
+    validate_api_service_spec,
+    validate_api_service_status,
+)
+from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, only_status_changed
+from polykind.resources.resource import Finish
+from polykind.schema.metadata_validation import validate_object_meta
+
+if TYPE_CHECKING:
+    from polykind.verbs.context import RequestContext
+
+
+class APIServiceResource(BuiltinResource):
+    """The resource `apiservices`."""
+
+    has_effects = True
+
+    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+        """Mark an APIService that this server itself serves as available."""
+        obj["status"] = {}
+        if obj["spec"].get("service") is None:
+            condition = {
+                "type": "Available",
+                "status": "True",
+                "lastTransitionTime": ctx.now(),
+                "reason": "Local",
+                "message": "Local APIServices are always available",
+            }
+            obj["status"] = {"conditions": [condition]}
+        return None
+
+
+class APIServiceStrategy(BuiltinStrategy):
+    """Prepares and validates APIServices."""
+
+    resource_class = APIServiceResource
+    checks_finalizer_names = False
+    reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
+
+    def default(self, obj: JsonObject) -> None:
+        default_api_service(obj)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        return
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        found = validate_object_meta(
+            obj["metadata"], namespaced=False, name_rule=lambda name, prefix: api_service_name(name, obj["spec"])
+        )
+        return found + validate_api_service_spec(obj["spec"])
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.meta_errors(new, old) + self.create_errors(new)
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        return only_status_changed(new, old)
+
+    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.meta_errors(new, old) + validate_api_service_status(new["status"])

@@ -1,0 +1,51 @@
+"""The strategy of EndpointSlices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.apis.discovery.defaults import default_endpoint_slice
+from polykind.apis.discovery.validation import endpoint_slice_warnings, validate_endpoint_slice
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.resources.builtin import BuiltinStrategy
+
+
+class EndpointSliceStrategy(BuiltinStrategy):
+    """Prepares and validates EndpointSlices."""
+
+    unconditional_update = True
+
+    def default(self, obj: JsonObject) -> None:
+        default_endpoint_slice(obj)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        obj["metadata"]["generation"] = 1
+        _drop_topology(obj)
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validate_endpoint_slice(obj)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        if _counted_fields(new) != _counted_fields(old):
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        if new.get("endpoints") != old.get("endpoints"):
+            _drop_topology(new)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.meta_errors(new, None) + validate_endpoint_slice(new, old)
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return endpoint_slice_warnings(new, created=old is None)
+
+
+def _counted_fields(endpoint_slice: JsonObject) -> dict[str, Any]:
+    """Return the fields that the generation counts: the labels, and everything but the other metadata."""
+    fields = {name: value or None for name, value in endpoint_slice.items() if name != "metadata"}
+    return {**fields, "labels": endpoint_slice["metadata"].get("labels") or None}
+
+
+def _drop_topology(endpoint_slice: JsonObject) -> None:
+    """Drop the topology of endpoints, which only clients of older versions could set."""
+    for endpoint in endpoint_slice.get("endpoints") or ():
+        endpoint.pop("deprecatedTopology", None)

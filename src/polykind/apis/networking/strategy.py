@@ -1,0 +1,110 @@
+"""The strategies of the networking group."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from polykind.apis.meta.field_validation import validate_immutable
+from polykind.apis.networking import ingress_validation, validation
+from polykind.apis.networking.defaults import default_ingress_class, default_network_policy
+from polykind.apis.networking.network_policy_validation import network_policy_warnings, validate_network_policy_spec
+from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.resources.builtin import BuiltinStrategy, only_status_changed
+
+
+class IngressStrategy(BuiltinStrategy):
+    """Prepares and validates Ingresses."""
+
+    unconditional_update = True
+    counts_generation = True
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(obj, None) + ingress_validation.validate_ingress_spec(obj["spec"])
+        return found + ingress_validation.validate_class_annotation(obj)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(new, old) + self.meta_errors(new, None)
+        return found + ingress_validation.validate_ingress_spec(new["spec"], old["spec"])
+
+    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(new, old)
+        return found + ingress_validation.validate_load_balancer(new["status"], old["status"])
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        if old is not None:
+            # Only the status endpoint changes the status, and only its updates warn about addresses.
+            return ingress_validation.load_balancer_warnings(new["status"]) if new["status"] != old["status"] else []
+        annotation = ingress_validation.CLASS_ANNOTATION
+        annotations = new["metadata"].get("annotations") or {}
+        if annotation not in annotations or new["spec"].get("ingressClassName") is not None:
+            return []
+        return [f"annotation \"{annotation}\" is deprecated, please use 'spec.ingressClassName' instead"]
+
+
+class IngressClassStrategy(BuiltinStrategy):
+    """Prepares and validates IngressClasses."""
+
+    unconditional_update = True
+    counts_generation = True
+
+    def default(self, obj: JsonObject) -> None:
+        default_ingress_class(obj)
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validation.validate_ingress_class_spec(obj["spec"])
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        controller, before = (obj["spec"].get("controller", "") for obj in (new, old))
+        found = self.meta_errors(new, old) + validate_immutable(controller, before, "spec.controller")
+        return found + self.create_errors(new)
+
+
+class NetworkPolicyStrategy(BuiltinStrategy):
+    """Prepares and validates NetworkPolicies."""
+
+    unconditional_update = True
+    counts_generation = True
+
+    def default(self, obj: JsonObject) -> None:
+        default_network_policy(obj)
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validate_network_policy_spec(obj["spec"])
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.meta_errors(new, old) + validate_network_policy_spec(new["spec"], old["spec"])
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return network_policy_warnings(new["spec"])
+
+
+class IPAddressStrategy(BuiltinStrategy):
+    """Validates IPAddresses."""
+
+    unconditional_update = True
+    name_rule = staticmethod(validation.ip_address_name)
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validation.validate_ip_address(obj)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.create_errors(new) + self.meta_errors(new, old)
+        return found + validation.validate_ip_address_update(new, old)
+
+
+class ServiceCIDRStrategy(BuiltinStrategy):
+    """Prepares and validates ServiceCIDRs."""
+
+    unconditional_update = True
+    reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validation.validate_service_cidr(obj["spec"])
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.meta_errors(new, old) + validation.validate_service_cidr_update(new["spec"], old["spec"])
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        return only_status_changed(new, old)
