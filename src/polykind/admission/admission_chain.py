@@ -10,6 +10,7 @@ from polykind.schema.equality import deep_equal
 
 if TYPE_CHECKING:
     from polykind.admission.attributes import Attributes
+    from polykind.admission.plugins.plugin_chain import PluginChain
 
 
 class AdmissionPlugin(Protocol):
@@ -24,17 +25,28 @@ class AdmissionPlugin(Protocol):
 
 
 class AdmissionChain:
-    """All admission plugins, in order.
+    """All admission plugins, in order: built-in plugins first, then policies, webhooks and quotas.
 
-    Every write reads `mutates` and `validates`, so they are plain attributes that `refresh` keeps up to date.
+    Every write reads `mutates` and `validates`, so they are plain attributes that `refresh` keeps up to date. They do
+    not include built-in plugins, which concern few resources: `has_plugins` tells whether a resource has any.
     """
 
-    __slots__ = ("_mutating", "_validating", "mutates", "validates")
+    __slots__ = ("_mutating", "_plugins", "_validating", "mutates", "validates")
 
-    def __init__(self, mutating: Sequence[AdmissionPlugin] = (), validating: Sequence[AdmissionPlugin] = ()) -> None:
+    def __init__(
+        self,
+        mutating: Sequence[AdmissionPlugin] = (),
+        validating: Sequence[AdmissionPlugin] = (),
+        plugins: PluginChain | None = None,
+    ) -> None:
         self._mutating = tuple(mutating)
         self._validating = tuple(validating)
+        self._plugins = plugins
         self.refresh()
+
+    def has_plugins(self, group: str, plural: str) -> bool:
+        """True if built-in plugins handle a resource."""
+        return self._plugins is not None and bool(self._plugins.plugins(group, plural))
 
     def refresh(self) -> None:
         """Recompute `mutates` and `validates` after the configuration of a plugin has changed."""
@@ -49,12 +61,16 @@ class AdmissionChain:
             await self._run_mutating(attributes)
 
     async def _run_mutating(self, attributes: Attributes) -> None:
+        if self._plugins is not None:
+            await self._plugins.mutate(attributes)
         for plugin in self._mutating:
             if plugin.active:
                 await plugin.admit(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         """Run the validating plugins."""
+        if self._plugins is not None:
+            await self._plugins.validate(attributes)
         for plugin in self._validating:
             if plugin.active:
                 await plugin.admit(attributes)

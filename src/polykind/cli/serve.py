@@ -86,6 +86,22 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="MODES",
         help="comma-separated authorizers in order: AlwaysAllow, AlwaysDeny, RBAC (default: AlwaysAllow)",
     )
+    for verb in ("enable", "disable"):
+        flag(
+            f"--{verb}-admission-plugins",
+            action="append",
+            default=[],
+            metavar="PLUGINS",
+            help=f"comma-separated admission plugins to {verb}, in any order",
+        )
+    for condition in ("not-ready", "unreachable"):
+        flag(
+            f"--default-{condition}-toleration-seconds",
+            type=int,
+            default=300,
+            metavar="SECONDS",
+            help=f"seconds for which new pods tolerate the taint {condition} (default: %(default)s)",
+        )
     add_bool_flag(command, "--conversion-cache", "cache converted objects")
     add_list_flag(command, "--resolve", "NAMESPACE/SERVICE=HOST:PORT", "address of a Service that webhooks refer to")
     add_list_flag(command, "--converter", "MODULE:OBJECT", "convert in-process with this Python object or rules file")
@@ -117,12 +133,19 @@ def settings(args: argparse.Namespace) -> Settings:
         "etcd_servers": tuple(url for url in args.etcd_servers.split(",") if url),
         "feature_gates": gates,
         "authorization_mode": tuple((",".join(args.authorization_mode) or "AlwaysAllow").split(",")),
+        "enable_admission_plugins": _split(args.enable_admission_plugins),
+        "disable_admission_plugins": _split(args.disable_admission_plugins),
         "resolve": tuple(args.resolve),
         "converter": tuple(args.converter),
     }
     for name in ("request_timeout", "etcd_compaction_interval"):
         values[name] = parse_seconds(f"--{name.replace('_', '-')}", values[name], example="60s")
     return Settings(**values)
+
+
+def _split(values: list[str]) -> tuple[str, ...]:
+    """Return the names of a flag that may be repeated and whose values are comma-separated."""
+    return tuple(name for name in ",".join(values).split(",") if name)
 
 
 def run(args: argparse.Namespace) -> int:

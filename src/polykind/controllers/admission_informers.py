@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from polykind.admission.admission_chain import AdmissionChain
+from polykind.admission.admission_chain import AdmissionChain, AdmissionPlugin
+from polykind.admission.plugins.builtin_plugin import PluginServices
+from polykind.admission.plugins.plugin_chain import PluginChain
+from polykind.admission.plugins.plugin_table import PluginEntry
 from polykind.apis.admissionregistration.types import GROUP
 from polykind.cache.watch_cache import WatchCache
 from polykind.controllers import policy_informer, webhook_informer
 from polykind.controllers.policy_informer import PolicyInformer, find_params
+from polykind.controllers.quota_informer import QuotaInformer
 from polykind.controllers.webhook_informer import WebhookInformer
 from polykind.metrics.metrics import Metrics
 from polykind.resources.builtin import find_builtin
@@ -23,12 +28,20 @@ if TYPE_CHECKING:
 
 
 class AdmissionInformers:
-    """Watches the admission resources and builds `admission`, the chain of the configured webhooks and policies.
+    """Watches the admission resources and builds `admission`, the chain of built-in plugins, webhooks and policies.
 
     Most servers have no webhooks or policies, so the code for them (including CEL) is imported with the first one.
     """
 
-    def __init__(self, cache: WatchCache, registry: Registry, metrics: Metrics, resolver: Resolver) -> None:
+    def __init__(
+        self,
+        cache: WatchCache,
+        registry: Registry,
+        metrics: Metrics,
+        resolver: Resolver,
+        enabled: Sequence[PluginEntry],
+        services: PluginServices,
+    ) -> None:
         self._metrics = metrics
         self._resolver = resolver
         self._find_params = partial(find_params, cache, registry)
@@ -53,9 +66,22 @@ class AdmissionInformers:
         validating_webhook = WebhookInformer(
             cache, find("validatingwebhookconfigurations"), partial(self._webhooks, False), self._refresh
         )
-        self._informers = (mutating_policy, mutating_webhook, validating_policy, validating_webhook)
+        quotas = QuotaInformer(cache, services, self._refresh)
+        self._informers = (mutating_policy, mutating_webhook, validating_policy, validating_webhook, quotas)
+        mutating: dict[str, AdmissionPlugin] = {
+            "MutatingAdmissionPolicy": mutating_policy,
+            "MutatingAdmissionWebhook": mutating_webhook,
+        }
+        validating: dict[str, AdmissionPlugin] = {
+            "ValidatingAdmissionPolicy": validating_policy,
+            "ValidatingAdmissionWebhook": validating_webhook,
+            "ResourceQuota": quotas,
+        }
+        names = {entry.name for entry in enabled}
         self.admission = AdmissionChain(
-            mutating=(mutating_policy, mutating_webhook), validating=(validating_policy, validating_webhook)
+            mutating=[plugin for name, plugin in mutating.items() if name in names],
+            validating=[plugin for name, plugin in validating.items() if name in names],
+            plugins=PluginChain(enabled, services),
         )
 
     async def start(self) -> None:

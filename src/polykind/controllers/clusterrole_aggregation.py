@@ -39,7 +39,7 @@ class ClusterRoleAggregationController:
         self._roles: dict[str, JsonObject] = {}
         """The ClusterRoles by name, without roles that cannot be decoded."""
         self._queue: WorkQueue[str] = WorkQueue(self._reconcile)
-        self._informer = Informer(backend.cache, resource, self._on_list, self._on_changes)
+        self._informer = Informer(backend.cache, resource.cache, self._on_list, self._on_changes)
 
     async def start(self) -> None:
         await self._informer.start()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from polykind.cache.resource_cache import ObjectChange
+from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.cache.watch_cache import WatchCache
-from polykind.resources.resource import Resource
 
 _RELIST_DELAY = 1.0
 """Seconds between two attempts to list the resource again."""
@@ -19,19 +18,19 @@ class Informer:
     def __init__(
         self,
         cache: WatchCache,
-        resource: Resource,
+        objects: ResourceCache,
         on_list: Callable[[], None],
         on_changes: Callable[[list[ObjectChange]], None],
     ) -> None:
         self._cache = cache
-        self._resource = resource
+        self._objects = objects
         self._on_list = on_list
         self.on_changes = on_changes
         self._relists: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        await self._cache.load(self._resource.cache)
-        self._resource.cache.observers.append(self)
+        await self._cache.load(self._objects)
+        self._objects.observers.append(self)
         self._on_list()
 
     async def close(self) -> None:
@@ -46,5 +45,5 @@ class Informer:
         task.add_done_callback(self._relists.discard)
 
     async def _relist(self) -> None:
-        await self._cache.reload(self._resource.cache, _RELIST_DELAY)
+        await self._cache.reload(self._objects, _RELIST_DELAY)
         self._on_list()

@@ -55,7 +55,7 @@ class PolicyInformer(Generic[P, B]):
         self.active = False
         self.resources = (policies, bindings)
         self._informers = [
-            Informer(cache, resource, partial(self._on_list, resource), partial(self._on_changes, resource))
+            Informer(cache, resource.cache, partial(self._on_list, resource), partial(self._on_changes, resource))
             for resource in self.resources
         ]
         self._policies: dict[str, P] = {}

@@ -42,7 +42,7 @@ class _ResourceInformer:
         self._drop = authorizer.drop_binding if is_binding else authorizer.drop_role
         self._authorizer = authorizer
         self._keys: set[str] = set()
-        informer = Informer(cache, kind, self._on_list, self._on_changes)
+        informer = Informer(cache, kind.cache, self._on_list, self._on_changes)
         self.start, self.close = informer.start, informer.close
 
     def _on_changes(self, changes: list[ObjectChange]) -> None:

@@ -56,7 +56,7 @@ class WebhookInformer:
         self._webhooks: dict[str, list[AdmissionWebhook]] = {}
         """The webhooks by the name of their configuration."""
         self._closing: set[asyncio.Task[None]] = set()
-        self._informer = Informer(cache, resource, self._on_list, self._on_changes)
+        self._informer = Informer(cache, resource.cache, self._on_list, self._on_changes)
 
     @cached_property
     def _plugin(self) -> Plugin:

@@ -37,7 +37,7 @@ class MigrationController:
         self._resource = resource
         self._crds = crds
         self._leadership = leadership
-        self._informer = Informer(backend.cache, resource, self._process_all, self._on_changes)
+        self._informer = Informer(backend.cache, resource.cache, self._process_all, self._on_changes)
         self.resource_timeout = 60.0
         """Seconds that a migration waits for its resource to be served."""
 

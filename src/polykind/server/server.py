@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from polykind.admission.plugins.builtin_plugin import PluginServices
+from polykind.admission.plugins.plugin_table import PluginEntry, enabled_plugins, ineffective_choices
 from polykind.apis.apiextensions.strategy import CRDResource
 from polykind.apis.authorization.strategy import reviews
 from polykind.apis.core.strategy import NamespaceResource, ServiceResource
@@ -31,6 +33,7 @@ from polykind.controllers.admission_informers import AdmissionInformers
 from polykind.controllers.crd_controller import CRDController
 from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.namespace_controller import NamespaceController
+from polykind.controllers.quota_informer import ServerStatusWriter
 from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.converter_health import Health
@@ -44,6 +47,7 @@ from polykind.pki import serving_certificates
 from polykind.pki.private_files import write_kubeconfig, write_private
 from polykind.resources.builtin import declare_builtins, find_builtin
 from polykind.resources.registry import Registry
+from polykind.resources.stored_objects import StoredObjects
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router
 from polykind.server.settings import Settings, SettingsError
@@ -137,7 +141,9 @@ class Server:
         )
         services = find_builtin(self.registry, "", "services", ServiceResource)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
-        self.admission = AdmissionInformers(self.cache, self.registry, self.metrics, self._resolver)
+        self.admission = AdmissionInformers(
+            self.cache, self.registry, self.metrics, self._resolver, self._enabled_plugins(), self._plugin_services()
+        )
         self.backend = Backend(
             self.store,
             self.cache,
@@ -227,6 +233,25 @@ class Server:
         on_stop(self.http.stop)
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
         self._write_kubeconfig()
+
+    def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
+        enable, disable = self.settings.enable_admission_plugins, self.settings.disable_admission_plugins
+        for sentence in ineffective_choices(enable, disable):
+            log.warning("admission: plugin %s", sentence)
+        return enabled_plugins(enable, disable)
+
+    def _plugin_services(self) -> PluginServices:
+        settings = self.settings
+        return PluginServices(
+            StoredObjects(self.cache, self.registry),
+            ServerStatusWriter(lambda: self.backend),
+            self.clock,
+            self.ids,
+            {
+                "default-not-ready-toleration-seconds": settings.default_not_ready_toleration_seconds,
+                "default-unreachable-toleration-seconds": settings.default_unreachable_toleration_seconds,
+            },
+        )
 
     def _now(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from polykind.admission.plugins.plugin_table import choice_errors
+
 GATES = {"CustomResourceWebhookConversion": True, "CustomResourceDefaulting": True}
 """The known feature gates with their defaults."""
 
@@ -42,6 +44,10 @@ class Settings:
     converter: tuple[str, ...] = ()
     serve_v1beta1: bool = True
     garbage_collector: bool = True
+    enable_admission_plugins: tuple[str, ...] = ()
+    disable_admission_plugins: tuple[str, ...] = ()
+    default_not_ready_toleration_seconds: int = 300
+    default_unreachable_toleration_seconds: int = 300
 
     def gate(self, name: str) -> bool:
         """True if a feature gate is enabled."""
@@ -60,6 +66,8 @@ class Settings:
         unknown = sorted(set(self.feature_gates) - set(GATES))
         if unknown:
             raise SettingsError(f"--feature-gates: unknown gate {unknown[0]}; known gates: {', '.join(sorted(GATES))}")
+        if problems := choice_errors(self.enable_admission_plugins, self.disable_admission_plugins):
+            raise SettingsError("; ".join(problems))
         if not self.request_timeout > 0:
             raise SettingsError("--request-timeout must be longer than 0s")
         if not 0 <= self.secure_port <= 65535:

@@ -27,7 +27,7 @@ _INVALID_MANAGERS = (
 
 async def admit(ctx: RequestContext, write: Write) -> bool:
     """Run mutating admission on a create or an update. Return True if it has replaced the object."""
-    if not ctx.backend.admission.mutates or ctx.request.user is None:
+    if ctx.request.user is None or not (ctx.backend.admission.mutates or _has_plugins(ctx)):
         return False
     original = write.obj
     mutated = await _mutate(ctx, ctx.version.strategy.for_admission(original), write)
@@ -41,6 +41,11 @@ async def admit(ctx: RequestContext, write: Write) -> bool:
         mutated["metadata"], _ = object_meta.coerce(mutated["metadata"], strict=False)
     _restore_invalid_managers(ctx, mutated["metadata"], original["metadata"])
     return True
+
+
+def _has_plugins(ctx: RequestContext) -> bool:
+    """True if built-in plugins handle the resource. They never handle custom resources."""
+    return ctx.version.is_builtin and ctx.backend.admission.has_plugins(ctx.resource.group, ctx.resource.plural)
 
 
 async def admit_scale(
@@ -91,7 +96,7 @@ def _restore_invalid_managers(ctx: RequestContext, meta: JsonObject, original: J
 
 async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject], JsonObject] | None = None) -> None:
     """Run validating admission on a create or an update. `view` returns the part of an object that admission sees."""
-    if ctx.backend.admission.validates and ctx.request.user is not None:
+    if ctx.request.user is not None and (ctx.backend.admission.validates or _has_plugins(ctx)):
         obj, old = write.obj, write.old
         if view is not None:
             obj, old = view(obj), None if old is None else view(old)
@@ -102,7 +107,7 @@ async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject]
 async def approve_delete(ctx: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
     """Run mutating and validating admission on a delete. `named`: the URL names the object and not a collection."""
     admission = ctx.backend.admission
-    if not (admission.mutates or admission.validates) or ctx.request.user is None:
+    if ctx.request.user is None or not (admission.mutates or admission.validates or _has_plugins(ctx)):
         return
     attributes = _attributes(ctx, DELETE, None, old, options)
     if not named:

@@ -44,7 +44,7 @@ async def create_object(ctx: RequestContext, write: Write) -> bytes:
     dedupe_owners(ctx, meta, after_admission=origin.merges)
     if not origin.merges:
         await track_create(ctx, write)
-    if ctx.backend.admission.mutates and await admit(ctx, write):
+    if (ctx.backend.admission.mutates or ctx.version.is_builtin) and await admit(ctx, write):
         meta = write.obj["metadata"]
         if origin.named_by_path:
             ignore_resource_version(meta, dry_run=dry_run)
@@ -74,7 +74,7 @@ async def _store(ctx: RequestContext, write: Write) -> bytes:
             _validate(ctx, write)
         if origin.named_by_path and not ctx.backend.authorizer.allows_everything:
             _require_create_permission(ctx)
-        if ctx.backend.admission.validates:
+        if ctx.backend.admission.validates or ctx.version.is_builtin:
             await approve(ctx, write)
         # kube-apiserver's storage rejects a stated revision, but ignores a malformed one.
         if stated_revision and not dry_run and not resource_version_error(stated_revision) and int(stated_revision):

@@ -100,7 +100,7 @@ async def change_object(
             check_uid(ctx, write.obj, old, dry_run=options.dry_run)
         if not origin.merges:
             await track_update(ctx, write)
-        if admission_view is None and ctx.backend.admission.mutates:
+        if admission_view is None and (ctx.backend.admission.mutates or ctx.version.is_builtin):
             await admit(ctx, write)
         if ctx.version.strategy.grants:
             from polykind.verbs.privileges import check_escalation
@@ -127,7 +127,7 @@ async def _store(
     _validate(ctx, write.obj, old)
     if not write.raw_metadata:
         keep_manager_times(write.obj, old)
-    if ctx.backend.admission.validates:
+    if ctx.backend.admission.validates or ctx.version.is_builtin:
         await approve(ctx, write, admission_view)
     if _last_finalizer_removed(write.obj) and not ctx.resource.has_spec_finalizers(write.obj):
         return await _delete_finalized(ctx, write, cached)

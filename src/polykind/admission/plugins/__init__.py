@@ -1,0 +1,1 @@
+"""kube-apiserver's built-in admission plugins."""

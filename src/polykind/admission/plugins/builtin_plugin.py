@@ -1,0 +1,91 @@
+"""The base class of built-in admission plugins, and the server's services that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from polykind import errors
+from polykind.admission.attributes import CREATE, UPDATE, Attributes
+from polykind.contract import Clock, IdSource, JsonObject
+
+
+class ObjectReader(Protocol):
+    """Reads stored objects of built-in kinds, at their storage version."""
+
+    async def get(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
+        """Return an object, None if it does not exist. The namespace of cluster-scoped objects is empty."""
+
+    async def list(self, group: str, plural: str, namespace: str | None = None) -> list[JsonObject]:
+        """Return all objects of a namespace, or of all namespaces, in the order of their names."""
+
+
+class StatusWriter(Protocol):
+    """Writes the status of stored objects on behalf of the server."""
+
+    async def update_status(self, group: str, plural: str, obj: JsonObject) -> None:
+        """Replace an object's status. Raise ConflictError if the object's resourceVersion is not the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginServices:
+    """The parts of the server that built-in plugins use."""
+
+    objects: ObjectReader
+    status: StatusWriter
+    clock: Clock
+    ids: IdSource
+    flags: Mapping[str, int]
+    """The values of flags that configure plugins, such as default-not-ready-toleration-seconds."""
+
+
+class BuiltinPlugin:
+    """One built-in admission plugin. Subclasses override `mutate`, `validate` or both.
+
+    A plugin that changes `attributes.obj` replaces the changed parts and sets `attributes.changed`. On an update, parts
+    of the new object that are equal to the old object's may be the same dict, so a plugin modifies no dict in place.
+    """
+
+    operations: tuple[str, ...] = (CREATE, UPDATE)
+    subresources: tuple[str, ...] = ("",)
+    """The subresources that the plugin handles. "" is the resource itself."""
+
+    def __init__(self, services: PluginServices) -> None:
+        self.services = services
+
+    async def mutate(self, attributes: Attributes, obj: JsonObject) -> None:
+        """Change the object of a create or an update, or raise APIError."""
+
+    async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
+        """Raise APIError if the request is not allowed. `obj` is the old object if the operation is DELETE."""
+
+    def handles(self, attributes: Attributes) -> bool:
+        return attributes.operation in self.operations and attributes.resource.subresource in self.subresources
+
+
+def forbidden(attributes: Attributes, reason: str, *, causes: list[JsonObject] | None = None) -> errors.ForbiddenError:
+    """Return the error of a plugin that rejects a request. An object without a name is shown by its generateName."""
+    meta = (attributes.obj or {}).get("metadata") or {}
+    name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
+    resource = attributes.resource
+    return errors.ForbiddenError(resource.plural, resource.group, name, reason, causes=causes)
+
+
+def replace_spec(attributes: Attributes, spec: JsonObject) -> None:
+    """Give the request's object another spec."""
+    attributes.obj = {**(attributes.obj or {}), "spec": spec}
+    attributes.changed = True
+
+
+def replace_metadata(attributes: Attributes, **fields: object) -> None:
+    """Set fields in the metadata of the request's object."""
+    obj = attributes.obj or {}
+    attributes.obj = {**obj, "metadata": {**obj["metadata"], **fields}}
+    attributes.changed = True
+
+
+def aggregate(reasons: list[str]) -> str:
+    """Join reasons as Go prints an aggregated error: a single reason as it is, several in brackets, each once."""
+    unique = list(dict.fromkeys(reasons))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

@@ -1,0 +1,71 @@
+"""Plugins for CertificateSigningRequests: CertificateApproval, CertificateSigning, CertificateSubjectRestriction."""
+
+from __future__ import annotations
+
+import base64
+
+from polykind.admission.attributes import CREATE, UPDATE, Attributes
+from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden
+from polykind.auth.authorizer import Access
+from polykind.contract import JsonObject
+from polykind.golang.fmt import go_quote
+
+_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
+
+
+def _may(attributes: Attributes, verb: str, signer: str) -> bool:
+    """True if the user may do something with the requests for a signer, or for all signers of its domain."""
+    names = (signer, f"{signer.partition('/')[0]}/*")
+    accesses = (Access(attributes.user, verb, "certificates.k8s.io", "*", "signers", name=name) for name in names)
+    return any(attributes.authorizer.decide(access).allowed for access in accesses)
+
+
+class CertificateApproval(BuiltinPlugin):
+    """Requires the permission `approve` for the signer of an approved or denied request."""
+
+    operations = (UPDATE,)
+    subresources = ("approval",)
+
+    async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
+        signer = ((attributes.old or {}).get("spec") or {}).get("signerName", "")
+        if not _may(attributes, "approve", signer):
+            reason = f"user not permitted to approve requests with signerName {go_quote(signer)}"
+            raise forbidden(attributes, reason)
+
+
+class CertificateSigning(BuiltinPlugin):
+    """Requires the permission `sign` for the signer of a request whose certificate or conditions are changed."""
+
+    operations = (UPDATE,)
+    subresources = ("status",)
+
+    async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
+        old = attributes.old or {}
+        new_status, old_status = obj.get("status") or {}, old.get("status") or {}
+        if all(new_status.get(field) == old_status.get(field) for field in ("certificate", "conditions")):
+            return
+        signer = (old.get("spec") or {}).get("signerName", "")
+        if not _may(attributes, "sign", signer):
+            raise forbidden(attributes, f"user not permitted to sign requests with signerName {go_quote(signer)}")
+
+
+class CertificateSubjectRestriction(BuiltinPlugin):
+    """Rejects requests for client certificates of the group system:masters."""
+
+    operations = (CREATE,)
+
+    async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
+        spec = obj.get("spec") or {}
+        if spec.get("signerName") != _CLIENT_SIGNER:
+            return
+        if "system:masters" in _organizations(base64.b64decode(spec.get("request", ""))):
+            reason = f"use of {_CLIENT_SIGNER} signer with system:masters group is not allowed"
+            raise forbidden(attributes, reason)
+
+
+def _organizations(pem: bytes) -> list[str]:
+    """Return the organizations in the subject of a certificate request, which validation has already parsed."""
+    from cryptography import x509
+
+    subject = x509.load_pem_x509_csr(pem).subject
+    return [str(name.value) for name in subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)]

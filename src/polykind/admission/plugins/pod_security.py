@@ -1,0 +1,202 @@
+"""The PodSecurity plugin: enforces the Pod Security Standards that a namespace's labels choose."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from polykind import errors
+from polykind.admission.attributes import CREATE, UPDATE, Attributes
+from polykind.admission.plugins.builtin_plugin import BuiltinPlugin
+from polykind.admission.plugins.pod_security_checks import LATEST, evaluate
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.golang.fmt import go_quote
+
+_PREFIX = "pod-security.kubernetes.io/"
+_LEVELS = ("privileged", "baseline", "restricted")
+_VERSION = re.compile(r"v1\.([0-9]|[1-9][0-9]*)", re.ASCII)
+_MAX_INT = 2**63 - 1
+_MAX_PODS = 3000
+"""The number of existing pods that are checked when a namespace gets a stricter level."""
+_CONNECT_SUBRESOURCES = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))
+
+
+class LevelVersion(NamedTuple):
+    """A level of the standards at a minor version."""
+
+    level: str = "privileged"
+    minor: int = LATEST
+
+    def __str__(self) -> str:
+        return f"{self.level}:{'latest' if self.minor == LATEST else f'v1.{self.minor}'}"
+
+
+class Policy(NamedTuple):
+    """The levels of a namespace."""
+
+    enforce: LevelVersion = LevelVersion()
+    audit: LevelVersion = LevelVersion()
+    warn: LevelVersion = LevelVersion()
+
+
+def namespace_policy(labels: JsonObject | None) -> tuple[Policy, list[FieldError]]:
+    """Return the policy that a namespace's labels choose, and the errors of invalid labels.
+
+    An invalid `enforce` counts as restricted, other invalid levels as privileged. Without a `warn` label, violations
+    of an enforced level cause warnings, too.
+    """
+    labels = labels or {}
+    problems: list[FieldError] = []
+    modes = {mode: _mode_of(labels, mode, problems) for mode in ("enforce", "audit", "warn")}
+    enforce, warn = modes["enforce"], modes["warn"]
+    if f"{_PREFIX}warn" not in labels and labels.get(f"{_PREFIX}enforce") in _LEVELS and _stricter(enforce, warn):
+        stated = f"{_PREFIX}warn-version" in labels
+        modes["warn"] = LevelVersion(enforce.level, warn.minor if stated else enforce.minor)
+    return Policy(**modes), problems
+
+
+def _mode_of(labels: JsonObject, mode: str, problems: list[FieldError]) -> LevelVersion:
+    level = labels.get(_PREFIX + mode, "privileged")
+    if level not in _LEVELS:
+        problems.append(_invalid_label(mode, level, f"must be one of {', '.join(_LEVELS)}"))
+        level = "restricted" if mode == "enforce" else "privileged"
+    stated, minor = labels.get(f"{_PREFIX}{mode}-version", "latest"), LATEST
+    if stated != "latest":
+        match = _VERSION.fullmatch(stated)
+        if match is None or int(match[1]) > _MAX_INT:
+            problems.append(_invalid_label(f"{mode}-version", stated, 'must be "latest" or "v1.x"'))
+        else:
+            minor = int(match[1])
+    return LevelVersion(level, minor)
+
+
+def _invalid_label(name: str, value: str, reason: str) -> FieldError:
+    return errors.invalid(f"metadata.labels[{_PREFIX}{name}]", value, reason)
+
+
+def _stricter(one: LevelVersion, other: LevelVersion) -> bool:
+    return _LEVELS.index(one.level) > _LEVELS.index(other.level)
+
+
+class PodSecurity(BuiltinPlugin):
+    """Rejects pods that violate the enforced level, and warns about pods and workloads that violate the warn level."""
+
+    def handles(self, attributes: Attributes) -> bool:
+        resource = attributes.resource
+        if attributes.operation not in (CREATE, UPDATE):
+            return False
+        if (resource.group, resource.plural) == ("", "pods"):
+            return resource.subresource not in _CONNECT_SUBRESOURCES
+        return not resource.subresource
+
+    async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
+        resource = attributes.resource
+        if (resource.group, resource.plural) == ("", "namespaces"):
+            await self._validate_namespace(attributes, obj)
+            return
+        namespace = attributes.namespace_object() or {}
+        policy, problems = namespace_policy((namespace.get("metadata") or {}).get("labels"))
+        if resource.plural == "pods":
+            self._validate_pod(attributes, obj, policy, valid=not problems)
+        else:
+            _warn(attributes, policy.warn, *_template(obj))
+
+    async def _validate_namespace(self, attributes: Attributes, namespace: JsonObject) -> None:
+        new, problems = namespace_policy(namespace["metadata"].get("labels"))
+        old, old_problems = Policy(), list[FieldError]()
+        if attributes.old is not None:
+            old, old_problems = namespace_policy(attributes.old["metadata"].get("labels"))
+        if problems and problems != old_problems:
+            raise errors.InvalidError("Namespace", "", attributes.name, problems)
+        if attributes.operation == CREATE or new.enforce == old.enforce or new.enforce.level == "privileged":
+            return
+        if new.enforce.minor == old.enforce.minor and not _stricter(new.enforce, old.enforce):
+            return
+        pods = await self.services.objects.list("", "pods", attributes.name)
+        for warning in existing_pod_warnings(attributes.name, new.enforce, pods):
+            attributes.warn(warning)
+
+    @staticmethod
+    def _validate_pod(attributes: Attributes, pod: JsonObject, policy: Policy, *, valid: bool) -> None:
+        if valid and {mode.level for mode in policy} == {"privileged"}:
+            return
+        if attributes.old is not None and not _is_significant(pod, attributes.old):
+            return
+        violations = evaluate(*policy.enforce, pod["metadata"], pod.get("spec") or {})
+        if violations:
+            reason = f"violates PodSecurity {go_quote(str(policy.enforce))}: {', '.join(map(str, violations))}"
+            raise errors.ForbiddenError("pods", "", attributes.name, reason)
+        _warn(attributes, policy.warn, pod["metadata"], pod.get("spec") or {})
+
+
+def _warn(attributes: Attributes, level: LevelVersion, metadata: JsonObject, spec: JsonObject) -> None:
+    if violations := evaluate(*level, metadata, spec):
+        text = ", ".join(map(str, violations))
+        attributes.warn(f"would violate PodSecurity {go_quote(str(level))}: {text}")
+
+
+def _template(obj: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Return the metadata and the spec of the pod template of a workload."""
+    if obj.get("kind") == "PodTemplate":
+        template = obj.get("template")
+    else:
+        spec = obj.get("spec") or {}
+        if "jobTemplate" in spec:
+            spec = spec["jobTemplate"].get("spec") or {}
+        template = spec.get("template")
+    template = template or {}
+    return template.get("metadata") or {}, template.get("spec") or {}
+
+
+def _is_significant(pod: JsonObject, old: JsonObject) -> bool:
+    """True if an update changes an image, or the number of containers."""
+    new_spec, old_spec = pod.get("spec") or {}, old.get("spec") or {}
+    for field in ("containers", "initContainers"):
+        images, old_images = (
+            [container.get("image") for container in spec.get(field) or ()] for spec in (new_spec, old_spec)
+        )
+        if images != old_images:
+            return True
+    previous = {c["name"]: c.get("image") for c in reversed(old_spec.get("ephemeralContainers") or ())}
+    added = new_spec.get("ephemeralContainers") or ()
+    return any(c["name"] not in previous or previous[c["name"]] != c.get("image") for c in added)
+
+
+def existing_pod_warnings(namespace: str, enforce: LevelVersion, pods: list[JsonObject]) -> list[str]:
+    """Return the warnings about existing pods that violate a namespace's new level. Equal reasons are counted."""
+    by_reason: dict[str, list[str]] = {}
+    checked = _prioritized(pods)[:_MAX_PODS]
+    for pod in checked:
+        violations = evaluate(*enforce, pod["metadata"], pod.get("spec") or {})
+        if violations:
+            reason = ", ".join(violation.reason for violation in violations)
+            by_reason.setdefault(reason, []).append(pod["metadata"]["name"])
+    warnings = []
+    if len(checked) < len(pods):
+        scope = f"the first {len(checked)} of {len(pods)} existing pods"
+        warnings.append(f"new PodSecurity enforce level only checked against {scope}")
+    if by_reason:
+        level = go_quote(str(enforce))
+        place = go_quote(namespace)
+        warnings.append(f"existing pods in namespace {place} violate the new PodSecurity enforce level {level}")
+    return warnings + sorted(f"{_counted(names)}: {reason}" for reason, names in by_reason.items())
+
+
+def _counted(names: list[str]) -> str:
+    others = len(names) - 1
+    if not others:
+        return names[0]
+    return f"{min(names)} (and {others} other pod{'s' if others > 1 else ''})"
+
+
+def _prioritized(pods: list[JsonObject]) -> list[JsonObject]:
+    """Return the pods, with further pods of the same controller last."""
+    first, repeated, seen = list[JsonObject](), list[JsonObject](), set[str]()
+    for pod in pods:
+        owners = pod["metadata"].get("ownerReferences") or ()
+        uid = next((owner.get("uid") for owner in owners if owner.get("controller")), None)
+        (repeated if uid in seen else first).append(pod)
+        if uid is not None:
+            seen.add(uid)
+    return first + repeated

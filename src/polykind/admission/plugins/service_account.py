@@ -1,0 +1,164 @@
+"""The ServiceAccount plugin: gives pods a service account and mounts its token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polykind.admission.attributes import CREATE, Attributes
+from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden, replace_spec
+from polykind.contract import JsonObject, copy_json
+from polykind.golang.fmt import go_quote
+
+_DEFAULT = "default"
+_MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+_MOUNTABLE_ANNOTATION = "kubernetes.io/enforce-mountable-secrets"
+_VOLUME_PREFIX = "kube-api-access-"
+_MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_TOKEN_VOLUME: JsonObject = {
+    "sources": [
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+            }
+        },
+    ],
+    "defaultMode": 420,
+}
+
+
+class ServiceAccountPlugin(BuiltinPlugin):
+    """Requires the service account of a new pod to exist. Mounts its token and adds its image pull secrets."""
+
+    subresources = ("", "ephemeralcontainers")
+
+    async def mutate(self, attributes: Attributes, obj: JsonObject) -> None:
+        if attributes.operation != CREATE or attributes.resource.subresource:
+            return
+        if not _is_mirror(obj):
+            spec = dict(obj.get("spec") or {})
+            name = spec.get("serviceAccountName") or _DEFAULT
+            # The deprecated field serviceAccount always has the same value.
+            spec["serviceAccountName"] = spec["serviceAccount"] = name
+            account = await self._account(attributes, name)
+            if spec.get("automountServiceAccountToken", account.get("automountServiceAccountToken", True)):
+                self._mount_token(spec)
+            if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+                spec["imagePullSecrets"] = [dict(secret) for secret in account["imagePullSecrets"]]
+            replace_spec(attributes, spec)
+        await self.validate(attributes, attributes.obj or {})
+
+    async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
+        spec, ephemeral = obj.get("spec") or {}, attributes.resource.subresource == "ephemeralcontainers"
+        if not ephemeral and attributes.operation != CREATE:
+            return
+        if not ephemeral and _is_mirror(obj):
+            _check_mirror(attributes, spec)
+            return
+        name = spec.get("serviceAccountName")
+        if not name:
+            pod = f"{attributes.namespace}/{obj['metadata'].get('name', '')}"
+            raise forbidden(attributes, f"no service account specified for pod {pod}")
+        account = await self._account(attributes, name)
+        annotations = account["metadata"].get("annotations") or {}
+        if annotations.get(_MOUNTABLE_ANNOTATION) in _TRUE:
+            for reason in _secret_problems(account, spec, ephemeral=ephemeral):
+                raise forbidden(attributes, reason)
+
+    async def _account(self, attributes: Attributes, name: str) -> JsonObject:
+        account = await self.services.objects.get("", "serviceaccounts", attributes.namespace, name)
+        if account is None:
+            missing = f"serviceaccount {go_quote(name)} not found"
+            raise forbidden(attributes, f"error looking up service account {attributes.namespace}/{name}: {missing}")
+        return account
+
+    def _mount_token(self, spec: JsonObject) -> None:
+        """Mount the token into all containers that have no other mount at its path."""
+        volumes = spec.get("volumes") or []
+        existing = next((v["name"] for v in volumes if v["name"].startswith(_VOLUME_PREFIX)), "")
+        name = existing or _VOLUME_PREFIX + self.services.ids.suffix()
+        mount = {"name": name, "readOnly": True, "mountPath": _MOUNT_PATH}
+        mounted = False
+        for field in ("initContainers", "containers"):
+            containers = []
+            for container in spec.get(field) or ():
+                mounts = container.get("volumeMounts") or []
+                needed = not any(one.get("mountPath") == _MOUNT_PATH for one in mounts)
+                containers.append({**container, "volumeMounts": [*mounts, dict(mount)]} if needed else container)
+                mounted |= needed
+            if containers:
+                spec[field] = containers
+        if mounted and not existing:
+            spec["volumes"] = [*volumes, {"name": name, "projected": copy_json(_TOKEN_VOLUME)}]
+
+
+def _is_mirror(pod: JsonObject) -> bool:
+    """True for the API object of a static pod, which only a kubelet creates."""
+    return _MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {})
+
+
+def _check_mirror(attributes: Attributes, spec: JsonObject) -> None:
+    if spec.get("serviceAccountName"):
+        raise forbidden(attributes, "a mirror pod may not reference service accounts")
+    if any(_pod_secrets(spec)):
+        raise forbidden(attributes, "a mirror pod may not reference secrets")
+    for volume in spec.get("volumes") or ():
+        sources = (volume.get("projected") or {}).get("sources") or ()
+        if any(source.get("serviceAccountToken") is not None for source in sources):
+            raise forbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
+
+
+def _pod_secrets(spec: JsonObject) -> Iterator[bool]:
+    """Yield True for each reference of a pod to a secret."""
+    yield from (True for _ in spec.get("imagePullSecrets") or ())
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(field) or ():
+            yield from (True for _ in _container_secrets(container))
+    for volume in spec.get("volumes") or ():
+        sources = (volume.get("projected") or {}).get("sources") or ()
+        yield volume.get("secret") is not None
+        yield any(source.get("secret") is not None for source in sources)
+        # The sources of other volume types name their secret in a field of this kind.
+        yield any("secretRef" in source or "secretName" in source for source in volume.values() if _is_object(source))
+        yield any("nodePublishSecretRef" in source for source in volume.values() if _is_object(source))
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _container_secrets(container: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield how a container refers to each secret, and the secret's name."""
+    for env in container.get("env") or ():
+        reference = (env.get("valueFrom") or {}).get("secretKeyRef")
+        if reference is not None:
+            yield f"envVar {env['name']}", reference.get("name", "")
+    for source in container.get("envFrom") or ():
+        if source.get("secretRef") is not None:
+            yield "envFrom", source["secretRef"].get("name", "")
+
+
+def _secret_problems(account: JsonObject, spec: JsonObject, *, ephemeral: bool) -> Iterator[str]:
+    """Yield a reason for each secret of a pod that the service account does not list."""
+    mountable = {secret.get("name", "") for secret in account.get("secrets") or ()}
+    account_name = account["metadata"]["name"]
+    suffix = f"is not allowed because service account {account_name} does not reference that secret"
+    fields = {"ephemeralContainers": "ephemeral container"} if ephemeral else {}
+    if not ephemeral:
+        fields = {"initContainers": "init container", "containers": "container"}
+        for volume in spec.get("volumes") or ():
+            secret = volume.get("secret")
+            if secret is not None and secret.get("secretName", "") not in mountable:
+                yield f'volume with secret.secretName="{secret.get("secretName", "")}" {suffix}'
+    for field, noun in fields.items():
+        for container in spec.get(field) or ():
+            for reference, secret in _container_secrets(container):
+                if secret not in mountable:
+                    subject = f"{noun} {container['name']} with {reference}"
+                    yield f'{subject} referencing secret.secretName="{secret}" {suffix}'
+    pull_secrets = {secret.get("name", "") for secret in account.get("imagePullSecrets") or ()}
+    for index, secret in enumerate(() if ephemeral else spec.get("imagePullSecrets") or ()):
+        if secret.get("name", "") not in pull_secrets:
+            yield f'imagePullSecrets[{index}].name="{secret.get("name", "")}" {suffix[:-6]}imagePullSecret'

@@ -1,0 +1,34 @@
+"""Reads of stored objects of built-in kinds, for admission plugins."""
+
+from __future__ import annotations
+
+from polykind.cache.watch_cache import WatchCache
+from polykind.contract import JsonObject
+from polykind.resources.builtin import BuiltinResource
+from polykind.resources.registry import Registry
+
+
+class StoredObjects:
+    """Reads objects from the watch cache. A resource is loaded into the cache at its first use."""
+
+    def __init__(self, cache: WatchCache, registry: Registry) -> None:
+        self._cache = cache
+        self._registry = registry
+
+    async def get(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
+        """Return an object as clients see it. Return None if it does not exist or its kind is not served."""
+        resource = await self._resource(group, plural)
+        cached = resource.cache.get(resource.key(namespace, name)) if resource is not None else None
+        return resource.shown(cached) if resource is not None and cached is not None else None
+
+    async def list(self, group: str, plural: str, namespace: str | None = None) -> list[JsonObject]:
+        """Return all objects of a namespace (None: all namespaces). Return none if the kind is not served."""
+        resource = await self._resource(group, plural)
+        return [resource.shown(cached) for cached in resource.cache.snapshot(namespace)] if resource is not None else []
+
+    async def _resource(self, group: str, plural: str) -> BuiltinResource | None:
+        resource = self._registry.resource(group, plural)
+        if not isinstance(resource, BuiltinResource):
+            return None
+        await self._cache.load(resource.cache)
+        return resource
