@@ -20,7 +20,7 @@ from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 from polykind.codec.protobuf_wire import BYTES, FIXED64, bytes_field, encode_utf8, varint_field
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
-from polykind.golang.json import go_json
+from polykind.golang.json import encode_json, go_json
 from polykind.golang.varint import encode_varint
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -113,7 +113,7 @@ def _payload(value_type: ValueType) -> Writer:
         (types.Quantity, _quantity),
         (types.IntOrString, _int_or_string),
         (types.Raw, _json),
-        (types.Verbatim, _json),
+        (types.Verbatim, _verbatim_json),
         (types.Wrapped, _texts),
     ):
         if isinstance(value_type, value_class):
@@ -141,6 +141,10 @@ def _bytes(value: str | None) -> bytes:
 
 def _json(value: Any) -> bytes:
     return b"" if value is None else bytes_field(1, go_json(value).encode())
+
+
+def _verbatim_json(value: Any) -> bytes:
+    return b"" if value is None else bytes_field(1, encode_json(value, sort_keys=False))
 
 
 def _texts(items: list[str] | None) -> bytes:

@@ -224,6 +224,7 @@ class Verbatim(ValueType):
     """Any JSON object, written with its keys in the order of the input."""
 
     __slots__ = ()
+    go_struct = True
     custom_decoder = True
 
     def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:

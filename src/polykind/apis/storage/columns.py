@@ -82,8 +82,3 @@ CSI_DRIVER = (
     ),
     AGE,
 )
-
-CSI_STORAGE_CAPACITY = (
-    Column("StorageClassName", "string", "The storage class", value_at("storageClassName", default="")),
-    Column("Capacity", "string", "The available capacity", value_at("capacity", default="<unset>")),
-)

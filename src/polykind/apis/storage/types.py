@@ -62,7 +62,6 @@ CSI_STORAGE_CAPACITY = Kind(
     "CSIStorageCapacity",
     "The storage that a driver can still provide in one part of the cluster.",
     fields_in="polykind.apis.storage.csi_types:CSI_STORAGE_CAPACITY_FIELDS",
-    columns="polykind.apis.storage.columns:CSI_STORAGE_CAPACITY",
     plural="csistoragecapacities",
     namespaced=True,
     strategy="polykind.apis.storage.strategy:CSIStorageCapacityStrategy",
