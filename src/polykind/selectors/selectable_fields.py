@@ -1,4 +1,4 @@
-"""Selectable fields of custom resources, as the texts that field selectors compare."""
+"""Selectable fields of objects, as the texts that field selectors compare."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_print
+
+
+class DerivedField(str):
+    """The jsonPath of a selectable field whose text comes from other fields, or has a default.
+
+    The text is the first one that is not empty among the fields at `sources`; otherwise it is `default`.
+    """
+
+    __slots__ = ("default", "sources")
+    sources: tuple[str, ...]
+    default: str
+
+    def __new__(cls, path: str, *sources: str, default: str = "") -> DerivedField:
+        derived = super().__new__(cls, path)
+        derived.sources, derived.default = sources or (path,), default
+        return derived
 
 
 def split_json_path(path: str) -> tuple[str, ...]:
@@ -31,4 +47,11 @@ def field_text(obj: JsonObject, keys: Sequence[str]) -> str:
 
 def selectable_field_texts(obj: JsonObject, paths: Iterable[str]) -> dict[str, str]:
     """Return the texts of the fields at `paths` (jsonPaths) by their names in field selectors."""
-    return {selector_name(path): field_text(obj, split_json_path(path)) for path in paths}
+    return {selector_name(path): _path_text(obj, path) for path in paths}
+
+
+def _path_text(obj: JsonObject, path: str) -> str:
+    if isinstance(path, DerivedField):
+        texts = (field_text(obj, split_json_path(source)) for source in path.sources)
+        return next(filter(None, texts), path.default)
+    return field_text(obj, split_json_path(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.selectors.selectable_fields import DerivedField
 
 BATCH_V1 = GroupVersion("batch", "v1", "io.k8s.api.batch.v1", group_priority=17400, version_priority=15)
 
@@ -16,7 +17,7 @@ JOB = Kind(
     namespaced=True,
     categories=("all",),
     subresources=(Subresource("status"),),
-    selectable=(".metadata.namespace", ".status.successful"),
+    selectable=(DerivedField(".status.successful", ".status.succeeded", default="0"),),
 )
 
 CRON_JOB = Kind(

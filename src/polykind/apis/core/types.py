@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.selectors.selectable_fields import DerivedField
 
 CORE_V1 = GroupVersion("", "v1", "io.k8s.api.core.v1", group_priority=18000, version_priority=1)
 
@@ -50,15 +51,16 @@ POD = Kind(
         Subresource("status"),
     ),
     selectable=(
-        ".metadata.namespace",
         ".spec.nodeName",
+        DerivedField(".spec.host", ".spec.nodeName"),
         ".spec.restartPolicy",
         ".spec.schedulerName",
         ".spec.serviceAccountName",
-        ".spec.hostNetwork",
+        DerivedField(".spec.hostNetwork", default="false"),
         ".status.phase",
         ".status.podIP",
-        ".status.podIPs",
+        # kube-apiserver accepts this field, but compares with an empty text.
+        DerivedField(".status.podIPs", ""),
         ".status.nominatedNodeName",
     ),
 )
@@ -92,7 +94,7 @@ NODE = Kind(
         Subresource("proxy", ("create", "delete", "get", "patch", "update"), kind="NodeProxyOptions"),
         Subresource("status"),
     ),
-    selectable=(".spec.unschedulable",),
+    selectable=(DerivedField(".spec.unschedulable", default="false"),),
 )
 
 SERVICE = Kind(
@@ -108,7 +110,7 @@ SERVICE = Kind(
         Subresource("proxy", ("create", "delete", "get", "patch", "update"), kind="ServiceProxyOptions"),
         Subresource("status"),
     ),
-    selectable=(".metadata.namespace", ".spec.clusterIP", ".spec.type"),
+    selectable=(".spec.clusterIP", ".spec.type"),
     strategy="polykind.apis.core.strategy:ServiceStrategy",
 )
 
@@ -136,7 +138,7 @@ REPLICATION_CONTROLLER = Kind(
         Subresource("scale", kind="Scale", group="autoscaling", version="v1"),
         Subresource("status"),
     ),
-    selectable=(".metadata.namespace", ".status.replicas"),
+    selectable=(DerivedField(".status.replicas", default="0"),),
 )
 
 RESOURCE_QUOTA = Kind(
@@ -168,7 +170,6 @@ EVENT = Kind(
     namespaced=True,
     short_names=("ev",),
     selectable=(
-        ".metadata.namespace",
         ".involvedObject.kind",
         ".involvedObject.namespace",
         ".involvedObject.name",
@@ -178,7 +179,7 @@ EVENT = Kind(
         ".involvedObject.fieldPath",
         ".reason",
         ".reportingComponent",
-        ".source",
+        DerivedField(".source", ".source.component", ".reportingComponent"),
         ".type",
     ),
 )
@@ -228,7 +229,7 @@ SECRET = Kind(
     fields_in="polykind.apis.core.secret_types:SECRET_FIELDS",
     columns="polykind.apis.core.columns:SECRET",
     namespaced=True,
-    selectable=(".metadata.namespace", ".type"),
+    selectable=(".type",),
 )
 
 SERVICE_ACCOUNT = Kind(

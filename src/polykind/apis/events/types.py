@@ -17,7 +17,6 @@ EVENT = Kind(
     stored_group="",
     short_names=("ev",),
     selectable=(
-        ".metadata.namespace",
         ".regarding.kind",
         ".regarding.namespace",
         ".regarding.name",

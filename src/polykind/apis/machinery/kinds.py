@@ -92,7 +92,10 @@ class Kind(Struct):
         self.verbs = tuple(verb for verb in verbs if verb not in without_verbs)
         self.subresources = subresources
         self.selectable = selectable
-        """The JSON paths that field selectors support besides metadata.name. If None, only metadata.namespace."""
+        """The JSON paths that field selectors support besides metadata.name. If None, only metadata.namespace.
+
+        A DerivedField stands for a field whose text in selectors is not simply that of the JSON value.
+        """
         self.deprecation = deprecation
         """The warning that clients get with every response."""
         self.known_versions = known_versions or (self.version,)
