@@ -91,16 +91,21 @@ def _default_json_name(go_name: str) -> str:
 
 def _plain(value: Any) -> str:
     if isinstance(value, dict) and value.keys() <= set(_SELECTOR_ORDER):
-        return show_label_selector_text(value)
+        return _selector_text(value)
     return go_json(value)
 
 
-def show_label_selector_text(selector: JsonObject) -> str:
-    """Return a LabelSelector as Go writes it: matchLabels before matchExpressions."""
+def _selector_text(selector: JsonObject) -> str:
+    # In Go, matchLabels is the first field.
     members = (f'"{name}":{go_json(selector[name])}' for name in _SELECTOR_ORDER if selector.get(name))
     return f"{{{','.join(members)}}}"
 
 
+def show_json(value: Any) -> orjson.Fragment:
+    """Return a value as an error's value in JSON. Go shows strings of types other than `string` in this way."""
+    return orjson.Fragment(go_json(value))
+
+
 def show_label_selector(selector: JsonObject | None) -> orjson.Fragment | None:
     """Return a LabelSelector as an error's value. Return None, for null, if there is no selector."""
-    return None if selector is None else orjson.Fragment(escape_html(show_label_selector_text(selector).encode()))
+    return None if selector is None else orjson.Fragment(escape_html(_selector_text(selector).encode()))

@@ -1,0 +1,42 @@
+"""The common strategy of the kinds that run pods."""
+
+from __future__ import annotations
+
+from polykind import names
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.golang.fmt import go_print
+from polykind.resources.builtin import BuiltinStrategy
+
+_LABEL_RECOMMENDED = (
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
+    "a DNS label is recommended: "
+)
+
+
+def pod_name_warnings(name: str) -> list[str]:
+    """Return a warning if a name cannot be part of the host names of pods."""
+    reasons = names.dns1123_label(name)
+    return [_LABEL_RECOMMENDED + go_print(reasons)] if reasons else []
+
+
+class WorkloadStrategy(BuiltinStrategy):
+    """The strategy of kinds whose spec decides what runs. It validates the metadata before the spec."""
+
+    unconditional_update = True
+    counts_generation = True
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + self.spec_errors(obj, None)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.meta_errors(new, old) + self.spec_errors(new, old)
+
+    def spec_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """Validate the spec of a new object or, if `old` is given, of an updated object."""
+        raise NotImplementedError
+
+
+def is_spec_changed(new: JsonObject, old: JsonObject) -> bool:
+    """True if an update has incremented the generation. kube-apiserver sends its warnings only then."""
+    return bool(new["metadata"].get("generation") != old["metadata"].get("generation"))
