@@ -28,6 +28,9 @@ from polykind.schema import metadata_validation
 from polykind.schema.equality import deep_equal
 from polykind.selectors import field_selectors
 
+_SCALE_PATHS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+"""The paths of the replicas in all built-in workloads."""
+
 
 class BuiltinResource(Resource):
     """The resource of a declared kind.
@@ -72,6 +75,7 @@ class BuiltinResource(Resource):
             has_status="status" in subresources,
             verbs=frozenset(kind.verbs),
             subresources=subresources,
+            scale=_SCALE_PATHS if "scale" in subresources else None,
             deprecation=kind.deprecation,
             selectable=(".metadata.namespace",) if kind.selectable is None else kind.selectable,
             unknown_field_label=(

@@ -220,7 +220,6 @@ _FUNCTIONS: dict[str, Verb] = {
     "delete": delete,
     "deletecollection": deletecollection,
 }
-_SCALE_FUNCTIONS: dict[str, Verb] = {"get": get_scale, "update": update_scale, "patch": patch_scale}
 _VERB_NAMES = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 METRIC_LABELS: dict[Verb, str] = {
@@ -320,7 +319,7 @@ def _builtin_function(ctx: RequestContext, verb: str) -> Verb:
         return special
     if isinstance(ctx.version.strategy, ReviewStrategy):
         return create_review
-    return (_SCALE_FUNCTIONS if ctx.subresource == "scale" else _FUNCTIONS)[verb]
+    return _FUNCTIONS[verb]
 
 
 def _is_watch(ctx: RequestContext) -> bool:

@@ -44,7 +44,7 @@ async def patch(ctx: RequestContext) -> Response:
             return respond.object_response(ctx, response_format, 201, await apply_create(ctx, applied, options))
         data = await change_object(ctx, apply_change(ctx, applied, options), options, APPLY)
     else:
-        data = await change_object(ctx, _patch_change(ctx, content_type, options.field_validation), options, PATCH)
+        data = await change_object(ctx, patch_change(ctx, content_type, options.field_validation), options, PATCH)
     return respond.object_response(ctx, response_format, 200, data)
 
 
@@ -60,7 +60,7 @@ def patch_type(ctx: RequestContext) -> str:
         raise ctx.version.unsupported_patch() or error from None
 
 
-def _patch_change(ctx: RequestContext, content_type: str, field_validation: str) -> Change:
+def patch_change(ctx: RequestContext, content_type: str, field_validation: str) -> Change:
     """Return the change that a patch makes. The patch is decoded once, after the object has been found."""
     decoded: list[DecodedPatch] = []
 

@@ -21,11 +21,18 @@ subresource that is not listed here is read, replaced and patched like its objec
 `prepare_subresource` and `subresource_errors`.
 """
 
+_SCALE = {
+    "get": "builtin_scale:get_scale",
+    "update": "builtin_scale:update_scale",
+    "patch": "builtin_scale:patch_scale",
+}
+
 
 @cache
 def find(group: str, plural: str, subresource: str, verb: str) -> Verb | None:
     """Return the special function of a verb; None if the verb has none."""
-    path = _SPECIAL.get((group, plural, subresource), {}).get(verb)
+    special = _SCALE if subresource == "scale" else _SPECIAL.get((group, plural, subresource), {})
+    path = special.get(verb)
     if path is None:
         return None
     function: Verb = import_by_path(f"polykind.verbs.{path}")

@@ -42,10 +42,11 @@ SCALE = Kind(
     ),
     verbs=(),
     columns=(
-        Column("Desired", "integer", "Number of desired replicas", value_at("spec", "replicas")),
+        Column("Desired", "integer", "Number of desired replicas", value_at("spec", "replicas", default=0)),
         Column("Available", "integer", "Number of actual replicas", value_at("status", "replicas")),
         AGE_DATE,
     ),
+    name_format="",
 )
 
 HORIZONTAL_POD_AUTOSCALER_V1 = Kind(

@@ -1,0 +1,158 @@
+"""The scale subresource of built-in workloads: the replicas and the selector of an object as a Scale."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from polykind import errors
+from polykind.apis.autoscaling.types import SCALE
+from polykind.apply import scale_managed_fields
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.http.messages import Response
+from polykind.http.options import PatchOptions, UpdateOptions, WriteOptions
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
+from polykind.resources.resource import APPLY_PATCH, ServedVersion
+from polykind.schema import metadata_validation
+from polykind.selectors.selector_objects import compile_label_selector
+from polykind.verbs import respond
+from polykind.verbs.admit import admit_scale
+from polykind.verbs.apply import apply_change, decode_applied
+from polykind.verbs.context import RequestContext
+from polykind.verbs.decode import decode
+from polykind.verbs.get import read_object
+from polykind.verbs.metadata import check_name, match_namespace, track_update
+from polykind.verbs.patch import patch_change, patch_type
+from polykind.verbs.update import Change, change_object, check_uid
+from polykind.verbs.write import PUT, SCALE_PATCH, SCALE_PUT, Origin, Write
+
+_META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+class _ScaleResource(BuiltinResource):
+    """Scales, which are not stored. Verbs use it to decode, patch and track Scales like any built-in object."""
+
+    def __init__(self) -> None:
+        super().__init__(None, SCALE)
+        self.namespaced = True
+
+
+@cache
+def _scale_version() -> ServedVersion:
+    return _ScaleResource().serve(SCALE, BuiltinStrategy(SCALE))
+
+
+def _scale_context(ctx: RequestContext) -> RequestContext:
+    """Return the context in which the request's body is a Scale."""
+    return RequestContext(ctx.backend, ctx.request, _scale_version(), ctx.namespace, ctx.name, ctx.subresource)
+
+
+async def get_scale(ctx: RequestContext) -> Response:
+    scale_ctx = _scale_context(ctx)
+    response_format = respond.negotiate(scale_ctx)
+    scale = _scale_of(json_codec.decode((await read_object(ctx)).data))
+    return respond.object_response(scale_ctx, response_format, 200, json_codec.encode(scale))
+
+
+async def update_scale(ctx: RequestContext) -> Response:
+    scale_ctx = _scale_context(ctx)
+    options = UpdateOptions.from_query(ctx.query)
+    scale = _decode_update(scale_ctx, options)
+    decoded = [scale]
+
+    async def replace(_: JsonObject, write: Write) -> JsonObject:
+        # Another attempt, after a lost race, decodes the body again, because the first one has modified the Scale.
+        return decoded.pop() if decoded else _decode_update(scale_ctx, options)
+
+    return await _change_scale(ctx, scale_ctx, replace, options, SCALE_PUT)
+
+
+def _decode_update(ctx: RequestContext, options: UpdateOptions) -> JsonObject:
+    scale = decode(ctx, PUT, options).obj
+    match_namespace(ctx, scale["metadata"])
+    check_name(ctx, scale)
+    return scale
+
+
+async def patch_scale(ctx: RequestContext) -> Response:
+    scale_ctx = _scale_context(ctx)
+    content_type = patch_type(scale_ctx)
+    options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
+    if content_type == APPLY_PATCH:
+        applied = decode_applied(ctx.request.body, scale_ctx.version.api_version, SCALE.kind)
+        change = apply_change(scale_ctx, applied, options)
+        return await _change_scale(ctx, scale_ctx, change, options, SCALE_PATCH, tracked=True)
+    change = patch_change(scale_ctx, content_type, options.field_validation)
+    return await _change_scale(ctx, scale_ctx, change, options, SCALE_PATCH)
+
+
+async def _change_scale(
+    ctx: RequestContext,
+    scale_ctx: RequestContext,
+    change: Change,
+    options: WriteOptions,
+    origin: Origin,
+    *,
+    tracked: bool = False,
+) -> Response:
+    """Change an object through its Scale. `tracked`: the change sets managedFields itself."""
+    response_format = respond.negotiate(scale_ctx)
+    paths = ctx.resource.replicas_paths
+
+    async def change_through_scale(old: JsonObject, write: Write) -> JsonObject:
+        before = _scale_of(old)
+        entries = old["metadata"].get("managedFields") or []
+        if scale_entries := scale_managed_fields.to_scale(entries, paths):
+            before["metadata"]["managedFields"] = scale_entries
+        scale_write = Write({}, origin, options, before)
+        scale_write.obj = await change(before, scale_write)
+        if origin.replaces:
+            check_uid(ctx, scale_write.obj, old, dry_run=options.dry_run)
+        if not tracked:
+            await track_update(scale_ctx, scale_write)
+        scale = await admit_scale(ctx, scale_write.obj, before, write, _decode_mutated)
+        if field_errors := _validate(scale):
+            raise errors.InvalidError(SCALE.kind, SCALE.group, ctx.name, field_errors)
+        new = {**old, "spec": {**old["spec"], "replicas": (scale.get("spec") or {}).get("replicas", 0)}}
+        meta = new["metadata"] = {**old["metadata"], "resourceVersion": scale["metadata"].get("resourceVersion", "")}
+        meta["managedFields"] = scale_managed_fields.to_parent(
+            entries,
+            scale["metadata"].get("managedFields") or [],
+            api_version=ctx.version.api_version,
+            paths=paths,
+        )
+        return new
+
+    data = await change_object(ctx, change_through_scale, options, origin, _scale_of)
+    scale = _scale_of(json_codec.decode(data))
+    return respond.object_response(scale_ctx, response_format, 200, json_codec.encode(scale))
+
+
+def _decode_mutated(mutated: JsonObject) -> JsonObject:
+    """Decode a Scale that mutating admission has changed."""
+    return _scale_version().codec.decode(mutated, report_unknown=False).obj
+
+
+def _validate(scale: JsonObject) -> list[errors.FieldError]:
+    field_errors = metadata_validation.validate_object_meta(scale["metadata"], namespaced=True)
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        field_errors.append(errors.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+    return field_errors
+
+
+def _scale_of(obj: JsonObject) -> JsonObject:
+    """Return the Scale of a workload."""
+    meta, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
+    selector = spec.get("selector") or {}
+    if obj["kind"] == "ReplicationController":
+        selector = {"matchLabels": selector}
+    text = str(compile_label_selector(selector))
+    replicas = spec.get("replicas", 0)
+    return {
+        "kind": SCALE.kind,
+        "apiVersion": SCALE.group_version.api_version,
+        "metadata": {name: meta[name] for name in _META if name in meta},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": status.get("replicas", 0), **({"selector": text} if text else {})},
+    }
