@@ -134,3 +134,9 @@ def test_null_patch_changes_nothing() -> None:
 def test_equals_merge_patch_without_lists_and_directives(document: Any, patch: Any) -> None:
     out = strategic_merge_patch.apply(document, patch, strategic_merge_patch.REPLACE)
     assert out.keys() == merge_patch.apply(document, patch).keys()
+
+
+def test_object_is_replaced_as_a_whole_if_its_strategy_says_so() -> None:
+    strategy = strategic_merge_patch.Strategy({"selector": strategic_merge_patch.Strategy(replaces_object=True)})
+    out = strategic_merge_patch.apply({"selector": {"a": {"b": "c"}}, "x": 1}, {"selector": {"d": "e"}}, strategy)
+    assert out == {"selector": {"d": "e"}, "x": 1}

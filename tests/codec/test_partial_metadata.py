@@ -66,3 +66,13 @@ def test_object_and_list_mismatch_errors() -> None:
         "you requested PartialObjectMetadataList, but the requested object is not a list "
         "(*apiextensions.CustomResourceDefinition)",
     )
+
+
+def test_annotations_that_carry_fields_are_hidden() -> None:
+    annotations = {"deprecated.daemonset.template.generation": "1", "own": "x"}
+    obj = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"annotations": annotations, "finalizers": ["f"]}}
+    metadata = partial_metadata.partial_object(obj)["metadata"]
+    assert metadata == {"annotations": {"own": "x"}, "finalizers": ["f"]}
+    assert list(metadata) == ["annotations", "finalizers"]
+    other = partial_metadata.partial_object({**obj, "kind": "Other"})
+    assert other["metadata"]["annotations"] == annotations

@@ -24,6 +24,8 @@ class Strategy(NamedTuple):
 
     fields: Mapping[str, Strategy] = {}
     key: str | None = None
+    replaces_object: bool = False
+    """True if an object in a patch replaces the original object as a whole."""
 
 
 REPLACE = Strategy()
@@ -70,7 +72,7 @@ def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> 
         before = out.get(key)
         field = strategy.fields.get(key, REPLACE)
         if isinstance(before, dict) and isinstance(value, dict):
-            out[key] = _merge_maps(before, value, field)
+            out[key] = value if field.replaces_object else _merge_maps(before, value, field)
         elif isinstance(before, list) and isinstance(value, list):
             out[key] = _merge_lists(before, value, field, deleting)
         elif not deleting:

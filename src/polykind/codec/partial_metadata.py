@@ -28,6 +28,21 @@ _METADATA_KEYS = (
 _OWNER_REFERENCE_KEYS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _MANAGED_FIELDS_KEYS = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
+_FIELD_ANNOTATIONS = {
+    ("apps/v1", "DaemonSet"): ("deprecated.daemonset.template.generation",),
+    ("apps/v1", "Deployment"): ("deprecated.deployment.rollback.to",),
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): (
+        "autoscaling.alpha.kubernetes.io/metrics",
+        "autoscaling.alpha.kubernetes.io/current-metrics",
+        "autoscaling.alpha.kubernetes.io/conditions",
+        "autoscaling.alpha.kubernetes.io/behavior",
+    ),
+}
+"""Annotations that carry fields for which a version has no place.
+
+kube-apiserver takes the metadata from its internal object, which has these fields and lacks the annotations.
+"""
+
 
 def ordered_metadata(value: Any) -> JsonObject:
     """Return an object's metadata with ordered keys and without empty values."""
@@ -54,11 +69,12 @@ def _ordered(value: Any, keys: tuple[str, ...]) -> Any:
 
 def partial_object(obj: JsonObject, version: str = "v1") -> JsonObject:
     """Return an object as PartialObjectMetadata."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": ordered_metadata(obj.get("metadata")),
-    }
+    metadata = ordered_metadata(obj.get("metadata"))
+    hidden = _FIELD_ANNOTATIONS.get((obj.get("apiVersion", ""), obj.get("kind", "")))
+    if hidden and "annotations" in metadata:
+        shown = {name: value for name, value in metadata.pop("annotations").items() if name not in hidden}
+        metadata = ordered_metadata({**metadata, "annotations": shown})
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": metadata}
 
 
 def partial_list(objs: Iterable[JsonObject], list_metadata: JsonObject, version: str = "v1") -> JsonObject:

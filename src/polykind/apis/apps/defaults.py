@@ -35,7 +35,9 @@ def _normalize_rollback(metadata: JsonObject) -> None:
     if revision is None:
         return
     if revision == "":
-        del annotations[ROLLBACK_ANNOTATION]
+        metadata["annotations"] = {name: text for name, text in annotations.items() if name != ROLLBACK_ANNOTATION}
+        if not metadata["annotations"]:
+            del metadata["annotations"]
         return
     number = parse_int64(revision)
     if number is None:

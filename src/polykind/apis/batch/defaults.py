@@ -16,13 +16,18 @@ def default_job(job: JsonObject) -> None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
     spec.setdefault("backoffLimit", _MAX_INT32 if "backoffLimitPerIndex" in spec else 6)
-    labels = spec["template"]["metadata"].get("labels")
-    if labels and not job["metadata"].get("labels"):
-        job["metadata"]["labels"] = dict(labels)
+    default_labels(job)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
     spec.setdefault("manualSelector", False)
+
+
+def default_labels(job: JsonObject) -> None:
+    """Copy the labels of the pod template to a Job without labels."""
+    labels = job["spec"]["template"]["metadata"].get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)
 
 
 def default_cron_job(cron_job: JsonObject) -> None:

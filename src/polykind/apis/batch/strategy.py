@@ -33,6 +33,12 @@ def job_spec_warnings(spec: JsonObject, old_spec: JsonObject | None, at: str) ->
 class JobStrategy(WorkloadStrategy):
     """Prepares and validates Jobs."""
 
+    default_propagation_policy = "Orphan"
+    default_policy_warning = (
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
+        "or set propagationPolicy=Orphan to suppress this warning"
+    )
+
     def default(self, obj: JsonObject) -> None:
         defaults.default_job(obj)
 
@@ -40,6 +46,10 @@ class JobStrategy(WorkloadStrategy):
         if not obj["spec"]["manualSelector"]:
             _generate_selector(obj)
         super().prepare_create(obj)
+
+    def canonicalize(self, obj: JsonObject) -> None:
+        # kube-apiserver sets defaults when it reads the stored Job, and then the labels of its pods are complete.
+        defaults.default_labels(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
         return self.meta_errors(obj, None) + job_validation.validate_job(obj, None)

@@ -76,7 +76,9 @@ def _struct_strategy(struct: Struct, key: str | None, known: dict[Struct, dict[s
         for field in struct.fields:
             merged = field.merge_key if field.merge_key or field.patch_strategy else None
             inner = field.type.item if isinstance(field.type, ListOf) and merged is not None else field.type
-            if isinstance(inner, Struct):
+            if field.patch_strategy == "replace":
+                fields[field.name] = Strategy(replaces_object=True)
+            elif isinstance(inner, Struct):
                 fields[field.name] = _struct_strategy(inner, merged, known)
             elif merged is not None:
                 fields[field.name] = Strategy(key=merged)
