@@ -107,6 +107,24 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_list_flag(command, "--converter", "MODULE:OBJECT", "convert in-process with this Python object or rules file")
     add_bool_flag(command, "--serve-v1beta1", "serve apiextensions.k8s.io/v1beta1 in addition to v1")
     add_bool_flag(command, "--garbage-collector", "delete objects whose owners are gone")
+    flag(
+        "--service-cluster-ip-range",
+        default="",
+        metavar="CIDRS",
+        help="CIDR of the cluster IPs of Services; two comma-separated ones for dual stack (default: 10.0.0.0/24)",
+    )
+    flag(
+        "--service-node-port-range",
+        default="30000-32767",
+        metavar="PORTS",
+        help="ports for Services of type NodePort and LoadBalancer (default: %(default)s)",
+    )
+    flag(
+        "--advertise-address",
+        default="",
+        metavar="IP",
+        help="address in the endpoints of the Service default/kubernetes (default: --bind-address)",
+    )
     add_verbosity_flag(command, "every request")
     command.set_defaults(run=run)
 

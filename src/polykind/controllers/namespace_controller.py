@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
-from polykind.apis.core.strategy import INITIAL_NAMESPACES, NAMESPACE_FINALIZER, NamespaceResource
+from polykind.apis.core.namespace_strategy import INITIAL_NAMESPACES, NAMESPACE_FINALIZER, NamespaceResource
 from polykind.apply import field_manager
 from polykind.auth.user import service_account
 from polykind.cache.cached_object import CachedObject, Encoded

@@ -194,6 +194,9 @@ class BuiltinStrategy(Strategy):
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self.meta_errors(new, old)
 
+    def subresource_warnings(self, subresource: str, new: JsonObject, old: JsonObject) -> list[str]:
+        return []
+
     def meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Validate the metadata of a new object or, if `old` is given, of an updated object."""
         meta = new["metadata"]

@@ -111,6 +111,7 @@ class BuiltinRepresenter(Representer):
         self._type_meta = self._api_version_field + self._kind_field
         self._has_fields_between = any("apiVersion" < field.name < "kind" for field in kind.fields)
         """True if the sorted keys of an object have other fields between apiVersion and kind."""
+        self._has_fields_before_metadata = any("kind" < field.name < "metadata" for field in kind.fields)
 
     @property
     def table(self) -> TableFormat:
@@ -157,6 +158,9 @@ class BuiltinRepresenter(Representer):
 
     def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
         """Return the JSON of a list. The items of a built-in list do not repeat apiVersion and kind."""
+        if self._has_fields_before_metadata:
+            decoded = (self.as_item(json_codec.decode(item)) for item in items)
+            return super().list_parts([json_codec.encode(item) for item in decoded], metadata)
         if self._has_fields_between:
             return super().list_parts([self._without_type_meta(item) for item in items], metadata)
         return super().list_parts([item.replace(self._type_meta, b"", 1) for item in items], metadata)

@@ -14,6 +14,7 @@ _COPIED = (
     "creates_on_update",
     "default_policy_warning",
     "default_propagation_policy",
+    "error_group",
     "grants",
     "name_rule",
     "reads_params",
@@ -75,3 +76,6 @@ class ConvertedStrategy(BuiltinStrategy):
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         return self._rules.warnings(self._stored(new), None if old is None else self._stored(old))
+
+    def subresource_warnings(self, subresource: str, new: JsonObject, old: JsonObject) -> list[str]:
+        return self._rules.subresource_warnings(subresource, self._stored(new), self._stored(old))

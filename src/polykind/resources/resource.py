@@ -335,6 +335,8 @@ class Strategy(ABC):
     """True if the response to a delete is the removed object instead of a Status."""
     default_propagation_policy: PropagationPolicy | None = "Background"
     """The propagation policy of a delete that names none. If None, deletes ignore propagation policies."""
+    error_group: str | None = None
+    """The group of the kind in errors about invalid objects; None for the group of the resource."""
     default_policy_warning = ""
     """The warning for a delete that names no propagation policy."""
 
@@ -387,3 +389,7 @@ class Strategy(ABC):
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         """Return the warnings that a successful create (`old` is None) or update sends to the client."""
         return []
+
+    def subresource_warnings(self, subresource: str, new: JsonObject, old: JsonObject) -> list[str]:
+        """Return the warnings that a successful update through a subresource sends to the client."""
+        return self.warnings(new, old)

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import UTC
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -19,7 +20,9 @@ from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.admission.plugins.plugin_table import PluginEntry, enabled_plugins, ineffective_choices
 from polykind.apis.apiextensions.strategy import CRDResource
 from polykind.apis.authorization.strategy import reviews
-from polykind.apis.core.strategy import NamespaceResource, ServiceResource
+from polykind.apis.core.external_names import find_external_name
+from polykind.apis.core.namespace_strategy import NamespaceResource
+from polykind.apis.core.types import SERVICE
 from polykind.apis.groups import kinds_by_group_version
 from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
 from polykind.auth.authentication import Authentication
@@ -32,6 +35,7 @@ from polykind.contract import Clock, IdSource, JsonObject, Leadership, Store
 from polykind.controllers.admission_informers import AdmissionInformers
 from polykind.controllers.crd_controller import CRDController
 from polykind.controllers.garbage_collector import GarbageCollector
+from polykind.controllers.kubernetes_service import KubernetesService
 from polykind.controllers.namespace_controller import NamespaceController
 from polykind.controllers.quota_informer import ServerStatusWriter
 from polykind.controllers.stored_version_report import StoredVersionReport
@@ -139,8 +143,8 @@ class Server:
         declare_builtins(
             self.registry, self.cache, [kind for kinds in kinds_by_group_version().values() for kind in kinds]
         )
-        services = find_builtin(self.registry, "", "services", ServiceResource)
-        self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
+        services = self.cache.resource_at(SERVICE.storage_prefix)
+        self._resolver = Resolver(parse_resolve(settings.resolve), partial(find_external_name, services))
         self.admission = AdmissionInformers(
             self.cache, self.registry, self.metrics, self._resolver, self._enabled_plugins(), self._plugin_services()
         )
@@ -153,6 +157,7 @@ class Server:
             self.metrics,
             admission=self.admission.admission,
             authorizer=authorizer,
+            service_network=settings.service_network,
         )
         stored_versions = StoredVersionReport(self.backend)
         on_stop(stored_versions.close)
@@ -195,7 +200,7 @@ class Server:
             on_stop(controller.close)
         await asyncio.gather(
             self.namespaces.start(),
-            self.cache.load(services.cache),
+            self.cache.load(services),
             self.cache.load(migrations.cache),
             self.crds.start(),
             self.admission.start(),
@@ -232,6 +237,9 @@ class Server:
         self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))
         on_stop(self.http.stop)
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
+        kubernetes_service = KubernetesService(self.backend, self._now, self._advertised_address())
+        on_stop(kubernetes_service.close)
+        await kubernetes_service.start(self.port)
         self._write_kubeconfig()
 
     def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
@@ -252,6 +260,11 @@ class Server:
                 "default-unreachable-toleration-seconds": settings.default_unreachable_toleration_seconds,
             },
         )
+
+    def _advertised_address(self) -> str:
+        """Return the address for the endpoints of the service `kubernetes`; "" if the server listens on all of them."""
+        bound = self.settings.bind_address
+        return self.settings.advertise_address or (bound if bound not in ("0.0.0.0", "::") else "")  # noqa: S104
 
     def _now(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from polykind.addresses import parse_ip
 from polykind.admission.plugins.plugin_table import choice_errors
+from polykind.apis.core.service_network import (
+    DEFAULT_NODE_PORTS,
+    ServiceNetwork,
+    ServiceNetworkError,
+    parse_service_network,
+)
 
 GATES = {"CustomResourceWebhookConversion": True, "CustomResourceDefaulting": True}
 """The known feature gates with their defaults."""
@@ -48,10 +55,18 @@ class Settings:
     disable_admission_plugins: tuple[str, ...] = ()
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
+    service_cluster_ip_range: str = ""
+    service_node_port_range: str = DEFAULT_NODE_PORTS
+    advertise_address: str = ""
 
     def gate(self, name: str) -> bool:
         """True if a feature gate is enabled."""
         return self.feature_gates.get(name, GATES[name])
+
+    @property
+    def service_network(self) -> ServiceNetwork:
+        """The addresses and ports of Services. Raise ServiceNetworkError if a range is invalid."""
+        return parse_service_network(self.service_cluster_ip_range, self.service_node_port_range)
 
     def check(self) -> None:
         """Raise SettingsError for the first invalid setting."""
@@ -70,6 +85,12 @@ class Settings:
             raise SettingsError("; ".join(problems))
         if not self.request_timeout > 0:
             raise SettingsError("--request-timeout must be longer than 0s")
+        try:
+            _ = self.service_network
+        except ServiceNetworkError as error:
+            raise SettingsError(str(error)) from None
+        if self.advertise_address and parse_ip(self.advertise_address) is None:
+            raise SettingsError(f"--advertise-address {self.advertise_address} is not an IP address")
         if not 0 <= self.secure_port <= 65535:
             raise SettingsError("--secure-port must be between 0 and 65535 (0: any free port)")
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from polykind import errors, names
 from polykind.admission.admission_chain import AdmissionChain
+from polykind.apis.core.service_network import ServiceNetwork
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.cache.watch_cache import WatchCache
@@ -31,6 +32,7 @@ class Backend:
     metrics: Metrics
     admission: AdmissionChain = field(default_factory=AdmissionChain)
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
+    service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
     bookmark_interval: float = 60.0
 
 

@@ -117,7 +117,8 @@ def _validate(ctx: RequestContext, write: Write) -> None:
         field_errors = param_errors(ctx, obj, None)
     if field_errors:
         name = obj["metadata"].get("name", "")
-        raise errors.InvalidError(obj.get("kind", ""), ctx.resource.group, name, field_errors)
+        group = ctx.resource.group if strategy.error_group is None else strategy.error_group
+        raise errors.InvalidError(obj.get("kind", ""), group, name, field_errors)
     for text in strategy.warnings(obj, None):
         ctx.request.warn(text)
 

@@ -223,9 +223,11 @@ def _validate(ctx: RequestContext, new: JsonObject, old: JsonObject) -> None:
     for text in validation.ratcheted:
         ctx.request.warn(text)
     if field_errors:
-        group = new["apiVersion"].rpartition("/")[0]
+        group = new["apiVersion"].rpartition("/")[0] if strategy.error_group is None else strategy.error_group
         raise errors.InvalidError(new.get("kind", ""), group, meta.get("name", ""), field_errors)
-    for text in strategy.warnings(new, old):
+    subresource = ctx.subresource
+    warnings = strategy.subresource_warnings(subresource, new, old) if subresource else strategy.warnings(new, old)
+    for text in warnings:
         ctx.request.warn(text)
 
 

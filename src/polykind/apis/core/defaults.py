@@ -1,11 +1,24 @@
-"""Defaults of the core kinds."""
+"""Defaults of the core kinds other than Pods and Services."""
 
 from __future__ import annotations
 
 from polykind.contract import JsonObject
+from polykind.golang.base64 import encode_base64
+from polykind.quantity import Quantity, parse_quantity
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that every namespace has. Its value is the namespace's name."""
+
+
+def round_up_resources(resources: JsonObject | None) -> None:
+    """Round the quantities of a resource list up to thousandths, in place."""
+    if not resources:
+        return
+    for name, text in resources.items():
+        quantity = parse_quantity(text)
+        milli = quantity.amount.scaleb(3)
+        if milli != milli.to_integral_value():
+            resources[name] = Quantity.of_milli(quantity.milli_value(), quantity.format).canonical()
 
 
 def default_namespace(obj: JsonObject) -> None:
@@ -16,11 +29,98 @@ def default_namespace(obj: JsonObject) -> None:
     obj["status"].setdefault("phase", "Active")
 
 
-def default_service(obj: JsonObject) -> None:
-    """Set the defaults of a Service, in place."""
-    spec = obj["spec"]
-    spec.setdefault("type", "ClusterIP")
-    spec.setdefault("sessionAffinity", "None")
-    for port in spec.get("ports") or ():
-        port.setdefault("protocol", "TCP")
-        port["targetPort"] = port.get("targetPort") or port.get("port", 0)
+def default_secret(obj: JsonObject) -> None:
+    """Set the type of a Secret and move `stringData`, which clients can only write, to `data`."""
+    obj["type"] = obj.get("type") or "Opaque"
+    if obj.get("data"):
+        obj["data"] = {key: value or "" for key, value in obj["data"].items()}
+    if texts := obj.pop("stringData", None):
+        encoded = {key: encode_base64((text or "").encode()) for key, text in texts.items()}
+        obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+
+def default_endpoints(obj: JsonObject) -> None:
+    """Set the protocols of the ports of an Endpoints object."""
+    for subset in obj.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            port["protocol"] = port.get("protocol") or "TCP"
+
+
+def default_node(obj: JsonObject) -> None:
+    """Set the defaults of a Node: allocatable resources, and the two fields for the CIDRs of its pods."""
+    spec, status = obj.setdefault("spec", {}), obj.setdefault("status", {})
+    cidr, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
+    if cidr and (not cidrs or cidrs[0] != cidr):
+        spec["podCIDRs"] = [cidr]
+    elif cidrs:
+        spec["podCIDR"] = cidrs[0]
+    for field in ("capacity", "allocatable"):
+        round_up_resources(status.get(field))
+    if status.get("allocatable") is None and status.get("capacity") is not None:
+        status["allocatable"] = dict(status["capacity"])
+
+
+def default_limit_range(obj: JsonObject) -> None:
+    """Set the default limits and requests of containers from the bounds."""
+    for limit in obj["spec"].get("limits") or ():
+        fields = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+        for field in fields:
+            round_up_resources(limit.get(field))
+        if limit.get("type") == "Container":
+            limits = {**(limit.get("max") or {}), **(limit.get("default") or {})}
+            requests = {**(limit.get("min") or {}), **limits, **(limit.get("defaultRequest") or {})}
+            for field, values in (("default", limits), ("defaultRequest", requests)):
+                if values:
+                    limit[field] = values
+
+
+def default_quota(obj: JsonObject) -> None:
+    """Round the quantities of a ResourceQuota."""
+    status = obj.get("status") or {}
+    for resources in (obj["spec"].get("hard"), status.get("hard"), status.get("used")):
+        round_up_resources(resources)
+
+
+def default_volume_claim_spec(spec: JsonObject) -> None:
+    """Set the defaults of the spec of a PersistentVolumeClaim, in place."""
+    for resources in (spec.get("resources") or {}).values():
+        if isinstance(resources, dict):
+            round_up_resources(resources)
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+
+
+def default_volume_claim(obj: JsonObject) -> None:
+    """Set the defaults of a PersistentVolumeClaim, in place."""
+    default_volume_claim_spec(obj["spec"])
+    status = obj.setdefault("status", {})
+    for field in ("capacity", "allocatedResources"):
+        round_up_resources(status.get(field))
+    status["phase"] = status.get("phase") or "Pending"
+
+
+_VOLUME_SOURCE_DEFAULTS: dict[str, JsonObject] = {
+    "hostPath": {"type": ""},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "iscsi": {"iscsiInterface": "default"},
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+
+
+def default_volume_spec(spec: JsonObject) -> None:
+    """Set the defaults of the spec of a PersistentVolume, in place."""
+    round_up_resources(spec.get("capacity"))
+    spec["persistentVolumeReclaimPolicy"] = spec.get("persistentVolumeReclaimPolicy") or "Retain"
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+    for field, defaults in _VOLUME_SOURCE_DEFAULTS.items():
+        if (source := spec.get(field)) is not None:
+            spec[field] = {**defaults, **source}
+
+
+def default_volume(obj: JsonObject) -> None:
+    """Set the defaults of a PersistentVolume, in place."""
+    default_volume_spec(obj["spec"])
+    status = obj.setdefault("status", {})
+    status["phase"] = status.get("phase") or "Pending"

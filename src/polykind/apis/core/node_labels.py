@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind.contract import JsonObject
+from polykind.names import label_value
 
 _DEPRECATED = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
@@ -37,3 +38,15 @@ def label_selector_warnings(selector: JsonObject | None, at: str) -> list[str]:
     ]
     labels = selector.get("matchLabels") or ()
     return warnings + [f"{at}.matchLabels.{key}: {_DEPRECATED[key]}" for key in labels if key in _DEPRECATED]
+
+
+def node_selector_term_warnings(term: JsonObject, at: str, *, check_values: bool = False) -> list[str]:
+    """Return warnings about deprecated labels and, with `check_values`, about values that no label can have."""
+    found: list[str] = []
+    for index, expression in enumerate(term.get("matchExpressions") or ()):
+        here, key = f"{at}.matchExpressions[{index}]", expression.get("key") or ""
+        if key in _DEPRECATED:
+            found.append(f"{here}.key: {key} is {_DEPRECATED[key]}")
+        for position, value in enumerate(expression.get("values") or ()) if check_values else ():
+            found += [f"{here}.values[{position}]: {value} is invalid, {text}" for text in label_value(value)]
+    return found

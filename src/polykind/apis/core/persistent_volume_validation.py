@@ -40,7 +40,7 @@ NodeSelectorTerm MatchExpressions:[]NodeSelectorRequirement MatchFields:[]NodeSe
 NodeSelectorRequirement Key Operator Values:*
 """
 )
-_IMMUTABLE_SOURCE = "spec.persistentvolumesource is immutable after creation\n"
+_IMMUTABLE_SOURCE = "spec.persistentvolumesource is immutable after creation"
 
 
 def validate_volume_spec(

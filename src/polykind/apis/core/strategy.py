@@ -1,20 +1,21 @@
-"""The core resources: configmaps, namespaces and services."""
+"""The strategies of small core kinds: ConfigMaps, Secrets, ServiceAccounts, Endpoints, limits, quotas and Events."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from polykind import errors, names
-from polykind.apis.core import validation
-from polykind.apis.core.defaults import NAME_LABEL, default_namespace, default_service
-from polykind.apply.ownership import MAIN_RESET
+from polykind import names
+from polykind.addresses import ip_warnings
+from polykind.apis.core import defaults, quota_validation, secret_validation, validation
+from polykind.apis.core.endpoints_validation import validate_subsets
+from polykind.apis.core.event_validation import validate_event
+from polykind.apis.core.limit_range_validation import validate_limit_range
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, finalizer_errors
+from polykind.resources.builtin import BuiltinStrategy
+from polykind.schema import metadata_validation
 
-_PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
-INITIAL_NAMESPACES = (*_PROTECTED_NAMESPACES, "kube-node-lease")
-NAMESPACE_FINALIZER = "kubernetes"
+_MOUNTABLE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
+_MANAGED_BY = "endpoints.kubernetes.io/managed-by"
+_ENDPOINTS_CONTROLLER = "endpoint-controller"
 
 
 class ConfigMapStrategy(BuiltinStrategy):
@@ -30,122 +31,147 @@ class ConfigMapStrategy(BuiltinStrategy):
         return found + self.create_errors(new)
 
 
-class NamespaceResource(BuiltinResource):
-    """The resource `namespaces`."""
+class SecretStrategy(BuiltinStrategy):
+    """Prepares and validates Secrets."""
 
-    protected_names = frozenset(_PROTECTED_NAMESPACES)
-    protection_reason = "this namespace may not be deleted"
-    deletion_bumps_generation = False
-    non_orphan_policy = "Foreground"
+    unconditional_update = True
 
-    def prepare_delete(self, obj: JsonObject) -> bool:
-        """Set the phase Terminating. The namespace stays until its objects are deleted."""
-        obj.setdefault("status", {})["phase"] = "Terminating"
-        return self.has_spec_finalizers(obj)
+    def default(self, obj: JsonObject) -> None:
+        defaults.default_secret(obj)
 
-    def has_spec_finalizers(self, obj: JsonObject) -> bool:
-        return bool((obj.get("spec") or {}).get("finalizers"))
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + secret_validation.validate_secret(obj)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(new, old) + secret_validation.validate_secret_update(new, old)
+        return found + self.create_errors(new)
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        if new.get("type") != secret_validation.TLS:
+            return []
+        from polykind.apis.core.tls_key_pair import key_pair_error
+
+        data = new.get("data") or {}
+        reason = key_pair_error(data.get("tls.crt") or "", data.get("tls.key") or "")
+        return [reason] if reason else []
 
 
-class NamespaceStrategy(BuiltinStrategy):
-    """Prepares and validates Namespaces."""
+class ServiceAccountStrategy(BuiltinStrategy):
+    """Prepares and validates ServiceAccounts."""
 
-    resource_class = NamespaceResource
     unconditional_update = True
     returns_deleted_object = True
-    name_rule = staticmethod(names.label_name)
-    reset_fields: ClassVar = {**BuiltinStrategy.reset_fields, "finalize": MAIN_RESET}
-
-    def default(self, obj: JsonObject) -> None:
-        default_namespace(obj)
 
     def prepare_create(self, obj: JsonObject) -> None:
-        obj["status"] = {"phase": "Active"}
-        finalizers = (obj.get("spec") or {}).get("finalizers") or []
-        own = [] if NAMESPACE_FINALIZER in finalizers else [NAMESPACE_FINALIZER]
-        obj["spec"] = {"finalizers": [*finalizers, *own]}
-        _set_name_label(obj)
-
-    def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        return self.meta_errors(obj, None) + finalizer_errors(
-            (obj.get("spec") or {}).get("finalizers"), "spec.finalizers"
-        )
+        _keep_secret_names(obj)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        for name in ("spec", "status"):
-            if name in old:
-                new[name] = old[name]
-            else:
-                new.pop(name, None)
-        _set_name_label(new)
+        _keep_secret_names(new)
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.create_errors(new) + self.meta_errors(new, old)
+        return self.meta_errors(new, old) + self.meta_errors(new, None)
 
-    def prepare_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> JsonObject:
-        if subresource == "finalize":
-            return {**new, "status": old.get("status", {})}
-        return super().prepare_subresource(subresource, new, old)
-
-    def subresource_errors(self, subresource: str, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        if subresource == "finalize":
-            found = self.meta_errors(new, old)
-            return found + finalizer_errors(new["spec"].get("finalizers"), "spec.finalizers[{}]")
-        return super().subresource_errors(subresource, new, old)
-
-    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        return {**new, "spec": old.get("spec", {})}
-
-    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.meta_errors(new, old) + validation.validate_namespace_status(new)
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        if _has_annotation(old, _MOUNTABLE_SECRETS) or not _has_annotation(new, _MOUNTABLE_SECRETS):
+            return []
+        reason = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+        return [f"metadata.annotations[{_MOUNTABLE_SECRETS}]: {reason}"]
 
 
-def _set_name_label(namespace: JsonObject) -> None:
-    meta = namespace["metadata"]
-    meta["labels"] = {**(meta.get("labels") or {}), NAME_LABEL: meta.get("name", "")}
+def _keep_secret_names(account: JsonObject) -> None:
+    """Drop everything but the names from the references to secrets."""
+    if account.get("secrets"):
+        account["secrets"] = [{"name": s["name"]} if s.get("name") else {} for s in account["secrets"]]
 
 
-class ServiceResource(BuiltinResource):
-    """The resource `services`. Services only give webhooks an address: nothing routes traffic to them."""
-
-    def external_name(self, namespace: str, name: str) -> str | None:
-        """Return the host name of a service of type ExternalName. Return None if there is no such service."""
-        cached = self.cache.get(self.key(namespace, name))
-        spec = cached.decode().get("spec") if cached is not None else None
-        return (
-            spec.get("externalName")
-            if isinstance(spec, dict) and spec.get("type") == validation.EXTERNAL_NAME
-            else None
-        )
+def _has_annotation(obj: JsonObject | None, key: str) -> bool:
+    return obj is not None and key in (obj["metadata"].get("annotations") or {})
 
 
-class ServiceStrategy(BuiltinStrategy):
-    """Prepares and validates Services."""
+class EndpointsStrategy(BuiltinStrategy):
+    """Validates Endpoints."""
 
-    resource_class = ServiceResource
+    unconditional_update = True
+    creates_on_update = True
+
+    def default(self, obj: JsonObject) -> None:
+        defaults.default_endpoints(obj)
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validate_subsets(obj.get("subsets") or [])
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(new, old) + self.meta_errors(new, None)
+        # Subsets that older rules allowed stay valid until they change.
+        unchanged = new.get("subsets") == old.get("subsets")
+        return found if unchanged else found + validate_subsets(new.get("subsets") or [])
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        if (new["metadata"].get("labels") or {}).get(_MANAGED_BY) == _ENDPOINTS_CONTROLLER:
+            return []
+        return [
+            text
+            for index, subset in enumerate(new.get("subsets") or ())
+            for field in ("addresses", "notReadyAddresses")
+            for position, address in enumerate(subset.get(field) or ())
+            for text in ip_warnings(address.get("ip") or "", f"subsets[{index}].{field}[{position}].ip")
+        ]
+
+
+class LimitRangeStrategy(BuiltinStrategy):
+    """Prepares and validates LimitRanges."""
+
+    unconditional_update = True
+    creates_on_update = True
+
+    def default(self, obj: JsonObject) -> None:
+        defaults.default_limit_range(obj)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        meta = obj["metadata"]
+        if not meta.get("name"):
+            meta["name"] = meta["uid"]
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validate_limit_range(obj)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.create_errors(new)
+
+
+class ResourceQuotaStrategy(BuiltinStrategy):
+    """Prepares and validates ResourceQuotas."""
+
+    unconditional_update = True
     returns_deleted_object = True
 
     def default(self, obj: JsonObject) -> None:
-        default_service(obj)
-
-    def prepare_create(self, obj: JsonObject) -> None:
-        obj["status"] = {"loadBalancer": {}}
+        defaults.default_quota(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        found = self.meta_errors(obj, None)
-        name = obj["metadata"].get("name", "")
-        if name and not any(e.field == "metadata.name" for e in found):
-            found += [errors.invalid("metadata.name", name, text) for text in names.dns1035_label(name)]
-        return found + validation.validate_service_spec(obj["spec"])
-
-    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        new["status"] = old.get("status", {"loadBalancer": {}})
+        return self.meta_errors(obj, None) + quota_validation.validate_quota_spec(obj["spec"])
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.meta_errors(new, old) + validation.validate_service_spec(new["spec"])
-
-    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        return {**new, "spec": old["spec"]}
+        return self.meta_errors(new, old) + quota_validation.validate_quota_update(new, old)
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.meta_errors(new, old)
+        return self.meta_errors(new, old) + quota_validation.validate_quota_status(new)
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return quota_validation.quota_warnings(new) if old is None else []
+
+
+class EventStrategy(BuiltinStrategy):
+    """Validates Events of core/v1, whose metadata has few rules, because old clients send such events."""
+
+    unconditional_update = True
+    creates_on_update = True
+    default_propagation_policy = None
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return validate_event(obj, "reportingComponent") or metadata_validation.validate_object_meta(
+            obj["metadata"], namespaced=True, name_rule=names.path_segment
+        )
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return validate_event(new, "reportingComponent")

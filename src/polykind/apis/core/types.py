@@ -17,6 +17,7 @@ PERSISTENT_VOLUME_CLAIM = Kind(
     namespaced=True,
     short_names=("pvc",),
     subresources=(Subresource("status"),),
+    strategy="polykind.apis.core.volume_strategy:PersistentVolumeClaimStrategy",
 )
 
 PERSISTENT_VOLUME = Kind(
@@ -27,6 +28,7 @@ PERSISTENT_VOLUME = Kind(
     columns="polykind.apis.core.columns:PERSISTENT_VOLUME",
     short_names=("pv",),
     subresources=(Subresource("status"),),
+    strategy="polykind.apis.core.volume_strategy:PersistentVolumeStrategy",
 )
 
 POD = Kind(
@@ -95,6 +97,7 @@ NODE = Kind(
         Subresource("status"),
     ),
     selectable=(DerivedField(".spec.unschedulable", default="false"),),
+    strategy="polykind.apis.core.node_strategy:NodeStrategy",
 )
 
 SERVICE = Kind(
@@ -111,7 +114,7 @@ SERVICE = Kind(
         Subresource("status"),
     ),
     selectable=(".spec.clusterIP", ".spec.type"),
-    strategy="polykind.apis.core.strategy:ServiceStrategy",
+    strategy="polykind.apis.core.service_strategy:ServiceStrategy",
 )
 
 ENDPOINTS = Kind(
@@ -123,6 +126,8 @@ ENDPOINTS = Kind(
     plural="endpoints",
     namespaced=True,
     short_names=("ep",),
+    deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    strategy="polykind.apis.core.strategy:EndpointsStrategy",
 )
 
 REPLICATION_CONTROLLER = Kind(
@@ -150,6 +155,7 @@ RESOURCE_QUOTA = Kind(
     namespaced=True,
     short_names=("quota",),
     subresources=(Subresource("status"),),
+    strategy="polykind.apis.core.strategy:ResourceQuotaStrategy",
 )
 
 LIMIT_RANGE = Kind(
@@ -159,6 +165,7 @@ LIMIT_RANGE = Kind(
     fields_in="polykind.apis.core.quota_types:LIMIT_RANGE_FIELDS",
     namespaced=True,
     short_names=("limits",),
+    strategy="polykind.apis.core.strategy:LimitRangeStrategy",
 )
 
 EVENT = Kind(
@@ -182,6 +189,7 @@ EVENT = Kind(
         DerivedField(".source", ".source.component", ".reportingComponent"),
         ".type",
     ),
+    strategy="polykind.apis.core.strategy:EventStrategy",
 )
 
 NAMESPACE = Kind(
@@ -197,7 +205,7 @@ NAMESPACE = Kind(
         Subresource("status"),
     ),
     selectable=(".status.phase",),
-    strategy="polykind.apis.core.strategy:NamespaceStrategy",
+    strategy="polykind.apis.core.namespace_strategy:NamespaceStrategy",
 )
 
 COMPONENT_STATUS = Kind(
@@ -209,6 +217,7 @@ COMPONENT_STATUS = Kind(
     plural="componentstatuses",
     short_names=("cs",),
     verbs=("get", "list"),
+    deprecation="v1 ComponentStatus is deprecated in v1.19+",
 )
 
 CONFIG_MAP = Kind(
@@ -230,6 +239,7 @@ SECRET = Kind(
     columns="polykind.apis.core.columns:SECRET",
     namespaced=True,
     selectable=(".type",),
+    strategy="polykind.apis.core.strategy:SecretStrategy",
 )
 
 SERVICE_ACCOUNT = Kind(
@@ -241,6 +251,7 @@ SERVICE_ACCOUNT = Kind(
     namespaced=True,
     short_names=("sa",),
     subresources=(Subresource("token", ("create",), kind="TokenRequest", group="authentication.k8s.io", version="v1"),),
+    strategy="polykind.apis.core.strategy:ServiceAccountStrategy",
 )
 
 KINDS = (

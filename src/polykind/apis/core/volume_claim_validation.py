@@ -26,7 +26,7 @@ _RESIZE_STATUSES = (
     "NodeResizePending",
 )
 _IMMUTABLE_SPEC = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
 _TEMPLATE_METADATA = ("annotations", "labels")
 

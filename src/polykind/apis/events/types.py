@@ -28,6 +28,8 @@ EVENT = Kind(
         ".reportingController",
         ".type",
     ),
+    conversion="polykind.apis.core.event_conversion:EVENTS_V1_CONVERSION",
+    strategy="polykind.apis.events.strategy:EventStrategy",
 )
 
 KINDS = (EVENT,)

@@ -1,0 +1,167 @@
+"""The allocation of cluster IPs. An allocated address is an IPAddress object, which the store creates only once."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING
+
+from polykind.addresses import IPAddress, IPNetwork
+from polykind.apis.core.service_network import ServiceNetwork
+from polykind.apis.networking.types import IP_ADDRESS, SERVICE_CIDR
+from polykind.cache.cached_object import Encoded
+from polykind.cache.resource_cache import ResourceCache
+from polykind.contract import JsonObject, RevisionConflictError
+
+if TYPE_CHECKING:
+    from polykind.verbs.context import Backend
+
+log = logging.getLogger("polykind.services")
+
+_MIN_RESERVED, _MAX_RESERVED, _RESERVED_PART = 16, 256, 16
+_FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
+_MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by"
+_MANAGED_FIELDS: JsonObject = {
+    "f:metadata": {"f:labels": {".": {}, f"f:{_FAMILY_LABEL}": {}, f"f:{_MANAGER_LABEL}": {}}},
+    "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
+}
+_API_VERSION = "networking.k8s.io/v1"
+
+
+class AllocationError(Exception):
+    """An address or a port cannot be allocated. The message is kube-apiserver's."""
+
+
+class RangeFullError(AllocationError):
+    """No address or port is free."""
+
+    def __init__(self) -> None:
+        super().__init__("range is full")
+
+
+class IPAllocator:
+    """Allocates cluster IPs from the ServiceCIDRs. The state is in the store, so replicas agree."""
+
+    def __init__(self, backend: Backend, network: ServiceNetwork, now: str) -> None:
+        self._backend = backend
+        self._network = network
+        self._now = now
+        self._addresses = backend.cache.resource_at(IP_ADDRESS.storage_prefix)
+
+    async def allocate(self, address: IPAddress, service: JsonObject, *, dry_run: bool) -> None:
+        """Allocate an address that a client asks for. Raise AllocationError if that is not possible."""
+        networks = await self._ready_networks(address.version)
+        if dry_run:
+            networks = networks[:1]
+            if not networks or not _contains(networks[0], address):
+                valid = f"The range of valid IPs is {networks[0] if networks else ''}"
+                raise AllocationError(f"the provided IP ({address}) is not in the valid range. {valid}")
+            return
+        if not any(_contains(network, address) for network in networks):
+            raise AllocationError("the provided network does not match the current range")
+        if not await self._create(address, service):
+            raise AllocationError("provided IP is already allocated")
+
+    async def allocate_next(self, version: int, service: JsonObject, *, dry_run: bool) -> IPAddress:
+        """Allocate a free address of an IP version. Raise RangeFullError if there is none."""
+        networks = await self._ready_networks(version)
+        if dry_run:
+            # As in kube-apiserver, a dry run returns a placeholder.
+            return networks[0].network_address if networks else ip_address(0)
+        await self._backend.cache.wait_until_fresh(self._addresses)
+        for network in networks:
+            for address in _candidates(network):
+                if self._addresses.get(str(address)) is None and await self._create(address, service):
+                    return address
+        raise RangeFullError
+
+    async def release(self, address: IPAddress) -> None:
+        """Release an address. Do nothing if it is not allocated."""
+        try:
+            await self._backend.store.delete(f"{self._addresses.prefix}{address}", expect=None)
+        except RevisionConflictError:
+            log.debug("services: cluster IP %s was already released", address)
+
+    async def _create(self, address: IPAddress, service: JsonObject) -> bool:
+        """Create the IPAddress object of an address. Return False if it exists already."""
+        obj = ip_address_object(address, service, self._backend.ids.uid(), self._now)
+        try:
+            await self._backend.store.put(f"{self._addresses.prefix}{address}", Encoded(obj).stored(), expect=0)
+        except RevisionConflictError:
+            return False
+        return True
+
+    async def _ready_networks(self, version: int) -> list[IPNetwork]:
+        """Return the networks of all ServiceCIDRs that are ready, those of the server's own flags first."""
+        cidrs = self._backend.cache.resource_at(SERVICE_CIDR.storage_prefix)
+        await self._backend.cache.wait_until_fresh(cidrs)
+        own = [network for network in self._network.networks if network.version == version]
+        found = dict.fromkeys(own)
+        found.update(dict.fromkeys(n for n in _stored_networks(cidrs) if n.version == version))
+        return list(found)
+
+
+def _stored_networks(cidrs: ResourceCache) -> Iterator[IPNetwork]:
+    for cached in cidrs.snapshot(None):
+        obj = cached.decode()
+        conditions = (obj.get("status") or {}).get("conditions") or ()
+        ready = next((condition.get("status") for condition in conditions if condition.get("type") == "Ready"), "True")
+        if ready == "True" and not obj["metadata"].get("deletionTimestamp"):
+            yield from (ip_network(cidr) for cidr in (obj.get("spec") or {}).get("cidrs") or ())
+
+
+def ip_address_object(address: IPAddress, service: JsonObject, uid: str, now: str) -> JsonObject:
+    """Return the IPAddress object of an address that is allocated to a service."""
+    meta = service["metadata"]
+    managed = {
+        "manager": "kube-apiserver",
+        "operation": "Update",
+        "apiVersion": _API_VERSION,
+        "time": now,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": _MANAGED_FIELDS,
+    }
+    return {
+        "apiVersion": _API_VERSION,
+        "kind": "IPAddress",
+        "metadata": {
+            "name": str(address),
+            "uid": uid,
+            "creationTimestamp": now,
+            "labels": {_FAMILY_LABEL: f"IPv{address.version}", _MANAGER_LABEL: "ipallocator.k8s.io"},
+            "managedFields": [managed],
+        },
+        "spec": {
+            "parentRef": {
+                "resource": "services",
+                "namespace": meta.get("namespace", ""),
+                "name": meta.get("name", ""),
+            }
+        },
+    }
+
+
+def _last_offset(network: IPNetwork) -> int:
+    """Return the offset of the last address. The broadcast address of an IPv4 network cannot be allocated."""
+    return network.num_addresses - (2 if network.version == 4 else 1)
+
+
+def _contains(network: IPNetwork, address: IPAddress) -> bool:
+    return address in network and 1 <= int(address) - int(network.network_address) <= _last_offset(network)
+
+
+def _candidates(network: IPNetwork) -> Iterator[IPAddress]:
+    """Return the addresses of a network in the order in which to try them, starting at random ones.
+
+    The lower part of a network is for addresses that clients choose, so it comes last.
+    """
+    size, last = network.num_addresses, _last_offset(network)
+    reserved = 0 if size <= _MIN_RESERVED else min(max(_MIN_RESERVED, size // _RESERVED_PART), _MAX_RESERVED)
+    for first, end in ((1 + reserved, last), (1, reserved)):
+        count = end - first + 1
+        if count > 0:
+            start = secrets.randbelow(count)
+            for step in range(count):
+                yield network[first + (start + step) % count]

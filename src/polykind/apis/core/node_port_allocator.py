@@ -1,0 +1,134 @@
+"""The allocation of node ports, of which the server, like kube-apiserver, keeps a bitmap in one stored object."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from polykind.apis.core.ip_allocator import AllocationError, RangeFullError
+from polykind.apis.core.service_network import ServiceNetwork
+from polykind.apis.core.types import SERVICE
+from polykind.codec import json_codec
+from polykind.codec.protobuf_envelope import MAGIC, decode_envelope
+from polykind.codec.protobuf_wire import iter_fields
+from polykind.contract import JsonObject, RevisionConflictError
+from polykind.golang.base64 import decode_base64, encode_base64
+
+if TYPE_CHECKING:
+    from polykind.verbs.context import Backend
+
+_KEY = "ranges/servicenodeports"
+_MIN_RESERVED, _MAX_RESERVED, _RESERVED_PART = 16, 128, 32
+
+
+class NodePortAllocator:
+    """Allocates and releases node ports by compare-and-swap, so that replicas agree."""
+
+    def __init__(self, backend: Backend, network: ServiceNetwork) -> None:
+        self._backend = backend
+        self._network = network
+        self._key = f"{backend.cache.prefix}{_KEY}"
+
+    async def is_allocated(self, port: int) -> bool:
+        """True if the port is in the range and allocated."""
+        offset = port - self._network.first_node_port
+        return self._in_range(port) and bool((await self._read())[0] >> offset & 1)
+
+    async def allocate(self, port: int) -> None:
+        """Allocate a port that a client asks for. Raise AllocationError if that is not possible."""
+        if not self._in_range(port):
+            valid = f"The range of valid ports is {self._network.node_port_range}"
+            raise AllocationError(f"provided port is not in the valid range. {valid}")
+        bit = 1 << port - self._network.first_node_port
+        while True:
+            bitmap, revision = await self._read()
+            if bitmap & bit:
+                raise AllocationError("provided port is already allocated")
+            if await self._write(bitmap | bit, revision):
+                return
+
+    async def allocate_next(self) -> int:
+        """Allocate a free port. Raise RangeFullError if there is none."""
+        while True:
+            bitmap, revision = await self._read()
+            offset = _free_offset(bitmap, self._network.node_port_count)
+            if await self._write(bitmap | 1 << offset, revision):
+                return self._network.first_node_port + offset
+
+    async def release(self, ports: list[int]) -> None:
+        """Release ports. Ports outside of the range are ignored."""
+        bits = 0
+        for port in filter(self._in_range, ports):
+            bits |= 1 << port - self._network.first_node_port
+        while bits:
+            bitmap, revision = await self._read()
+            if not bitmap & bits or await self._write(bitmap & ~bits, revision):
+                return
+
+    def _in_range(self, port: int) -> bool:
+        return 0 <= port - self._network.first_node_port < self._network.node_port_count
+
+    async def _read(self) -> tuple[int, int]:
+        """Return the bitmap and its revision. A bitmap that is missing or of another range is computed anew."""
+        stored = await self._backend.store.get(self._key)
+        if stored is not None:
+            ports, data = _decode(stored.value)
+            if ports == self._network.node_port_range:
+                return int.from_bytes(data, "big"), stored.revision
+        return await self._used_by_services(), stored.revision if stored is not None else 0
+
+    async def _write(self, bitmap: int, revision: int) -> bool:
+        """Write the bitmap. Return False if another write was faster."""
+        data = bitmap.to_bytes((bitmap.bit_length() + 7) // 8, "big")
+        obj = {
+            "apiVersion": "v1",
+            "kind": "RangeAllocation",
+            "metadata": {},
+            "range": self._network.node_port_range,
+            "data": encode_base64(data),
+        }
+        try:
+            await self._backend.store.put(self._key, json_codec.encode(obj), expect=revision)
+        except RevisionConflictError:
+            return False
+        return True
+
+    async def _used_by_services(self) -> int:
+        services = self._backend.cache.resource_at(SERVICE.storage_prefix)
+        await self._backend.cache.wait_until_fresh(services)
+        bitmap = 0
+        for cached in services.snapshot(None):
+            for port in filter(self._in_range, used_node_ports(cached.decode().get("spec") or {})):
+                bitmap |= 1 << port - self._network.first_node_port
+        return bitmap
+
+
+def used_node_ports(spec: JsonObject) -> list[int]:
+    """Return the node ports of a service, including that of its health check."""
+    ports = [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+    health = spec.get("healthCheckNodePort")
+    return [*ports, health] if health else ports
+
+
+def _decode(value: bytes) -> tuple[str, bytes]:
+    """Return the range and the bitmap of a stored RangeAllocation, in JSON or in kube-apiserver's protobuf."""
+    if not value.startswith(MAGIC):
+        obj: JsonObject = json_codec.decode(value)
+        return obj.get("range") or "", decode_base64(obj.get("data") or "")
+    fields = {number: field for number, field in iter_fields(decode_envelope(value)[2]) if isinstance(field, bytes)}
+    return fields.get(2, b"").decode("utf-8", "replace"), fields.get(3, b"")
+
+
+def _free_offset(bitmap: int, count: int) -> int:
+    """Return the offset of a free port, chosen at random. Raise RangeFullError if there is none.
+
+    The lower part of the range is for ports that clients choose, so it comes last.
+    """
+    reserved = 0 if count <= _MIN_RESERVED else min(max(_MIN_RESERVED, count // _RESERVED_PART), _MAX_RESERVED)
+    for first, size in ((reserved, count - reserved), (0, reserved)):
+        start = secrets.randbelow(size) if size else 0
+        for step in range(size):
+            offset = first + (start + step) % size
+            if not bitmap >> offset & 1:
+                return offset
+    raise RangeFullError

@@ -1,0 +1,69 @@
+"""The resource of Services, whose writes allocate cluster IPs and node ports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polykind.apis.core.cluster_ip_fields import (
+    default_stored_service,
+    normalize_cluster_ips,
+    patch_allocated_values,
+)
+from polykind.apis.core.service_allocation import ServiceAllocation
+from polykind.apis.core.types import ENDPOINTS
+from polykind.contract import JsonObject, RevisionConflictError, copy_json
+from polykind.resources.builtin import BuiltinResource
+
+if TYPE_CHECKING:
+    from polykind.resources.resource import Finish
+    from polykind.verbs.context import RequestContext
+
+
+class ServiceResource(BuiltinResource):
+    """The resource `services`."""
+
+    has_effects = True
+
+    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+        normalize_cluster_ips(obj["spec"], None)
+        allocation = ServiceAllocation(ctx, obj, dry_run=dry_run)
+        try:
+            await allocation.create()
+        except BaseException:
+            await allocation.finish(False)
+            raise
+        return allocation.finish
+
+    async def begin_update(
+        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
+    ) -> Finish | None:
+        if ctx.subresource:
+            return None
+        old = {**old, "spec": copy_json(old["spec"])}
+        default_stored_service(old["spec"], ctx.backend.service_network.families[0])
+        new["spec"] = copy_json(new["spec"])
+        patch_allocated_values(new["spec"], old["spec"])
+        normalize_cluster_ips(new["spec"], old["spec"])
+        allocation = ServiceAllocation(ctx, new, dry_run=dry_run)
+        try:
+            await allocation.update(old)
+        except BaseException:
+            await allocation.finish(False)
+            raise
+        return allocation.finish
+
+    async def after_delete(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> None:
+        if dry_run:
+            return
+        await ServiceAllocation(ctx, obj, dry_run=False).release_all()
+        await self._delete_endpoints(ctx, obj)
+
+    async def _delete_endpoints(self, ctx: RequestContext, service: JsonObject) -> None:
+        """Delete the Endpoints of a deleted service, so that a new service with its name does not get them."""
+        meta = service["metadata"]
+        endpoints = ctx.backend.cache.resource_at(ENDPOINTS.storage_prefix)
+        key = endpoints.prefix + self.key(meta.get("namespace", ""), meta["name"])
+        try:
+            await ctx.backend.store.delete(key, expect=None)
+        except RevisionConflictError:
+            return
