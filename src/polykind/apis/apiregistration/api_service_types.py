@@ -11,7 +11,7 @@ _struct = APIREGISTRATION_V1.struct
 
 _SERVICE_REFERENCE = _struct(
     "ServiceReference",
-    "",
+    "A reference to a service.",
     Field("namespace", 1, STRING),
     Field("name", 2, STRING),
     Field("port", 3, INT32, pointer=True),
@@ -19,7 +19,7 @@ _SERVICE_REFERENCE = _struct(
 
 _API_SERVICE_SPEC = _struct(
     "APIServiceSpec",
-    "",
+    "The group version and the server that serves it.",
     Field("service", 1, _SERVICE_REFERENCE, pointer=True),
     Field("group", 2, STRING),
     Field("version", 3, STRING),
@@ -31,17 +31,17 @@ _API_SERVICE_SPEC = _struct(
 
 _API_SERVICE_CONDITION = _struct(
     "APIServiceCondition",
-    "",
-    Field("type", 1, String("v1.APIServiceConditionType"), omitempty=False),
-    Field("status", 2, String("v1.ConditionStatus"), "The observed state.", omitempty=False),
-    Field("lastTransitionTime", 3, TIME),
-    Field("reason", 4, STRING),
-    Field("message", 5, STRING),
+    "One aspect of the state of an APIService.",
+    Field("type", 1, String("v1.APIServiceConditionType"), "The aspect of the state, in CamelCase.", omitempty=False),
+    Field("status", 2, String("v1.ConditionStatus"), "True, False or Unknown.", omitempty=False),
+    Field("lastTransitionTime", 3, TIME, "The time of the last change of the status."),
+    Field("reason", 4, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 5, STRING, "A readable explanation."),
 )
 
 _API_SERVICE_STATUS = _struct(
     "APIServiceStatus",
-    "",
+    "The observed state of an APIService.",
     Field("conditions", 1, ListOf(_API_SERVICE_CONDITION), keys=("type",), merge_key="type"),
 )
 

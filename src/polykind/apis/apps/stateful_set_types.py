@@ -19,43 +19,63 @@ _STATEFUL_SET_UPDATE_STRATEGY_TYPE = String("v1.StatefulSetUpdateStrategyType", 
 
 _ROLLING_UPDATE_STATEFUL_SET_STRATEGY = _struct(
     "RollingUpdateStatefulSetStrategy",
-    "",
+    "The pace of a rolling update.",
     Field("partition", 1, INT32, pointer=True),
     Field("maxUnavailable", 2, INT_OR_STRING, pointer=True),
 )
 
 _STATEFUL_SET_UPDATE_STRATEGY = _struct(
     "StatefulSetUpdateStrategy",
-    "",
+    "The way in which old pods are replaced.",
     Field("type", 1, _STATEFUL_SET_UPDATE_STRATEGY_TYPE),
     Field("rollingUpdate", 2, _ROLLING_UPDATE_STATEFUL_SET_STRATEGY, pointer=True),
 )
 
 _STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY = _struct(
     "StatefulSetPersistentVolumeClaimRetentionPolicy",
-    "",
+    "The treatment of claims of deleted pods.",
     Field("whenDeleted", 1, _PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY_TYPE),
     Field("whenScaled", 2, _PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY_TYPE),
 )
 
 _STATEFUL_SET_ORDINALS = _struct(
     "StatefulSetOrdinals",
-    "",
+    "The numbers of the pods.",
     Field("start", 1, INT32, omitempty=False, required=False),
 )
 
 _STATEFUL_SET_SPEC = _struct(
     "StatefulSetSpec",
-    "",
-    Field("replicas", 1, INT32, pointer=True),
-    Field("selector", 2, LABEL_SELECTOR, omitempty=False, pointer=True, required=True),
-    Field("template", 3, POD_TEMPLATE_SPEC, omitempty=False),
-    Field("volumeClaimTemplates", 4, ListOf(PERSISTENT_VOLUME_CLAIM)),
-    Field("serviceName", 5, STRING, omitempty=False, required=False),
-    Field("podManagementPolicy", 6, _POD_MANAGEMENT_POLICY_TYPE),
-    Field("updateStrategy", 7, _STATEFUL_SET_UPDATE_STRATEGY),
-    Field("revisionHistoryLimit", 8, INT32, pointer=True),
-    Field("minReadySeconds", 9, INT32),
+    "The desired state of a StatefulSet.",
+    Field("replicas", 1, INT32, "The desired number of pods.", pointer=True),
+    Field(
+        "selector",
+        2,
+        LABEL_SELECTOR,
+        "The labels of the pods. Cannot be changed.",
+        omitempty=False,
+        pointer=True,
+        required=True,
+    ),
+    Field("template", 3, POD_TEMPLATE_SPEC, "The template of the pods.", omitempty=False),
+    Field("volumeClaimTemplates", 4, ListOf(PERSISTENT_VOLUME_CLAIM), "The templates of the claims of each pod."),
+    Field(
+        "serviceName",
+        5,
+        STRING,
+        "The headless service that gives the pods their names.",
+        omitempty=False,
+        required=False,
+    ),
+    Field(
+        "podManagementPolicy",
+        6,
+        _POD_MANAGEMENT_POLICY_TYPE,
+        "OrderedReady or Parallel: the order of starts and stops.",
+    ),
+    Field("updateStrategy", 7, _STATEFUL_SET_UPDATE_STRATEGY, "The way in which old pods are replaced."),
+    Field("revisionHistoryLimit", 8, INT32, "The number of old revisions to keep.", pointer=True),
+    Field("minReadySeconds", 9, INT32, "The time that a pod must be ready before it is available."),
     Field(
         "persistentVolumeClaimRetentionPolicy", 10, _STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY, pointer=True
     ),
@@ -64,17 +84,17 @@ _STATEFUL_SET_SPEC = _struct(
 
 _STATEFUL_SET_CONDITION = _struct(
     "StatefulSetCondition",
-    "",
-    Field("type", 1, String("v1.StatefulSetConditionType"), omitempty=False),
-    Field("status", 2, _CONDITION_STATUS, "The observed state.", omitempty=False),
-    Field("lastTransitionTime", 3, TIME),
-    Field("reason", 4, STRING),
-    Field("message", 5, STRING),
+    "One aspect of the state of a StatefulSet.",
+    Field("type", 1, String("v1.StatefulSetConditionType"), "The aspect of the state, in CamelCase.", omitempty=False),
+    Field("status", 2, _CONDITION_STATUS, "True, False or Unknown.", omitempty=False),
+    Field("lastTransitionTime", 3, TIME, "The time of the last change of the status."),
+    Field("reason", 4, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 5, STRING, "A readable explanation."),
 )
 
 _STATEFUL_SET_STATUS = _struct(
     "StatefulSetStatus",
-    "",
+    "The observed state of a StatefulSet.",
     Field("observedGeneration", 1, INT64),
     Field("replicas", 2, INT32, omitempty=False),
     Field("readyReplicas", 3, INT32),
@@ -94,41 +114,49 @@ STATEFUL_SET_FIELDS = (
 
 _ROLLING_UPDATE_DAEMON_SET = _struct(
     "RollingUpdateDaemonSet",
-    "",
+    "The pace of a rolling update.",
     Field("maxUnavailable", 1, INT_OR_STRING, pointer=True),
     Field("maxSurge", 2, INT_OR_STRING, pointer=True),
 )
 
 _DAEMON_SET_UPDATE_STRATEGY = _struct(
     "DaemonSetUpdateStrategy",
-    "",
+    "The way in which old pods are replaced.",
     Field("type", 1, _DAEMON_SET_UPDATE_STRATEGY_TYPE),
     Field("rollingUpdate", 2, _ROLLING_UPDATE_DAEMON_SET, pointer=True),
 )
 
 _DAEMON_SET_SPEC = _struct(
     "DaemonSetSpec",
-    "",
-    Field("selector", 1, LABEL_SELECTOR, omitempty=False, pointer=True, required=True),
-    Field("template", 2, POD_TEMPLATE_SPEC, omitempty=False),
-    Field("updateStrategy", 3, _DAEMON_SET_UPDATE_STRATEGY),
-    Field("minReadySeconds", 4, INT32),
-    Field("revisionHistoryLimit", 6, INT32, pointer=True),
+    "The desired state of a DaemonSet.",
+    Field(
+        "selector",
+        1,
+        LABEL_SELECTOR,
+        "The labels of the pods. Cannot be changed.",
+        omitempty=False,
+        pointer=True,
+        required=True,
+    ),
+    Field("template", 2, POD_TEMPLATE_SPEC, "The template of the pods.", omitempty=False),
+    Field("updateStrategy", 3, _DAEMON_SET_UPDATE_STRATEGY, "The way in which old pods are replaced."),
+    Field("minReadySeconds", 4, INT32, "The time that a pod must be ready before it is available."),
+    Field("revisionHistoryLimit", 6, INT32, "The number of old revisions to keep.", pointer=True),
 )
 
 _DAEMON_SET_CONDITION = _struct(
     "DaemonSetCondition",
-    "",
-    Field("type", 1, String("v1.DaemonSetConditionType"), omitempty=False),
-    Field("status", 2, _CONDITION_STATUS, "The observed state.", omitempty=False),
-    Field("lastTransitionTime", 3, TIME),
-    Field("reason", 4, STRING),
-    Field("message", 5, STRING),
+    "One aspect of the state of a DaemonSet.",
+    Field("type", 1, String("v1.DaemonSetConditionType"), "The aspect of the state, in CamelCase.", omitempty=False),
+    Field("status", 2, _CONDITION_STATUS, "True, False or Unknown.", omitempty=False),
+    Field("lastTransitionTime", 3, TIME, "The time of the last change of the status."),
+    Field("reason", 4, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 5, STRING, "A readable explanation."),
 )
 
 _DAEMON_SET_STATUS = _struct(
     "DaemonSetStatus",
-    "",
+    "The observed state of a DaemonSet.",
     Field("currentNumberScheduled", 1, INT32, omitempty=False),
     Field("numberMisscheduled", 2, INT32, omitempty=False),
     Field("desiredNumberScheduled", 3, INT32, omitempty=False),

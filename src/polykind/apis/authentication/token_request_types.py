@@ -12,7 +12,7 @@ _struct = AUTHENTICATION_V1.struct
 
 _BOUND_OBJECT_REFERENCE = _struct(
     "BoundObjectReference",
-    "",
+    "The object with which a token expires.",
     Field("kind", 1, STRING),
     Field("apiVersion", 2, STRING),
     Field("name", 3, STRING),
@@ -21,7 +21,7 @@ _BOUND_OBJECT_REFERENCE = _struct(
 
 _TOKEN_REQUEST_SPEC = _struct(
     "TokenRequestSpec",
-    "",
+    "The requested token.",
     Field("audiences", 1, STRINGS, omitempty=False, required=False),
     Field("expirationSeconds", 4, INT64, omitempty=False, pointer=True),
     Field("boundObjectRef", 3, _BOUND_OBJECT_REFERENCE, omitempty=False, pointer=True),
@@ -29,7 +29,7 @@ _TOKEN_REQUEST_SPEC = _struct(
 
 _TOKEN_REQUEST_STATUS = _struct(
     "TokenRequestStatus",
-    "",
+    "The token.",
     Field("token", 1, STRING, omitempty=False, required=False),
     Field("expirationTimestamp", 2, TIME, omitempty=False, required=False),
 )

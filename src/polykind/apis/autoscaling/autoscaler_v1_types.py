@@ -11,7 +11,7 @@ _struct = AUTOSCALING_V1.struct
 
 _CROSS_VERSION_OBJECT_REFERENCE = _struct(
     "CrossVersionObjectReference",
-    "",
+    "A reference to an object by its kind and name.",
     Field("kind", 1, STRING, omitempty=False),
     Field("name", 2, STRING, omitempty=False),
     Field("apiVersion", 3, STRING),
@@ -20,16 +20,22 @@ _CROSS_VERSION_OBJECT_REFERENCE = _struct(
 
 _HORIZONTAL_POD_AUTOSCALER_SPEC = _struct(
     "HorizontalPodAutoscalerSpec",
-    "",
-    Field("scaleTargetRef", 1, _CROSS_VERSION_OBJECT_REFERENCE, omitempty=False),
-    Field("minReplicas", 2, INT32, pointer=True),
-    Field("maxReplicas", 3, INT32, omitempty=False),
-    Field("targetCPUUtilizationPercentage", 4, INT32, pointer=True),
+    "The desired state of an autoscaler.",
+    Field("scaleTargetRef", 1, _CROSS_VERSION_OBJECT_REFERENCE, "The object to scale.", omitempty=False),
+    Field("minReplicas", 2, INT32, "The least number of pods.", pointer=True),
+    Field("maxReplicas", 3, INT32, "The greatest number of pods.", omitempty=False),
+    Field(
+        "targetCPUUtilizationPercentage",
+        4,
+        INT32,
+        "The target for the CPU usage, in percent of the requests.",
+        pointer=True,
+    ),
 )
 
 _HORIZONTAL_POD_AUTOSCALER_STATUS = _struct(
     "HorizontalPodAutoscalerStatus",
-    "",
+    "The observed state of an autoscaler.",
     Field("observedGeneration", 1, INT64, pointer=True),
     Field("lastScaleTime", 2, TIME, pointer=True),
     Field("currentReplicas", 3, INT32, omitempty=False),

@@ -39,11 +39,11 @@ _KEY_USAGE = String(
 
 _CERTIFICATE_SIGNING_REQUEST_SPEC = _struct(
     "CertificateSigningRequestSpec",
-    "",
-    Field("request", 1, BYTES, omitempty=False),
-    Field("signerName", 7, STRING, omitempty=False),
-    Field("expirationSeconds", 8, INT32, pointer=True),
-    Field("usages", 5, ListOf(_KEY_USAGE)),
+    "The requested certificate, and the user that requests it.",
+    Field("request", 1, BYTES, "The certificate request in PEM.", omitempty=False),
+    Field("signerName", 7, STRING, "The requested signer.", omitempty=False),
+    Field("expirationSeconds", 8, INT32, "The requested validity of the certificate.", pointer=True),
+    Field("usages", 5, ListOf(_KEY_USAGE), "The requested uses of the key."),
     Field("username", 2, STRING),
     Field("uid", 3, STRING),
     Field("groups", 4, STRINGS),
@@ -52,20 +52,22 @@ _CERTIFICATE_SIGNING_REQUEST_SPEC = _struct(
 
 _CERTIFICATE_SIGNING_REQUEST_CONDITION = _struct(
     "CertificateSigningRequestCondition",
-    "",
-    Field("type", 1, String("v1.RequestConditionType"), omitempty=False),
-    Field("status", 6, String("v1.ConditionStatus"), "The observed state.", omitempty=False),
-    Field("reason", 2, STRING),
-    Field("message", 3, STRING),
-    Field("lastUpdateTime", 4, TIME),
-    Field("lastTransitionTime", 5, TIME),
+    "An approval, a denial or a failure of a request.",
+    Field("type", 1, String("v1.RequestConditionType"), "The aspect of the state, in CamelCase.", omitempty=False),
+    Field("status", 6, String("v1.ConditionStatus"), "True, False or Unknown.", omitempty=False),
+    Field("reason", 2, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 3, STRING, "A readable explanation."),
+    Field("lastUpdateTime", 4, TIME, "The time of the last update."),
+    Field("lastTransitionTime", 5, TIME, "The time of the last change of the status."),
 )
 
 _CERTIFICATE_SIGNING_REQUEST_STATUS = _struct(
     "CertificateSigningRequestStatus",
-    "",
-    Field("conditions", 1, ListOf(_CERTIFICATE_SIGNING_REQUEST_CONDITION), keys=("type",)),
-    Field("certificate", 2, BYTES),
+    "The decision on a request, and the certificate.",
+    Field(
+        "conditions", 1, ListOf(_CERTIFICATE_SIGNING_REQUEST_CONDITION), "The decision on the request.", keys=("type",)
+    ),
+    Field("certificate", 2, BYTES, "The certificates in PEM."),
 )
 
 CERTIFICATE_SIGNING_REQUEST_FIELDS = (

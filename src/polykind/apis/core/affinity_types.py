@@ -17,7 +17,7 @@ _UNSATISFIABLE_CONSTRAINT_ACTION = String("v1.UnsatisfiableConstraintAction", ("
 
 _NODE_SELECTOR_REQUIREMENT = _struct(
     "NodeSelectorRequirement",
-    "",
+    "A requirement on a label or a field of nodes.",
     Field("key", 1, STRING, omitempty=False),
     Field("operator", 2, _NODE_SELECTOR_OPERATOR, omitempty=False),
     Field("values", 3, STRINGS),
@@ -25,7 +25,7 @@ _NODE_SELECTOR_REQUIREMENT = _struct(
 
 _NODE_SELECTOR_TERM = _struct(
     "NodeSelectorTerm",
-    "",
+    "Requirements on nodes, which must all be met.",
     Field("matchExpressions", 1, ListOf(_NODE_SELECTOR_REQUIREMENT)),
     Field("matchFields", 2, ListOf(_NODE_SELECTOR_REQUIREMENT)),
     atomic=True,
@@ -33,28 +33,28 @@ _NODE_SELECTOR_TERM = _struct(
 
 NODE_SELECTOR = _struct(
     "NodeSelector",
-    "",
+    "A selection of nodes by alternative terms.",
     Field("nodeSelectorTerms", 1, ListOf(_NODE_SELECTOR_TERM), omitempty=False),
     atomic=True,
 )
 
 _PREFERRED_SCHEDULING_TERM = _struct(
     "PreferredSchedulingTerm",
-    "",
+    "A preferred selection of nodes, with a weight.",
     Field("weight", 1, INT32, omitempty=False),
     Field("preference", 2, _NODE_SELECTOR_TERM, omitempty=False),
 )
 
 _NODE_AFFINITY = _struct(
     "NodeAffinity",
-    "",
+    "The nodes on which a pod must or should run.",
     Field("requiredDuringSchedulingIgnoredDuringExecution", 1, NODE_SELECTOR, pointer=True),
     Field("preferredDuringSchedulingIgnoredDuringExecution", 2, ListOf(_PREFERRED_SCHEDULING_TERM)),
 )
 
 _POD_AFFINITY_TERM = _struct(
     "PodAffinityTerm",
-    "",
+    "A set of pods and a topology key, which together select nodes.",
     Field("labelSelector", 1, LABEL_SELECTOR, pointer=True),
     Field("namespaces", 2, STRINGS),
     Field("topologyKey", 3, STRING, omitempty=False),
@@ -65,28 +65,28 @@ _POD_AFFINITY_TERM = _struct(
 
 _WEIGHTED_POD_AFFINITY_TERM = _struct(
     "WeightedPodAffinityTerm",
-    "",
+    "A term of a pod affinity, with a weight.",
     Field("weight", 1, INT32, omitempty=False),
     Field("podAffinityTerm", 2, _POD_AFFINITY_TERM, omitempty=False),
 )
 
 _POD_AFFINITY = _struct(
     "PodAffinity",
-    "",
+    "The pods near which a pod must or should run.",
     Field("requiredDuringSchedulingIgnoredDuringExecution", 1, ListOf(_POD_AFFINITY_TERM)),
     Field("preferredDuringSchedulingIgnoredDuringExecution", 2, ListOf(_WEIGHTED_POD_AFFINITY_TERM)),
 )
 
 _POD_ANTI_AFFINITY = _struct(
     "PodAntiAffinity",
-    "",
+    "The pods near which a pod must not or should not run.",
     Field("requiredDuringSchedulingIgnoredDuringExecution", 1, ListOf(_POD_AFFINITY_TERM)),
     Field("preferredDuringSchedulingIgnoredDuringExecution", 2, ListOf(_WEIGHTED_POD_AFFINITY_TERM)),
 )
 
 AFFINITY = _struct(
     "Affinity",
-    "",
+    "The constraints on the placement of a pod.",
     Field("nodeAffinity", 1, _NODE_AFFINITY, pointer=True),
     Field("podAffinity", 2, _POD_AFFINITY, pointer=True),
     Field("podAntiAffinity", 3, _POD_ANTI_AFFINITY, pointer=True),
@@ -94,7 +94,7 @@ AFFINITY = _struct(
 
 TOLERATION = _struct(
     "Toleration",
-    "",
+    "A taint that a pod tolerates.",
     Field("key", 1, STRING),
     Field("operator", 2, _TOLERATION_OPERATOR),
     Field("value", 3, STRING),
@@ -104,7 +104,7 @@ TOLERATION = _struct(
 
 TAINT = _struct(
     "Taint",
-    "",
+    "A mark on a node that repels pods without a matching toleration.",
     Field("key", 1, STRING, omitempty=False),
     Field("value", 2, STRING),
     Field("effect", 3, _TAINT_EFFECT, omitempty=False),
@@ -113,7 +113,7 @@ TAINT = _struct(
 
 TOPOLOGY_SPREAD_CONSTRAINT = _struct(
     "TopologySpreadConstraint",
-    "",
+    "A rule that spreads matching pods over the parts of the cluster.",
     Field("maxSkew", 1, INT32, omitempty=False),
     Field("topologyKey", 2, STRING, omitempty=False),
     Field("whenUnsatisfiable", 3, _UNSATISFIABLE_CONSTRAINT_ACTION, omitempty=False),

@@ -31,10 +31,10 @@ _CAPABILITY = String("v1.Capability")
 _CONTAINER_RESTART_POLICY = String("v1.ContainerRestartPolicy")
 _MOUNT_PROPAGATION_MODE = String("v1.MountPropagationMode", ("Bidirectional", "HostToContainer", "None"))
 _PROC_MOUNT_TYPE = String("v1.ProcMountType", ("Default", "Unmasked"))
-_PROTOCOL = String("v1.Protocol", ("SCTP", "TCP", "UDP"))
+PROTOCOL = String("v1.Protocol", ("SCTP", "TCP", "UDP"))
 _PULL_POLICY = String("v1.PullPolicy")
 _SECCOMP_PROFILE_TYPE = String("v1.SeccompProfileType", ("Localhost", "RuntimeDefault", "Unconfined"))
-_SIGNAL = String(
+SIGNAL = String(
     "v1.Signal",
     (
         "SIGABRT",
@@ -109,31 +109,31 @@ _URI_SCHEME = String("v1.URIScheme", ("HTTP", "HTTPS"))
 
 _CONTAINER_PORT = _struct(
     "ContainerPort",
-    "",
-    Field("name", 1, STRING),
-    Field("hostPort", 2, INT32),
-    Field("containerPort", 3, INT32, omitempty=False),
-    Field("protocol", 4, _PROTOCOL, default="TCP"),
+    "A port of a container.",
+    Field("name", 1, STRING, "The name of the port, unique in its pod."),
+    Field("hostPort", 2, INT32, "The port of the node."),
+    Field("containerPort", 3, INT32, "The port of the pod's address.", omitempty=False),
+    Field("protocol", 4, PROTOCOL, "TCP, UDP or SCTP.", default="TCP"),
     Field("hostIP", 5, STRING),
 )
 
 _CONFIG_MAP_ENV_SOURCE = _struct(
     "ConfigMapEnvSource",
-    "",
+    "The values of a ConfigMap as environment variables.",
     Field("", 1, LOCAL_OBJECT_REFERENCE),
     Field("optional", 2, BOOL, pointer=True),
 )
 
 _SECRET_ENV_SOURCE = _struct(
     "SecretEnvSource",
-    "",
+    "The values of a Secret as environment variables.",
     Field("", 1, LOCAL_OBJECT_REFERENCE),
     Field("optional", 2, BOOL, pointer=True),
 )
 
 _ENV_FROM_SOURCE = _struct(
     "EnvFromSource",
-    "",
+    "A source of several environment variables.",
     Field("prefix", 1, STRING),
     Field("configMapRef", 2, _CONFIG_MAP_ENV_SOURCE, pointer=True),
     Field("secretRef", 3, _SECRET_ENV_SOURCE, pointer=True),
@@ -141,7 +141,7 @@ _ENV_FROM_SOURCE = _struct(
 
 _ENV_VAR_SOURCE = _struct(
     "EnvVarSource",
-    "",
+    "The source of the value of an environment variable.",
     Field("fieldRef", 1, OBJECT_FIELD_SELECTOR, pointer=True),
     Field("resourceFieldRef", 2, RESOURCE_FIELD_SELECTOR, pointer=True),
     Field("configMapKeyRef", 3, CONFIG_MAP_KEY_SELECTOR, pointer=True),
@@ -151,83 +151,83 @@ _ENV_VAR_SOURCE = _struct(
 
 _ENV_VAR = _struct(
     "EnvVar",
-    "",
-    Field("name", 1, STRING, omitempty=False),
-    Field("value", 2, STRING),
-    Field("valueFrom", 3, _ENV_VAR_SOURCE, pointer=True),
+    "An environment variable.",
+    Field("name", 1, STRING, "The name of the variable.", omitempty=False),
+    Field("value", 2, STRING, "The value of the variable."),
+    Field("valueFrom", 3, _ENV_VAR_SOURCE, "The source of the value.", pointer=True),
 )
 
 _RESOURCE_CLAIM = _struct(
     "ResourceClaim",
-    "A request for devices.",
+    "A claim of the pod that a container uses.",
     Field("name", 1, STRING, omitempty=False),
     Field("request", 2, STRING),
 )
 
 RESOURCE_REQUIREMENTS = _struct(
     "ResourceRequirements",
-    "",
-    Field("limits", 1, RESOURCE_LIST),
-    Field("requests", 2, RESOURCE_LIST),
+    "The compute resources that a container requests and may use.",
+    Field("limits", 1, RESOURCE_LIST, "The most that the container may use."),
+    Field("requests", 2, RESOURCE_LIST, "The least that the container needs."),
     Field("claims", 3, ListOf(_RESOURCE_CLAIM), keys=("name",)),
 )
 
 _CONTAINER_RESIZE_POLICY = _struct(
     "ContainerResizePolicy",
-    "",
+    "The treatment of a container whose resources change.",
     Field("resourceName", 1, String("v1.ResourceName"), omitempty=False),
     Field("restartPolicy", 2, String("v1.ResourceResizeRestartPolicy"), omitempty=False),
 )
 
 _CONTAINER_RESTART_RULE_ON_EXIT_CODES = _struct(
     "ContainerRestartRuleOnExitCodes",
-    "",
+    "The exit codes to which a restart rule applies.",
     Field("operator", 1, String("v1.ContainerRestartRuleOnExitCodesOperator"), required=True),
     Field("values", 2, ListOf(INT32), list_type="set"),
 )
 
 _CONTAINER_RESTART_RULE = _struct(
     "ContainerRestartRule",
-    "",
+    "A rule that overrides the restart policy after certain exits.",
     Field("action", 1, String("v1.ContainerRestartRuleAction"), required=True),
     Field("exitCodes", 2, _CONTAINER_RESTART_RULE_ON_EXIT_CODES, pointer=True),
 )
 
 _VOLUME_MOUNT = _struct(
     "VolumeMount",
-    "",
-    Field("name", 1, STRING, omitempty=False),
-    Field("readOnly", 2, BOOL),
+    "The directory at which a container sees a volume.",
+    Field("name", 1, STRING, "The name of the volume.", omitempty=False),
+    Field("readOnly", 2, BOOL, "True to mount the volume without write access."),
     Field("recursiveReadOnly", 7, String("v1.RecursiveReadOnlyMode"), pointer=True),
-    Field("mountPath", 3, STRING, omitempty=False),
-    Field("subPath", 4, STRING),
+    Field("mountPath", 3, STRING, "The path in the container.", omitempty=False),
+    Field("subPath", 4, STRING, "The path in the volume."),
     Field("mountPropagation", 5, _MOUNT_PROPAGATION_MODE, pointer=True),
     Field("subPathExpr", 6, STRING),
 )
 
 _VOLUME_DEVICE = _struct(
     "VolumeDevice",
-    "",
+    "The path at which a container sees a block device.",
     Field("name", 1, STRING, omitempty=False),
     Field("devicePath", 2, STRING, omitempty=False),
 )
 
 _EXEC_ACTION = _struct(
     "ExecAction",
-    "",
+    "A command that runs in the container.",
     Field("command", 1, STRINGS),
 )
 
 _HTTP_HEADER = _struct(
     "HTTPHeader",
-    "",
+    "A header of an HTTP request.",
     Field("name", 1, STRING, omitempty=False),
     Field("value", 2, STRING, omitempty=False),
 )
 
 _HTTP_GET_ACTION = _struct(
     "HTTPGetAction",
-    "",
+    "An HTTP request to the container.",
     Field("path", 1, STRING),
     Field("port", 2, INT_OR_STRING, omitempty=False),
     Field("host", 3, STRING),
@@ -237,21 +237,21 @@ _HTTP_GET_ACTION = _struct(
 
 _TCP_SOCKET_ACTION = _struct(
     "TCPSocketAction",
-    "",
+    "A TCP connection to the container.",
     Field("port", 1, INT_OR_STRING, omitempty=False),
     Field("host", 2, STRING),
 )
 
 _GRPC_ACTION = _struct(
     "GRPCAction",
-    "",
+    "A gRPC health check of the container.",
     Field("port", 1, INT32, omitempty=False),
     Field("service", 2, STRING, omitempty=False, pointer=True, default=""),
 )
 
 _PROBE_HANDLER = _struct(
     "ProbeHandler",
-    "",
+    "The check of a probe.",
     Field("exec", 1, _EXEC_ACTION, pointer=True),
     Field("httpGet", 2, _HTTP_GET_ACTION, pointer=True),
     Field("tcpSocket", 3, _TCP_SOCKET_ACTION, pointer=True),
@@ -260,7 +260,7 @@ _PROBE_HANDLER = _struct(
 
 _PROBE = _struct(
     "Probe",
-    "",
+    "A periodic check of a container.",
     Field("", 1, _PROBE_HANDLER),
     Field("initialDelaySeconds", 2, INT32),
     Field("timeoutSeconds", 3, INT32),
@@ -272,13 +272,13 @@ _PROBE = _struct(
 
 _SLEEP_ACTION = _struct(
     "SleepAction",
-    "",
+    "A pause.",
     Field("seconds", 1, INT64, omitempty=False),
 )
 
 _LIFECYCLE_HANDLER = _struct(
     "LifecycleHandler",
-    "",
+    "An action after the start or before the end of a container.",
     Field("exec", 1, _EXEC_ACTION, pointer=True),
     Field("httpGet", 2, _HTTP_GET_ACTION, pointer=True),
     Field("tcpSocket", 3, _TCP_SOCKET_ACTION, pointer=True),
@@ -287,22 +287,22 @@ _LIFECYCLE_HANDLER = _struct(
 
 _LIFECYCLE = _struct(
     "Lifecycle",
-    "",
+    "The actions after the start and before the end of a container.",
     Field("postStart", 1, _LIFECYCLE_HANDLER, pointer=True),
     Field("preStop", 2, _LIFECYCLE_HANDLER, pointer=True),
-    Field("stopSignal", 3, _SIGNAL, pointer=True),
+    Field("stopSignal", 3, SIGNAL, pointer=True),
 )
 
 _CAPABILITIES = _struct(
     "Capabilities",
-    "",
+    "The POSIX capabilities that a container gains and loses.",
     Field("add", 1, ListOf(_CAPABILITY)),
     Field("drop", 2, ListOf(_CAPABILITY)),
 )
 
 SE_LINUX_OPTIONS = _struct(
     "SELinuxOptions",
-    "",
+    "The labels of SELinux.",
     Field("user", 1, STRING),
     Field("role", 2, STRING),
     Field("type", 3, STRING),
@@ -311,7 +311,7 @@ SE_LINUX_OPTIONS = _struct(
 
 WINDOWS_SECURITY_CONTEXT_OPTIONS = _struct(
     "WindowsSecurityContextOptions",
-    "",
+    "The security settings of Windows.",
     Field("gmsaCredentialSpecName", 1, STRING, pointer=True),
     Field("gmsaCredentialSpec", 2, STRING, pointer=True),
     Field("runAsUserName", 3, STRING, pointer=True),
@@ -320,7 +320,7 @@ WINDOWS_SECURITY_CONTEXT_OPTIONS = _struct(
 
 SECCOMP_PROFILE = _struct(
     "SeccompProfile",
-    "",
+    "The seccomp profile.",
     Field("type", 1, _SECCOMP_PROFILE_TYPE, omitempty=False),
     Field("localhostProfile", 2, STRING, pointer=True),
     unions=(Union(("localhostProfile",), "type"),),
@@ -328,7 +328,7 @@ SECCOMP_PROFILE = _struct(
 
 APP_ARMOR_PROFILE = _struct(
     "AppArmorProfile",
-    "",
+    "The AppArmor profile.",
     Field("type", 1, _APP_ARMOR_PROFILE_TYPE, omitempty=False),
     Field("localhostProfile", 2, STRING, pointer=True),
     unions=(Union(("localhostProfile",), "type"),),
@@ -336,7 +336,7 @@ APP_ARMOR_PROFILE = _struct(
 
 _SECURITY_CONTEXT = _struct(
     "SecurityContext",
-    "",
+    "The security settings of a container, which override those of the pod.",
     Field("capabilities", 1, _CAPABILITIES, pointer=True),
     Field("privileged", 2, BOOL, pointer=True),
     Field("seLinuxOptions", 3, SE_LINUX_OPTIONS, pointer=True),
@@ -353,37 +353,57 @@ _SECURITY_CONTEXT = _struct(
 
 CONTAINER = _struct(
     "Container",
-    "",
-    Field("name", 1, STRING, omitempty=False),
-    Field("image", 2, STRING),
-    Field("command", 3, STRINGS),
-    Field("args", 4, STRINGS),
-    Field("workingDir", 5, STRING),
-    Field("ports", 6, ListOf(_CONTAINER_PORT), keys=("containerPort", "protocol"), merge_key="containerPort"),
-    Field("envFrom", 19, ListOf(_ENV_FROM_SOURCE)),
-    Field("env", 7, ListOf(_ENV_VAR), keys=("name",), merge_key="name"),
-    Field("resources", 8, RESOURCE_REQUIREMENTS),
-    Field("resizePolicy", 23, ListOf(_CONTAINER_RESIZE_POLICY)),
-    Field("restartPolicy", 24, _CONTAINER_RESTART_POLICY, pointer=True),
+    "A container of a pod.",
+    Field("name", 1, STRING, "The name of the container, unique in its pod.", omitempty=False),
+    Field("image", 2, STRING, "The image of the container."),
+    Field("command", 3, STRINGS, "The command, instead of the image's entry point."),
+    Field("args", 4, STRINGS, "The arguments of the command."),
+    Field("workingDir", 5, STRING, "The working directory."),
+    Field(
+        "ports",
+        6,
+        ListOf(_CONTAINER_PORT),
+        "The ports of the container, for information.",
+        keys=("containerPort", "protocol"),
+        merge_key="containerPort",
+    ),
+    Field("envFrom", 19, ListOf(_ENV_FROM_SOURCE), "Sources of environment variables."),
+    Field("env", 7, ListOf(_ENV_VAR), "Environment variables.", keys=("name",), merge_key="name"),
+    Field("resources", 8, RESOURCE_REQUIREMENTS, "The requested and the allowed compute resources."),
+    Field("resizePolicy", 23, ListOf(_CONTAINER_RESIZE_POLICY), "The treatment of changes of the resources."),
+    Field(
+        "restartPolicy",
+        24,
+        _CONTAINER_RESTART_POLICY,
+        "The restart policy; Always makes an init container a sidecar.",
+        pointer=True,
+    ),
     Field("restartPolicyRules", 25, ListOf(_CONTAINER_RESTART_RULE)),
-    Field("volumeMounts", 9, ListOf(_VOLUME_MOUNT), keys=("mountPath",), merge_key="mountPath"),
-    Field("volumeDevices", 21, ListOf(_VOLUME_DEVICE), keys=("devicePath",), merge_key="devicePath"),
-    Field("livenessProbe", 10, _PROBE, pointer=True),
-    Field("readinessProbe", 11, _PROBE, pointer=True),
-    Field("startupProbe", 22, _PROBE, pointer=True),
-    Field("lifecycle", 12, _LIFECYCLE, pointer=True),
-    Field("terminationMessagePath", 13, STRING),
-    Field("terminationMessagePolicy", 20, _TERMINATION_MESSAGE_POLICY),
-    Field("imagePullPolicy", 14, _PULL_POLICY),
-    Field("securityContext", 15, _SECURITY_CONTEXT, pointer=True),
-    Field("stdin", 16, BOOL),
-    Field("stdinOnce", 17, BOOL),
-    Field("tty", 18, BOOL),
+    Field("volumeMounts", 9, ListOf(_VOLUME_MOUNT), "The mounted volumes.", keys=("mountPath",), merge_key="mountPath"),
+    Field(
+        "volumeDevices", 21, ListOf(_VOLUME_DEVICE), "The block devices.", keys=("devicePath",), merge_key="devicePath"
+    ),
+    Field("livenessProbe", 10, _PROBE, "A check whose failure restarts the container.", pointer=True),
+    Field("readinessProbe", 11, _PROBE, "A check whose failure takes the container out of services.", pointer=True),
+    Field("startupProbe", 22, _PROBE, "A check that must succeed before the other probes start.", pointer=True),
+    Field("lifecycle", 12, _LIFECYCLE, "Actions after the start and before the end.", pointer=True),
+    Field("terminationMessagePath", 13, STRING, "The file with the message of an ended container."),
+    Field(
+        "terminationMessagePolicy",
+        20,
+        _TERMINATION_MESSAGE_POLICY,
+        "The source of the message: File or FallbackToLogsOnError.",
+    ),
+    Field("imagePullPolicy", 14, _PULL_POLICY, "Always, IfNotPresent or Never."),
+    Field("securityContext", 15, _SECURITY_CONTEXT, "The security settings of the container.", pointer=True),
+    Field("stdin", 16, BOOL, "True to keep a standard input."),
+    Field("stdinOnce", 17, BOOL, "True to close the standard input after the first client."),
+    Field("tty", 18, BOOL, "True to allocate a terminal."),
 )
 
 _EPHEMERAL_CONTAINER_COMMON = _struct(
     "EphemeralContainerCommon",
-    "",
+    "The fields that an ephemeral container shares with other containers.",
     Field("name", 1, STRING, omitempty=False),
     Field("image", 2, STRING),
     Field("command", 3, STRINGS),
@@ -413,7 +433,7 @@ _EPHEMERAL_CONTAINER_COMMON = _struct(
 
 EPHEMERAL_CONTAINER = _struct(
     "EphemeralContainer",
-    "",
+    "A container that is added to a running pod for debugging.",
     Field("", 1, _EPHEMERAL_CONTAINER_COMMON),
     Field("targetContainerName", 2, STRING),
 )

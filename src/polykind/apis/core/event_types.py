@@ -12,14 +12,14 @@ _struct = CORE_V1.struct
 
 EVENT_SOURCE = _struct(
     "EventSource",
-    "",
+    "The component that reported an event.",
     Field("component", 1, STRING),
     Field("host", 2, STRING),
 )
 
 _EVENT_SERIES = _struct(
     "EventSeries",
-    "",
+    "The repetitions of an event.",
     Field("count", 1, INT32),
     Field("lastObservedTime", 2, MICRO_TIME),
 )

@@ -13,25 +13,32 @@ _NAMESPACE_PHASE = String("v1.NamespacePhase", ("Active", "Terminating"))
 
 _NAMESPACE_SPEC = _struct(
     "NamespaceSpec",
-    "",
-    Field("finalizers", 1, ListOf(String("v1.FinalizerName"))),
+    "The desired state of a namespace.",
+    Field(
+        "finalizers",
+        1,
+        ListOf(String("v1.FinalizerName")),
+        "Finalizers that must be removed before the namespace is removed.",
+    ),
 )
 
 _NAMESPACE_CONDITION = _struct(
     "NamespaceCondition",
-    "",
-    Field("type", 1, String("v1.NamespaceConditionType"), omitempty=False),
-    Field("status", 2, _CONDITION_STATUS, "The observed state.", omitempty=False),
-    Field("lastTransitionTime", 4, TIME),
-    Field("reason", 5, STRING),
-    Field("message", 6, STRING),
+    "One aspect of the state of a namespace.",
+    Field("type", 1, String("v1.NamespaceConditionType"), "The aspect of the state, in CamelCase.", omitempty=False),
+    Field("status", 2, _CONDITION_STATUS, "True, False or Unknown.", omitempty=False),
+    Field("lastTransitionTime", 4, TIME, "The time of the last change of the status."),
+    Field("reason", 5, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 6, STRING, "A readable explanation."),
 )
 
 _NAMESPACE_STATUS = _struct(
     "NamespaceStatus",
-    "",
-    Field("phase", 1, _NAMESPACE_PHASE),
-    Field("conditions", 2, ListOf(_NAMESPACE_CONDITION), keys=("type",), merge_key="type"),
+    "The observed state of a namespace.",
+    Field("phase", 1, _NAMESPACE_PHASE, "The phase of the namespace's life."),
+    Field(
+        "conditions", 2, ListOf(_NAMESPACE_CONDITION), "The progress of the deletion.", keys=("type",), merge_key="type"
+    ),
 )
 
 NAMESPACE_FIELDS = (
@@ -41,10 +48,10 @@ NAMESPACE_FIELDS = (
 
 _COMPONENT_CONDITION = _struct(
     "ComponentCondition",
-    "",
-    Field("type", 1, String("v1.ComponentConditionType"), omitempty=False),
-    Field("status", 2, _CONDITION_STATUS, "The observed state.", omitempty=False),
-    Field("message", 3, STRING),
+    "One aspect of the health of a component.",
+    Field("type", 1, String("v1.ComponentConditionType"), "The aspect of the state, in CamelCase.", omitempty=False),
+    Field("status", 2, _CONDITION_STATUS, "True, False or Unknown.", omitempty=False),
+    Field("message", 3, STRING, "A readable explanation."),
     Field("error", 4, STRING),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from polykind.apis.core.affinity_types import NODE_SELECTOR
 from polykind.apis.core.reference_types import OBJECT_REFERENCE, SECRET_REFERENCE
 from polykind.apis.core.types import CORE_V1
+from polykind.apis.core.volume_claim_types import PERSISTENT_VOLUME_ACCESS_MODE, PERSISTENT_VOLUME_MODE
 from polykind.apis.core.volume_types import (
     AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE,
     AZURE_DISK_VOLUME_SOURCE,
@@ -33,16 +34,12 @@ from polykind.apis.machinery.value_types import (
 
 _struct = CORE_V1.struct
 
-_PERSISTENT_VOLUME_ACCESS_MODE = String(
-    "v1.PersistentVolumeAccessMode", ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-)
-_PERSISTENT_VOLUME_MODE = String("v1.PersistentVolumeMode", ("Block", "Filesystem"))
 _PERSISTENT_VOLUME_PHASE = String("v1.PersistentVolumePhase", ("Available", "Bound", "Failed", "Pending", "Released"))
-_PERSISTENT_VOLUME_RECLAIM_POLICY = String("v1.PersistentVolumeReclaimPolicy", ("Delete", "Recycle", "Retain"))
+PERSISTENT_VOLUME_RECLAIM_POLICY = String("v1.PersistentVolumeReclaimPolicy", ("Delete", "Recycle", "Retain"))
 
 _GLUSTERFS_PERSISTENT_VOLUME_SOURCE = _struct(
     "GlusterfsPersistentVolumeSource",
-    "",
+    "A Glusterfs volume.",
     Field("endpoints", 1, STRING, omitempty=False),
     Field("path", 2, STRING, omitempty=False),
     Field("readOnly", 3, BOOL),
@@ -51,7 +48,7 @@ _GLUSTERFS_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _RBD_PERSISTENT_VOLUME_SOURCE = _struct(
     "RBDPersistentVolumeSource",
-    "",
+    "A Rados block device.",
     Field("monitors", 1, STRINGS, omitempty=False),
     Field("image", 2, STRING, omitempty=False),
     Field("fsType", 3, STRING),
@@ -64,7 +61,7 @@ _RBD_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _ISCSI_PERSISTENT_VOLUME_SOURCE = _struct(
     "ISCSIPersistentVolumeSource",
-    "",
+    "An iSCSI disk.",
     Field("targetPortal", 1, STRING, omitempty=False),
     Field("iqn", 2, STRING, omitempty=False),
     Field("lun", 3, INT32, omitempty=False),
@@ -80,7 +77,7 @@ _ISCSI_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _CINDER_PERSISTENT_VOLUME_SOURCE = _struct(
     "CinderPersistentVolumeSource",
-    "",
+    "A Cinder volume of OpenStack.",
     Field("volumeID", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
     Field("readOnly", 3, BOOL),
@@ -89,7 +86,7 @@ _CINDER_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _CEPH_FS_PERSISTENT_VOLUME_SOURCE = _struct(
     "CephFSPersistentVolumeSource",
-    "",
+    "A Ceph file system.",
     Field("monitors", 1, STRINGS, omitempty=False),
     Field("path", 2, STRING),
     Field("user", 3, STRING),
@@ -100,7 +97,7 @@ _CEPH_FS_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _FLEX_PERSISTENT_VOLUME_SOURCE = _struct(
     "FlexPersistentVolumeSource",
-    "",
+    "A volume of an exec-based plugin. Deprecated.",
     Field("driver", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
     Field("secretRef", 3, SECRET_REFERENCE, pointer=True),
@@ -110,7 +107,7 @@ _FLEX_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _AZURE_FILE_PERSISTENT_VOLUME_SOURCE = _struct(
     "AzureFilePersistentVolumeSource",
-    "",
+    "A file share of Azure.",
     Field("secretName", 1, STRING, omitempty=False),
     Field("shareName", 2, STRING, omitempty=False),
     Field("readOnly", 3, BOOL),
@@ -119,7 +116,7 @@ _AZURE_FILE_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _SCALE_IO_PERSISTENT_VOLUME_SOURCE = _struct(
     "ScaleIOPersistentVolumeSource",
-    "",
+    "A ScaleIO volume.",
     Field("gateway", 1, STRING, omitempty=False),
     Field("system", 2, STRING, omitempty=False),
     Field("secretRef", 3, SECRET_REFERENCE, omitempty=False, pointer=True, required=True),
@@ -134,14 +131,14 @@ _SCALE_IO_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _LOCAL_VOLUME_SOURCE = _struct(
     "LocalVolumeSource",
-    "",
+    "A disk, partition or directory of one node.",
     Field("path", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING, pointer=True),
 )
 
 _STORAGEOS_PERSISTENT_VOLUME_SOURCE = _struct(
     "StorageOSPersistentVolumeSource",
-    "",
+    "A StorageOS volume.",
     Field("volumeName", 1, STRING),
     Field("volumeNamespace", 2, STRING),
     Field("fsType", 3, STRING),
@@ -151,7 +148,7 @@ _STORAGEOS_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _CSI_PERSISTENT_VOLUME_SOURCE = _struct(
     "CSIPersistentVolumeSource",
-    "",
+    "A volume of a CSI driver.",
     Field("driver", 1, STRING, omitempty=False),
     Field("volumeHandle", 2, STRING, omitempty=False),
     Field("readOnly", 3, BOOL),
@@ -166,7 +163,7 @@ _CSI_PERSISTENT_VOLUME_SOURCE = _struct(
 
 _PERSISTENT_VOLUME_SOURCE = _struct(
     "PersistentVolumeSource",
-    "",
+    "The source of a volume, of which exactly one field is set.",
     Field("gcePersistentDisk", 1, GCE_PERSISTENT_DISK_VOLUME_SOURCE, pointer=True),
     Field("awsElasticBlockStore", 2, AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE, pointer=True),
     Field("hostPath", 3, HOST_PATH_VOLUME_SOURCE, pointer=True),
@@ -193,29 +190,36 @@ _PERSISTENT_VOLUME_SOURCE = _struct(
 
 _VOLUME_NODE_AFFINITY = _struct(
     "VolumeNodeAffinity",
-    "",
+    "The nodes from which a volume can be used.",
     Field("required", 1, NODE_SELECTOR, pointer=True),
 )
 
 PERSISTENT_VOLUME_SPEC = _struct(
     "PersistentVolumeSpec",
-    "",
-    Field("capacity", 1, RESOURCE_LIST),
+    "The desired state of a volume.",
+    Field("capacity", 1, RESOURCE_LIST, "The size of the volume."),
     Field("", 2, _PERSISTENT_VOLUME_SOURCE),
-    Field("accessModes", 3, ListOf(_PERSISTENT_VOLUME_ACCESS_MODE)),
-    Field("claimRef", 4, OBJECT_REFERENCE, pointer=True, map_type="granular"),
-    Field("persistentVolumeReclaimPolicy", 5, _PERSISTENT_VOLUME_RECLAIM_POLICY),
-    Field("storageClassName", 6, STRING),
+    Field("accessModes", 3, ListOf(PERSISTENT_VOLUME_ACCESS_MODE), "The ways in which nodes can mount the volume."),
+    Field(
+        "claimRef", 4, OBJECT_REFERENCE, "The claim to which the volume is bound.", pointer=True, map_type="granular"
+    ),
+    Field(
+        "persistentVolumeReclaimPolicy",
+        5,
+        PERSISTENT_VOLUME_RECLAIM_POLICY,
+        "Retain, Delete or Recycle: the treatment after the claim is deleted.",
+    ),
+    Field("storageClassName", 6, STRING, "The storage class of the volume."),
     Field("mountOptions", 7, STRINGS),
-    Field("volumeMode", 8, _PERSISTENT_VOLUME_MODE, pointer=True),
+    Field("volumeMode", 8, PERSISTENT_VOLUME_MODE, pointer=True),
     Field("nodeAffinity", 9, _VOLUME_NODE_AFFINITY, pointer=True),
     Field("volumeAttributesClassName", 10, STRING, pointer=True),
 )
 
 _PERSISTENT_VOLUME_STATUS = _struct(
     "PersistentVolumeStatus",
-    "",
-    Field("phase", 1, _PERSISTENT_VOLUME_PHASE),
+    "The observed state of a volume.",
+    Field("phase", 1, _PERSISTENT_VOLUME_PHASE, "Pending, Available, Bound, Released or Failed."),
     Field("message", 2, STRING),
     Field("reason", 3, STRING),
     Field("lastPhaseTransitionTime", 4, TIME, pointer=True),

@@ -24,7 +24,7 @@ _SCOPE_SELECTOR_OPERATOR = String("v1.ScopeSelectorOperator", ("DoesNotExist", "
 
 _SCOPED_RESOURCE_SELECTOR_REQUIREMENT = _struct(
     "ScopedResourceSelectorRequirement",
-    "",
+    "A requirement on the scope of objects.",
     Field("scopeName", 1, _RESOURCE_QUOTA_SCOPE, omitempty=False),
     Field("operator", 2, _SCOPE_SELECTOR_OPERATOR, omitempty=False),
     Field("values", 3, STRINGS),
@@ -32,24 +32,24 @@ _SCOPED_RESOURCE_SELECTOR_REQUIREMENT = _struct(
 
 _SCOPE_SELECTOR = _struct(
     "ScopeSelector",
-    "",
+    "A selection of objects by their scopes.",
     Field("matchExpressions", 1, ListOf(_SCOPED_RESOURCE_SELECTOR_REQUIREMENT)),
     atomic=True,
 )
 
 _RESOURCE_QUOTA_SPEC = _struct(
     "ResourceQuotaSpec",
-    "",
-    Field("hard", 1, RESOURCE_LIST),
-    Field("scopes", 2, ListOf(_RESOURCE_QUOTA_SCOPE)),
+    "The desired limits of a quota.",
+    Field("hard", 1, RESOURCE_LIST, "The limits, by resource."),
+    Field("scopes", 2, ListOf(_RESOURCE_QUOTA_SCOPE), "The scopes of the objects that count."),
     Field("scopeSelector", 3, _SCOPE_SELECTOR, pointer=True),
 )
 
 _RESOURCE_QUOTA_STATUS = _struct(
     "ResourceQuotaStatus",
-    "",
-    Field("hard", 1, RESOURCE_LIST),
-    Field("used", 2, RESOURCE_LIST),
+    "The limits of a quota in force, and the current usage.",
+    Field("hard", 1, RESOURCE_LIST, "The limits in force, by resource."),
+    Field("used", 2, RESOURCE_LIST, "The current usage, by resource."),
 )
 
 RESOURCE_QUOTA_FIELDS = (
@@ -59,7 +59,7 @@ RESOURCE_QUOTA_FIELDS = (
 
 _LIMIT_RANGE_ITEM = _struct(
     "LimitRangeItem",
-    "",
+    "The limits of one type of object.",
     Field("type", 1, String("v1.LimitType"), omitempty=False),
     Field("max", 2, RESOURCE_LIST),
     Field("min", 3, RESOURCE_LIST),
@@ -70,7 +70,7 @@ _LIMIT_RANGE_ITEM = _struct(
 
 _LIMIT_RANGE_SPEC = _struct(
     "LimitRangeSpec",
-    "",
+    "The limits of a LimitRange.",
     Field("limits", 1, ListOf(_LIMIT_RANGE_ITEM), omitempty=False),
 )
 

@@ -12,7 +12,7 @@ _struct = CORE_V1.struct
 
 OBJECT_REFERENCE = _struct(
     "ObjectReference",
-    "",
+    "A reference to an object, or to a part of it.",
     Field("kind", 1, STRING),
     Field("namespace", 2, STRING),
     Field("name", 3, STRING),
@@ -25,14 +25,14 @@ OBJECT_REFERENCE = _struct(
 
 LOCAL_OBJECT_REFERENCE = _struct(
     "LocalObjectReference",
-    "",
+    "A reference to an object in the same namespace.",
     Field("name", 1, STRING, default=""),
     atomic=True,
 )
 
 TYPED_LOCAL_OBJECT_REFERENCE = _struct(
     "TypedLocalObjectReference",
-    "",
+    "A reference to an object of any kind in the same namespace.",
     Field("apiGroup", 1, STRING, omitempty=False, pointer=True),
     Field("kind", 2, STRING, omitempty=False),
     Field("name", 3, STRING, omitempty=False),
@@ -41,7 +41,7 @@ TYPED_LOCAL_OBJECT_REFERENCE = _struct(
 
 TYPED_OBJECT_REFERENCE = _struct(
     "TypedObjectReference",
-    "",
+    "A reference to an object of any kind, possibly in another namespace.",
     Field("apiGroup", 1, STRING, omitempty=False, pointer=True),
     Field("kind", 2, STRING, omitempty=False),
     Field("name", 3, STRING, omitempty=False),
@@ -50,7 +50,7 @@ TYPED_OBJECT_REFERENCE = _struct(
 
 SECRET_REFERENCE = _struct(
     "SecretReference",
-    "",
+    "A reference to a Secret in any namespace.",
     Field("name", 1, STRING),
     Field("namespace", 2, STRING),
     atomic=True,
@@ -58,7 +58,7 @@ SECRET_REFERENCE = _struct(
 
 CONFIG_MAP_KEY_SELECTOR = _struct(
     "ConfigMapKeySelector",
-    "",
+    "A key of a ConfigMap.",
     Field("", 1, LOCAL_OBJECT_REFERENCE),
     Field("key", 2, STRING, omitempty=False),
     Field("optional", 3, BOOL, pointer=True),
@@ -67,7 +67,7 @@ CONFIG_MAP_KEY_SELECTOR = _struct(
 
 SECRET_KEY_SELECTOR = _struct(
     "SecretKeySelector",
-    "",
+    "A key of a Secret.",
     Field("", 1, LOCAL_OBJECT_REFERENCE),
     Field("key", 2, STRING, omitempty=False),
     Field("optional", 3, BOOL, pointer=True),
@@ -76,7 +76,7 @@ SECRET_KEY_SELECTOR = _struct(
 
 FILE_KEY_SELECTOR = _struct(
     "FileKeySelector",
-    "",
+    "A key of a file with environment variables.",
     Field("volumeName", 1, STRING, omitempty=False),
     Field("path", 2, STRING, omitempty=False),
     Field("key", 3, STRING, omitempty=False),
@@ -86,7 +86,7 @@ FILE_KEY_SELECTOR = _struct(
 
 OBJECT_FIELD_SELECTOR = _struct(
     "ObjectFieldSelector",
-    "",
+    "A field of the pod.",
     Field("apiVersion", 1, STRING),
     Field("fieldPath", 2, STRING, omitempty=False),
     atomic=True,
@@ -94,7 +94,7 @@ OBJECT_FIELD_SELECTOR = _struct(
 
 RESOURCE_FIELD_SELECTOR = _struct(
     "ResourceFieldSelector",
-    "",
+    "A resource request or limit of a container.",
     Field("containerName", 1, STRING),
     Field("resource", 2, STRING, omitempty=False),
     Field("divisor", 3, QUANTITY),
@@ -103,14 +103,14 @@ RESOURCE_FIELD_SELECTOR = _struct(
 
 _TOPOLOGY_SELECTOR_LABEL_REQUIREMENT = _struct(
     "TopologySelectorLabelRequirement",
-    "",
+    "The values that a topology label may have.",
     Field("key", 1, STRING, omitempty=False),
     Field("values", 2, STRINGS, omitempty=False),
 )
 
 TOPOLOGY_SELECTOR_TERM = _struct(
     "TopologySelectorTerm",
-    "",
+    "Requirements on topology labels, which must all be met.",
     Field("matchLabelExpressions", 1, ListOf(_TOPOLOGY_SELECTOR_LABEL_REQUIREMENT)),
     atomic=True,
 )

@@ -12,7 +12,7 @@ _struct = CORE_V1.struct
 
 _REPLICATION_CONTROLLER_SPEC = _struct(
     "ReplicationControllerSpec",
-    "",
+    "The desired state of a ReplicationController.",
     Field("replicas", 1, INT32, pointer=True, default=1),
     Field("minReadySeconds", 4, INT32, default=0),
     Field("selector", 2, STRING_MAP, map_type="atomic"),
@@ -21,17 +21,23 @@ _REPLICATION_CONTROLLER_SPEC = _struct(
 
 _REPLICATION_CONTROLLER_CONDITION = _struct(
     "ReplicationControllerCondition",
-    "",
-    Field("type", 1, String("v1.ReplicationControllerConditionType"), omitempty=False),
-    Field("status", 2, String("v1.ConditionStatus"), "The observed state.", omitempty=False),
-    Field("lastTransitionTime", 3, TIME),
-    Field("reason", 4, STRING),
-    Field("message", 5, STRING),
+    "One aspect of the state of a ReplicationController.",
+    Field(
+        "type",
+        1,
+        String("v1.ReplicationControllerConditionType"),
+        "The aspect of the state, in CamelCase.",
+        omitempty=False,
+    ),
+    Field("status", 2, String("v1.ConditionStatus"), "True, False or Unknown.", omitempty=False),
+    Field("lastTransitionTime", 3, TIME, "The time of the last change of the status."),
+    Field("reason", 4, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 5, STRING, "A readable explanation."),
 )
 
 _REPLICATION_CONTROLLER_STATUS = _struct(
     "ReplicationControllerStatus",
-    "",
+    "The observed state of a ReplicationController.",
     Field("replicas", 1, INT32, omitempty=False),
     Field("fullyLabeledReplicas", 2, INT32),
     Field("readyReplicas", 4, INT32),

@@ -13,14 +13,21 @@ CONFIG_MAP_FIELDS = (
 )
 
 SECRET_FIELDS = (
-    Field("immutable", 5, BOOL, pointer=True),
-    Field("data", 2, MapOf(BYTES)),
-    Field("stringData", 4, STRING_MAP),
-    Field("type", 3, String("v1.SecretType")),
+    Field("immutable", 5, BOOL, "True if the data cannot be changed. Cannot be reset.", pointer=True),
+    Field("data", 2, MapOf(BYTES), "The values in base64, by keys of alphanumeric characters, '-', '_' or '.'."),
+    Field("stringData", 4, STRING_MAP, "Values as text, which are merged into `data` and never returned."),
+    Field("type", 3, String("v1.SecretType"), "The type of the secret, which can require certain keys."),
 )
 
 SERVICE_ACCOUNT_FIELDS = (
-    Field("secrets", 2, ListOf(OBJECT_REFERENCE), keys=("name",), merge_key="name"),
-    Field("imagePullSecrets", 3, ListOf(LOCAL_OBJECT_REFERENCE)),
-    Field("automountServiceAccountToken", 4, BOOL, pointer=True),
+    Field(
+        "secrets",
+        2,
+        ListOf(OBJECT_REFERENCE),
+        "The Secrets that pods of the account may use.",
+        keys=("name",),
+        merge_key="name",
+    ),
+    Field("imagePullSecrets", 3, ListOf(LOCAL_OBJECT_REFERENCE), "The Secrets with credentials for image registries."),
+    Field("automountServiceAccountToken", 4, BOOL, "False to mount no token in pods of the account.", pointer=True),
 )

@@ -31,21 +31,21 @@ _PULL_POLICY = String("v1.PullPolicy", ("Always", "IfNotPresent", "Never"))
 
 HOST_PATH_VOLUME_SOURCE = _struct(
     "HostPathVolumeSource",
-    "",
+    "A file or directory of the node.",
     Field("path", 1, STRING, omitempty=False),
     Field("type", 2, _HOST_PATH_TYPE, pointer=True),
 )
 
 _EMPTY_DIR_VOLUME_SOURCE = _struct(
     "EmptyDirVolumeSource",
-    "",
+    "A temporary directory that lives as long as the pod.",
     Field("medium", 1, String("v1.StorageMedium")),
     Field("sizeLimit", 2, QUANTITY, pointer=True),
 )
 
 GCE_PERSISTENT_DISK_VOLUME_SOURCE = _struct(
     "GCEPersistentDiskVolumeSource",
-    "",
+    "A persistent disk of Google Compute Engine.",
     Field("pdName", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
     Field("partition", 3, INT32),
@@ -54,7 +54,7 @@ GCE_PERSISTENT_DISK_VOLUME_SOURCE = _struct(
 
 AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE = _struct(
     "AWSElasticBlockStoreVolumeSource",
-    "",
+    "A disk of Amazon Elastic Block Store.",
     Field("volumeID", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
     Field("partition", 3, INT32),
@@ -63,7 +63,7 @@ AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE = _struct(
 
 _GIT_REPO_VOLUME_SOURCE = _struct(
     "GitRepoVolumeSource",
-    "",
+    "A Git repository that is cloned into an empty directory. Deprecated.",
     Field("repository", 1, STRING, omitempty=False),
     Field("revision", 2, STRING),
     Field("directory", 3, STRING),
@@ -71,7 +71,7 @@ _GIT_REPO_VOLUME_SOURCE = _struct(
 
 _KEY_TO_PATH = _struct(
     "KeyToPath",
-    "",
+    "The file into which a key is written.",
     Field("key", 1, STRING, omitempty=False),
     Field("path", 2, STRING, omitempty=False),
     Field("mode", 3, INT32, pointer=True),
@@ -79,7 +79,7 @@ _KEY_TO_PATH = _struct(
 
 _SECRET_VOLUME_SOURCE = _struct(
     "SecretVolumeSource",
-    "",
+    "The values of a Secret as files.",
     Field("secretName", 1, STRING),
     Field("items", 2, ListOf(_KEY_TO_PATH)),
     Field("defaultMode", 3, INT32, pointer=True),
@@ -88,7 +88,7 @@ _SECRET_VOLUME_SOURCE = _struct(
 
 NFS_VOLUME_SOURCE = _struct(
     "NFSVolumeSource",
-    "",
+    "A directory of an NFS server.",
     Field("server", 1, STRING, omitempty=False),
     Field("path", 2, STRING, omitempty=False),
     Field("readOnly", 3, BOOL),
@@ -96,7 +96,7 @@ NFS_VOLUME_SOURCE = _struct(
 
 _ISCSI_VOLUME_SOURCE = _struct(
     "ISCSIVolumeSource",
-    "",
+    "An iSCSI disk.",
     Field("targetPortal", 1, STRING, omitempty=False),
     Field("iqn", 2, STRING, omitempty=False),
     Field("lun", 3, INT32, omitempty=False),
@@ -112,7 +112,7 @@ _ISCSI_VOLUME_SOURCE = _struct(
 
 _GLUSTERFS_VOLUME_SOURCE = _struct(
     "GlusterfsVolumeSource",
-    "",
+    "A Glusterfs volume.",
     Field("endpoints", 1, STRING, omitempty=False),
     Field("path", 2, STRING, omitempty=False),
     Field("readOnly", 3, BOOL),
@@ -120,14 +120,14 @@ _GLUSTERFS_VOLUME_SOURCE = _struct(
 
 _PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE = _struct(
     "PersistentVolumeClaimVolumeSource",
-    "",
+    "The volume of a claim in the pod's namespace.",
     Field("claimName", 1, STRING, omitempty=False),
     Field("readOnly", 2, BOOL),
 )
 
 _RBD_VOLUME_SOURCE = _struct(
     "RBDVolumeSource",
-    "",
+    "A Rados block device.",
     Field("monitors", 1, STRINGS, omitempty=False),
     Field("image", 2, STRING, omitempty=False),
     Field("fsType", 3, STRING),
@@ -140,7 +140,7 @@ _RBD_VOLUME_SOURCE = _struct(
 
 _FLEX_VOLUME_SOURCE = _struct(
     "FlexVolumeSource",
-    "",
+    "A volume of an exec-based plugin. Deprecated.",
     Field("driver", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
     Field("secretRef", 3, LOCAL_OBJECT_REFERENCE, pointer=True),
@@ -150,7 +150,7 @@ _FLEX_VOLUME_SOURCE = _struct(
 
 _CINDER_VOLUME_SOURCE = _struct(
     "CinderVolumeSource",
-    "",
+    "A Cinder volume of OpenStack.",
     Field("volumeID", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
     Field("readOnly", 3, BOOL),
@@ -159,7 +159,7 @@ _CINDER_VOLUME_SOURCE = _struct(
 
 _CEPH_FS_VOLUME_SOURCE = _struct(
     "CephFSVolumeSource",
-    "",
+    "A Ceph file system.",
     Field("monitors", 1, STRINGS, omitempty=False),
     Field("path", 2, STRING),
     Field("user", 3, STRING),
@@ -170,14 +170,14 @@ _CEPH_FS_VOLUME_SOURCE = _struct(
 
 FLOCKER_VOLUME_SOURCE = _struct(
     "FlockerVolumeSource",
-    "",
+    "A Flocker volume.",
     Field("datasetName", 1, STRING),
     Field("datasetUUID", 2, STRING),
 )
 
 _DOWNWARD_API_VOLUME_FILE = _struct(
     "DownwardAPIVolumeFile",
-    "",
+    "A file with a field or resource of the pod.",
     Field("path", 1, STRING, omitempty=False),
     Field("fieldRef", 2, OBJECT_FIELD_SELECTOR, pointer=True),
     Field("resourceFieldRef", 3, RESOURCE_FIELD_SELECTOR, pointer=True),
@@ -186,14 +186,14 @@ _DOWNWARD_API_VOLUME_FILE = _struct(
 
 _DOWNWARD_API_VOLUME_SOURCE = _struct(
     "DownwardAPIVolumeSource",
-    "",
+    "Fields and resources of the pod as files.",
     Field("items", 1, ListOf(_DOWNWARD_API_VOLUME_FILE)),
     Field("defaultMode", 2, INT32, pointer=True),
 )
 
 FC_VOLUME_SOURCE = _struct(
     "FCVolumeSource",
-    "",
+    "A Fibre Channel disk.",
     Field("targetWWNs", 1, STRINGS),
     Field("lun", 2, INT32, pointer=True),
     Field("fsType", 3, STRING),
@@ -203,7 +203,7 @@ FC_VOLUME_SOURCE = _struct(
 
 _AZURE_FILE_VOLUME_SOURCE = _struct(
     "AzureFileVolumeSource",
-    "",
+    "A file share of Azure.",
     Field("secretName", 1, STRING, omitempty=False),
     Field("shareName", 2, STRING, omitempty=False),
     Field("readOnly", 3, BOOL),
@@ -211,7 +211,7 @@ _AZURE_FILE_VOLUME_SOURCE = _struct(
 
 _CONFIG_MAP_VOLUME_SOURCE = _struct(
     "ConfigMapVolumeSource",
-    "",
+    "The values of a ConfigMap as files.",
     Field("", 1, LOCAL_OBJECT_REFERENCE),
     Field("items", 2, ListOf(_KEY_TO_PATH)),
     Field("defaultMode", 3, INT32, pointer=True),
@@ -220,7 +220,7 @@ _CONFIG_MAP_VOLUME_SOURCE = _struct(
 
 VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE = _struct(
     "VsphereVirtualDiskVolumeSource",
-    "",
+    "A virtual disk of vSphere.",
     Field("volumePath", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
     Field("storagePolicyName", 3, STRING),
@@ -229,7 +229,7 @@ VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE = _struct(
 
 QUOBYTE_VOLUME_SOURCE = _struct(
     "QuobyteVolumeSource",
-    "",
+    "A Quobyte volume.",
     Field("registry", 1, STRING, omitempty=False),
     Field("volume", 2, STRING, omitempty=False),
     Field("readOnly", 3, BOOL),
@@ -240,7 +240,7 @@ QUOBYTE_VOLUME_SOURCE = _struct(
 
 AZURE_DISK_VOLUME_SOURCE = _struct(
     "AzureDiskVolumeSource",
-    "",
+    "A data disk of Azure.",
     Field("diskName", 1, STRING, omitempty=False),
     Field("diskURI", 2, STRING, omitempty=False),
     Field("cachingMode", 3, _AZURE_DATA_DISK_CACHING_MODE, pointer=True, default="ReadWrite"),
@@ -251,14 +251,14 @@ AZURE_DISK_VOLUME_SOURCE = _struct(
 
 PHOTON_PERSISTENT_DISK_VOLUME_SOURCE = _struct(
     "PhotonPersistentDiskVolumeSource",
-    "",
+    "A disk of Photon Controller.",
     Field("pdID", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
 )
 
 _SECRET_PROJECTION = _struct(
     "SecretProjection",
-    "",
+    "Values of a Secret in a projected volume.",
     Field("", 1, LOCAL_OBJECT_REFERENCE),
     Field("items", 2, ListOf(_KEY_TO_PATH)),
     Field("optional", 4, BOOL, pointer=True),
@@ -266,13 +266,13 @@ _SECRET_PROJECTION = _struct(
 
 _DOWNWARD_API_PROJECTION = _struct(
     "DownwardAPIProjection",
-    "",
+    "Fields and resources of the pod in a projected volume.",
     Field("items", 1, ListOf(_DOWNWARD_API_VOLUME_FILE)),
 )
 
 _CONFIG_MAP_PROJECTION = _struct(
     "ConfigMapProjection",
-    "",
+    "Values of a ConfigMap in a projected volume.",
     Field("", 1, LOCAL_OBJECT_REFERENCE),
     Field("items", 2, ListOf(_KEY_TO_PATH)),
     Field("optional", 4, BOOL, pointer=True),
@@ -280,7 +280,7 @@ _CONFIG_MAP_PROJECTION = _struct(
 
 _SERVICE_ACCOUNT_TOKEN_PROJECTION = _struct(
     "ServiceAccountTokenProjection",
-    "",
+    "A token of the pod's service account in a projected volume.",
     Field("audience", 1, STRING),
     Field("expirationSeconds", 2, INT64, pointer=True),
     Field("path", 3, STRING, omitempty=False),
@@ -288,7 +288,7 @@ _SERVICE_ACCOUNT_TOKEN_PROJECTION = _struct(
 
 _CLUSTER_TRUST_BUNDLE_PROJECTION = _struct(
     "ClusterTrustBundleProjection",
-    "",
+    "Certificates of ClusterTrustBundles in a projected volume.",
     Field("name", 1, STRING, pointer=True),
     Field("signerName", 2, STRING, pointer=True),
     Field("labelSelector", 3, LABEL_SELECTOR, pointer=True),
@@ -298,7 +298,7 @@ _CLUSTER_TRUST_BUNDLE_PROJECTION = _struct(
 
 _POD_CERTIFICATE_PROJECTION = _struct(
     "PodCertificateProjection",
-    "",
+    "A private key and its certificate in a projected volume.",
     Field("signerName", 1, STRING, required=True),
     Field("keyType", 2, STRING, required=True),
     Field("maxExpirationSeconds", 3, INT32, pointer=True),
@@ -310,7 +310,7 @@ _POD_CERTIFICATE_PROJECTION = _struct(
 
 _VOLUME_PROJECTION = _struct(
     "VolumeProjection",
-    "",
+    "One source of a projected volume.",
     Field("secret", 1, _SECRET_PROJECTION, pointer=True),
     Field("downwardAPI", 2, _DOWNWARD_API_PROJECTION, pointer=True),
     Field("configMap", 3, _CONFIG_MAP_PROJECTION, pointer=True),
@@ -321,14 +321,14 @@ _VOLUME_PROJECTION = _struct(
 
 _PROJECTED_VOLUME_SOURCE = _struct(
     "ProjectedVolumeSource",
-    "",
+    "Several sources in one directory.",
     Field("sources", 1, ListOf(_VOLUME_PROJECTION), omitempty=False, required=False),
     Field("defaultMode", 2, INT32, pointer=True),
 )
 
 PORTWORX_VOLUME_SOURCE = _struct(
     "PortworxVolumeSource",
-    "",
+    "A Portworx volume.",
     Field("volumeID", 1, STRING, omitempty=False),
     Field("fsType", 2, STRING),
     Field("readOnly", 3, BOOL),
@@ -336,7 +336,7 @@ PORTWORX_VOLUME_SOURCE = _struct(
 
 _SCALE_IO_VOLUME_SOURCE = _struct(
     "ScaleIOVolumeSource",
-    "",
+    "A ScaleIO volume.",
     Field("gateway", 1, STRING, omitempty=False),
     Field("system", 2, STRING, omitempty=False),
     Field("secretRef", 3, LOCAL_OBJECT_REFERENCE, omitempty=False, pointer=True, required=True),
@@ -351,7 +351,7 @@ _SCALE_IO_VOLUME_SOURCE = _struct(
 
 _STORAGEOS_VOLUME_SOURCE = _struct(
     "StorageOSVolumeSource",
-    "",
+    "A StorageOS volume.",
     Field("volumeName", 1, STRING),
     Field("volumeNamespace", 2, STRING),
     Field("fsType", 3, STRING),
@@ -361,7 +361,7 @@ _STORAGEOS_VOLUME_SOURCE = _struct(
 
 _CSI_VOLUME_SOURCE = _struct(
     "CSIVolumeSource",
-    "",
+    "A temporary volume of a CSI driver.",
     Field("driver", 1, STRING, omitempty=False),
     Field("readOnly", 2, BOOL, pointer=True),
     Field("fsType", 3, STRING, pointer=True),
@@ -371,20 +371,20 @@ _CSI_VOLUME_SOURCE = _struct(
 
 _EPHEMERAL_VOLUME_SOURCE = _struct(
     "EphemeralVolumeSource",
-    "",
+    "A volume that is provisioned for the pod and deleted with it.",
     Field("volumeClaimTemplate", 1, PERSISTENT_VOLUME_CLAIM_TEMPLATE, pointer=True),
 )
 
 _IMAGE_VOLUME_SOURCE = _struct(
     "ImageVolumeSource",
-    "",
+    "The content of an OCI image or artifact.",
     Field("reference", 1, STRING),
     Field("pullPolicy", 2, _PULL_POLICY),
 )
 
 _VOLUME_SOURCE = _struct(
     "VolumeSource",
-    "",
+    "The source of a volume, of which exactly one field is set.",
     Field("hostPath", 1, HOST_PATH_VOLUME_SOURCE, pointer=True),
     Field("emptyDir", 2, _EMPTY_DIR_VOLUME_SOURCE, pointer=True),
     Field("gcePersistentDisk", 3, GCE_PERSISTENT_DISK_VOLUME_SOURCE, pointer=True),
@@ -419,7 +419,7 @@ _VOLUME_SOURCE = _struct(
 
 VOLUME = _struct(
     "Volume",
-    "",
-    Field("name", 1, STRING, omitempty=False),
+    "A named volume that containers of the pod can mount.",
+    Field("name", 1, STRING, "The name of the volume, unique in its pod.", omitempty=False),
     Field("", 2, _VOLUME_SOURCE),
 )

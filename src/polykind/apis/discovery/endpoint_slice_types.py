@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polykind.apis.core.container_types import PROTOCOL
 from polykind.apis.core.reference_types import OBJECT_REFERENCE
 from polykind.apis.discovery.types import DISCOVERY_V1
 from polykind.apis.machinery.structs import Field
@@ -10,11 +11,10 @@ from polykind.apis.machinery.value_types import BOOL, INT32, STRING, STRING_MAP,
 _struct = DISCOVERY_V1.struct
 
 _ADDRESS_TYPE = String("v1.AddressType", ("FQDN", "IPv4", "IPv6"))
-_PROTOCOL = String("v1.Protocol", ("SCTP", "TCP", "UDP"))
 
 _ENDPOINT_CONDITIONS = _struct(
     "EndpointConditions",
-    "",
+    "The state of an endpoint.",
     Field("ready", 1, BOOL, pointer=True),
     Field("serving", 2, BOOL, pointer=True),
     Field("terminating", 3, BOOL, pointer=True),
@@ -22,26 +22,26 @@ _ENDPOINT_CONDITIONS = _struct(
 
 _FOR_ZONE = _struct(
     "ForZone",
-    "",
+    "A zone whose clients should use an endpoint.",
     Field("name", 1, STRING, omitempty=False),
 )
 
 _FOR_NODE = _struct(
     "ForNode",
-    "",
+    "A node whose clients should use an endpoint.",
     Field("name", 1, STRING, omitempty=False),
 )
 
 _ENDPOINT_HINTS = _struct(
     "EndpointHints",
-    "",
+    "The clients that should use an endpoint.",
     Field("forZones", 1, ListOf(_FOR_ZONE)),
     Field("forNodes", 2, ListOf(_FOR_NODE)),
 )
 
 _ENDPOINT = _struct(
     "Endpoint",
-    "",
+    "A network endpoint, usually a pod.",
     Field("addresses", 1, STRINGS, omitempty=False, list_type="set"),
     Field("conditions", 2, _ENDPOINT_CONDITIONS),
     Field("hostname", 3, STRING, pointer=True),
@@ -54,16 +54,16 @@ _ENDPOINT = _struct(
 
 _ENDPOINT_PORT = _struct(
     "EndpointPort",
-    "",
+    "A port of endpoints.",
     Field("name", 1, STRING, pointer=True),
-    Field("protocol", 2, _PROTOCOL, pointer=True),
+    Field("protocol", 2, PROTOCOL, pointer=True),
     Field("port", 3, INT32, pointer=True),
     Field("appProtocol", 4, STRING, pointer=True),
     atomic=True,
 )
 
 ENDPOINT_SLICE_FIELDS = (
-    Field("addressType", 4, _ADDRESS_TYPE, omitempty=False),
-    Field("endpoints", 2, ListOf(_ENDPOINT), omitempty=False, required=False),
-    Field("ports", 3, ListOf(_ENDPOINT_PORT), omitempty=False, required=False),
+    Field("addressType", 4, _ADDRESS_TYPE, "IPv4, IPv6 or FQDN.", omitempty=False),
+    Field("endpoints", 2, ListOf(_ENDPOINT), "The endpoints.", omitempty=False, required=False),
+    Field("ports", 3, ListOf(_ENDPOINT_PORT), "The ports of every endpoint.", omitempty=False, required=False),
 )

@@ -13,7 +13,7 @@ _struct = EVENTS_V1.struct
 
 _EVENT_SERIES = _struct(
     "EventSeries",
-    "",
+    "The repetitions of an event.",
     Field("count", 1, INT32, omitempty=False),
     Field("lastObservedTime", 2, MICRO_TIME, omitempty=False),
 )

@@ -11,38 +11,38 @@ _struct = FLOWCONTROL_V1.struct
 
 _PRIORITY_LEVEL_CONFIGURATION_REFERENCE = _struct(
     "PriorityLevelConfigurationReference",
-    "",
+    "A reference to a priority level.",
     Field("name", 1, STRING, omitempty=False),
 )
 
 _FLOW_DISTINGUISHER_METHOD = _struct(
     "FlowDistinguisherMethod",
-    "",
+    "The way in which the requests of a schema are divided into flows.",
     Field("type", 1, String("v1.FlowDistinguisherMethodType"), omitempty=False),
 )
 
 _USER_SUBJECT = _struct(
     "UserSubject",
-    "",
+    "A user, or * for all.",
     Field("name", 1, STRING, omitempty=False),
 )
 
 _GROUP_SUBJECT = _struct(
     "GroupSubject",
-    "",
+    "A group of users, or * for all.",
     Field("name", 1, STRING, omitempty=False),
 )
 
 _SERVICE_ACCOUNT_SUBJECT = _struct(
     "ServiceAccountSubject",
-    "",
+    "A service account, or * for all of a namespace.",
     Field("namespace", 1, STRING, omitempty=False),
     Field("name", 2, STRING, omitempty=False),
 )
 
 _SUBJECT = _struct(
     "Subject",
-    "",
+    "A user, a group or a service account.",
     Field("kind", 1, String("v1.SubjectKind"), omitempty=False),
     Field("user", 2, _USER_SUBJECT, pointer=True),
     Field("group", 3, _GROUP_SUBJECT, pointer=True),
@@ -52,7 +52,7 @@ _SUBJECT = _struct(
 
 _RESOURCE_POLICY_RULE = _struct(
     "ResourcePolicyRule",
-    "",
+    "Requests for resources.",
     Field("verbs", 1, STRINGS, omitempty=False, list_type="set"),
     Field("apiGroups", 2, STRINGS, omitempty=False, list_type="set"),
     Field("resources", 3, STRINGS, omitempty=False, list_type="set"),
@@ -62,14 +62,14 @@ _RESOURCE_POLICY_RULE = _struct(
 
 _NON_RESOURCE_POLICY_RULE = _struct(
     "NonResourcePolicyRule",
-    "",
+    "Requests for other URL paths.",
     Field("verbs", 1, STRINGS, omitempty=False, list_type="set"),
     Field("nonResourceURLs", 6, STRINGS, omitempty=False, list_type="set"),
 )
 
 _POLICY_RULES_WITH_SUBJECTS = _struct(
     "PolicyRulesWithSubjects",
-    "",
+    "Subjects and their requests.",
     Field("subjects", 1, ListOf(_SUBJECT), omitempty=False),
     Field("resourceRules", 2, ListOf(_RESOURCE_POLICY_RULE)),
     Field("nonResourceRules", 3, ListOf(_NON_RESOURCE_POLICY_RULE)),
@@ -77,7 +77,7 @@ _POLICY_RULES_WITH_SUBJECTS = _struct(
 
 _FLOW_SCHEMA_SPEC = _struct(
     "FlowSchemaSpec",
-    "",
+    "The desired state of a FlowSchema.",
     Field("priorityLevelConfiguration", 1, _PRIORITY_LEVEL_CONFIGURATION_REFERENCE, omitempty=False),
     Field("matchingPrecedence", 2, INT32, omitempty=False, required=False),
     Field("distinguisherMethod", 3, _FLOW_DISTINGUISHER_METHOD, pointer=True),
@@ -86,17 +86,17 @@ _FLOW_SCHEMA_SPEC = _struct(
 
 _FLOW_SCHEMA_CONDITION = _struct(
     "FlowSchemaCondition",
-    "",
-    Field("type", 1, String("v1.FlowSchemaConditionType")),
-    Field("status", 2, String("v1.ConditionStatus"), "The observed state."),
-    Field("lastTransitionTime", 3, TIME),
-    Field("reason", 4, STRING),
-    Field("message", 5, STRING),
+    "One aspect of the state of a FlowSchema.",
+    Field("type", 1, String("v1.FlowSchemaConditionType"), "The aspect of the state, in CamelCase."),
+    Field("status", 2, String("v1.ConditionStatus"), "True, False or Unknown."),
+    Field("lastTransitionTime", 3, TIME, "The time of the last change of the status."),
+    Field("reason", 4, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 5, STRING, "A readable explanation."),
 )
 
 _FLOW_SCHEMA_STATUS = _struct(
     "FlowSchemaStatus",
-    "",
+    "The observed state of a FlowSchema.",
     Field("conditions", 1, ListOf(_FLOW_SCHEMA_CONDITION), keys=("type",), merge_key="type"),
 )
 

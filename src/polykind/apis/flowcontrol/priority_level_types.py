@@ -11,7 +11,7 @@ _struct = FLOWCONTROL_V1.struct
 
 _QUEUING_CONFIGURATION = _struct(
     "QueuingConfiguration",
-    "",
+    "The queues of a priority level.",
     Field("queues", 1, INT32, omitempty=False, required=False),
     Field("handSize", 2, INT32, omitempty=False, required=False),
     Field("queueLengthLimit", 3, INT32, omitempty=False, required=False),
@@ -19,7 +19,7 @@ _QUEUING_CONFIGURATION = _struct(
 
 _LIMIT_RESPONSE = _struct(
     "LimitResponse",
-    "",
+    "The treatment of requests that cannot be served at once.",
     Field("type", 1, String("v1.LimitResponseType"), omitempty=False),
     Field("queuing", 2, _QUEUING_CONFIGURATION, pointer=True),
     unions=(Union(("queuing",), "type"),),
@@ -27,7 +27,7 @@ _LIMIT_RESPONSE = _struct(
 
 _LIMITED_PRIORITY_LEVEL_CONFIGURATION = _struct(
     "LimitedPriorityLevelConfiguration",
-    "",
+    "The settings of a priority level with limited concurrency.",
     Field("nominalConcurrencyShares", 1, INT32, omitempty=False, pointer=True),
     Field("limitResponse", 2, _LIMIT_RESPONSE),
     Field("lendablePercent", 3, INT32, pointer=True),
@@ -36,14 +36,14 @@ _LIMITED_PRIORITY_LEVEL_CONFIGURATION = _struct(
 
 _EXEMPT_PRIORITY_LEVEL_CONFIGURATION = _struct(
     "ExemptPriorityLevelConfiguration",
-    "",
+    "The settings of a priority level without a limit.",
     Field("nominalConcurrencyShares", 1, INT32, pointer=True),
     Field("lendablePercent", 2, INT32, pointer=True),
 )
 
 _PRIORITY_LEVEL_CONFIGURATION_SPEC = _struct(
     "PriorityLevelConfigurationSpec",
-    "",
+    "The desired state of a priority level.",
     Field("type", 1, String("v1.PriorityLevelEnablement"), omitempty=False),
     Field("limited", 2, _LIMITED_PRIORITY_LEVEL_CONFIGURATION, pointer=True),
     Field("exempt", 3, _EXEMPT_PRIORITY_LEVEL_CONFIGURATION, pointer=True),
@@ -52,17 +52,17 @@ _PRIORITY_LEVEL_CONFIGURATION_SPEC = _struct(
 
 _PRIORITY_LEVEL_CONFIGURATION_CONDITION = _struct(
     "PriorityLevelConfigurationCondition",
-    "",
-    Field("type", 1, String("v1.PriorityLevelConfigurationConditionType")),
-    Field("status", 2, String("v1.ConditionStatus"), "The observed state."),
-    Field("lastTransitionTime", 3, TIME),
-    Field("reason", 4, STRING),
-    Field("message", 5, STRING),
+    "One aspect of the state of a priority level.",
+    Field("type", 1, String("v1.PriorityLevelConfigurationConditionType"), "The aspect of the state, in CamelCase."),
+    Field("status", 2, String("v1.ConditionStatus"), "True, False or Unknown."),
+    Field("lastTransitionTime", 3, TIME, "The time of the last change of the status."),
+    Field("reason", 4, STRING, "The reason for the last change, in CamelCase."),
+    Field("message", 5, STRING, "A readable explanation."),
 )
 
 _PRIORITY_LEVEL_CONFIGURATION_STATUS = _struct(
     "PriorityLevelConfigurationStatus",
-    "",
+    "The observed state of a priority level.",
     Field("conditions", 1, ListOf(_PRIORITY_LEVEL_CONFIGURATION_CONDITION), keys=("type",), merge_key="type"),
 )
 

@@ -55,6 +55,10 @@ def _field_type(field: Field, known: dict[Struct, Type]) -> Type:
         return Type(list_type=ListType(_type(value_type.item, known), atomic=False, keys=field.keys))
     if isinstance(value_type, MapOf) and field.map_type == "atomic":
         return Type(map_type=MapType({}, _type(value_type.item, known), atomic=True))
+    if isinstance(value_type, Struct) and field.map_type:
+        declared = _type(value_type, known).map
+        if declared is not None:
+            return Type(map_type=MapType(declared.fields, None, atomic=field.map_type == "atomic"))
     return _type(value_type, known)
 
 

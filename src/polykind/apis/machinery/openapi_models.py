@@ -54,15 +54,15 @@ def _published_fields(struct: Struct) -> tuple[Field, ...]:
 
 def _model(value_type: ValueType) -> Model:
     if isinstance(value_type, types.Time):
-        return {"description": "A time in RFC 3339 format.", "type": "string", "format": "date-time"}
+        return {"description": value_type.doc, "type": "string", "format": "date-time"}
     if isinstance(value_type, types.Quantity):
-        doc = "A number with a unit, such as 500m, 1.5, 2Gi or 1e3."
-        return {"description": doc, "type": "string", "oneOf": [{"type": "string"}, {"type": "number"}]}
+        one_of = [{"type": "string"}, {"type": "number"}]
+        return {"description": value_type.doc, "type": "string", "oneOf": one_of}
     if isinstance(value_type, types.IntOrString):
         one_of = [{"type": "integer"}, {"type": "string"}]
-        return {"description": "A number or a text.", "type": "string", "format": "int-or-string", "oneOf": one_of}
+        return {"description": value_type.doc, "type": "string", "format": "int-or-string", "oneOf": one_of}
     if isinstance(value_type, types.Verbatim):
-        return {"description": value_type.doc or "Any object.", "type": "object"}
+        return {"description": value_type.doc, "type": "object"}
     if not isinstance(value_type, Struct):
         return {"description": value_type.doc}
     out: JsonObject = {"description": value_type.doc, "type": "object"}
@@ -119,7 +119,8 @@ def _property(field: Field, struct: Struct) -> Model:
         default = _zero_default(field.type, omitempty=field.omitempty)
     value_type = field.type
     if not isinstance(value_type, ListOf):
-        out = _schema(value_type, field.doc, default, field.enum, struct.publishes_defaults)
+        doc = field.doc or _type_doc(value_type)
+        out = _schema(value_type, doc, default, field.enum, struct.publishes_defaults)
         return {**out, "x-kubernetes-map-type": field.map_type} if field.map_type else out
     out = _list_schema(value_type, field.doc, field.enum, struct.publishes_defaults)
     if field.keys:
@@ -131,6 +132,11 @@ def _property(field: Field, struct: Struct) -> Model:
     if field.merge_key or field.patch_strategy:
         out["x-kubernetes-patch-strategy"] = field.patch_strategy or "merge"
     return out
+
+
+def _type_doc(value_type: ValueType) -> str:
+    """Return the description of a type that has a model of its own, for fields without a description."""
+    return value_type.doc if value_type.model else ""
 
 
 def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:

@@ -325,17 +325,28 @@ def decode_separately(value_type: ValueType, value: Any, at: Location | None) ->
     return decoded
 
 
+_APIMACHINERY = "io.k8s.apimachinery.pkg"
+"""The start of the names of OpenAPI models."""
+
 STRING = String("string")
 BOOL = Bool("bool")
 INT32 = Int("int32", 32)
 INT64 = Int("int64", 64)
 FLOAT64 = Float("float64")
 BYTES = Bytes("[]uint8")
-TIME = Time("v1.Time", "io.k8s.apimachinery.pkg.apis.meta.v1.Time")
-MICRO_TIME = MicroTime("v1.MicroTime", "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime")
-QUANTITY = Quantity("resource.Quantity", "io.k8s.apimachinery.pkg.api.resource.Quantity")
+TIME = Time("v1.Time", f"{_APIMACHINERY}.apis.meta.v1.Time", "A time in RFC 3339 format.")
+MICRO_TIME = MicroTime(
+    "v1.MicroTime", f"{_APIMACHINERY}.apis.meta.v1.MicroTime", "A time in RFC 3339 format, with microseconds."
+)
+QUANTITY = Quantity(
+    "resource.Quantity",
+    f"{_APIMACHINERY}.api.resource.Quantity",
+    "A number with an optional unit, such as 500m, 1.5, 2Gi or 1e3.",
+)
 RESOURCE_LIST = MapOf(QUANTITY, "v1.ResourceList")
-INT_OR_STRING = IntOrString("intstr.IntOrString", "io.k8s.apimachinery.pkg.util.intstr.IntOrString")
-RAW_EXTENSION = Verbatim("runtime.RawExtension", "io.k8s.apimachinery.pkg.runtime.RawExtension")
+INT_OR_STRING = IntOrString(
+    "intstr.IntOrString", f"{_APIMACHINERY}.util.intstr.IntOrString", "A number, or a text such as a name or 50%."
+)
+RAW_EXTENSION = Verbatim("runtime.RawExtension", f"{_APIMACHINERY}.runtime.RawExtension", "Any object.")
 STRINGS = ListOf(STRING)
 STRING_MAP = MapOf(STRING)

@@ -12,7 +12,7 @@ _struct = NETWORKING_V1.struct
 
 _PARENT_REFERENCE = _struct(
     "ParentReference",
-    "",
+    "A reference to the object that uses an address.",
     Field("group", 1, STRING),
     Field("resource", 2, STRING, required=True),
     Field("namespace", 3, STRING),
@@ -21,7 +21,7 @@ _PARENT_REFERENCE = _struct(
 
 _IP_ADDRESS_SPEC = _struct(
     "IPAddressSpec",
-    "",
+    "The use of an address.",
     Field("parentRef", 1, _PARENT_REFERENCE, pointer=True, required=True),
 )
 
@@ -29,13 +29,13 @@ IP_ADDRESS_FIELDS = (Field("spec", 2, _IP_ADDRESS_SPEC, "The desired state.", re
 
 _SERVICE_CIDR_SPEC = _struct(
     "ServiceCIDRSpec",
-    "",
+    "The ranges of a ServiceCIDR.",
     Field("cidrs", 1, STRINGS),
 )
 
 _SERVICE_CIDR_STATUS = _struct(
     "ServiceCIDRStatus",
-    "",
+    "The observed state of a ServiceCIDR.",
     Field("conditions", 1, ListOf(CONDITION), keys=("type",), merge_key="type"),
 )
 

@@ -12,13 +12,13 @@ _struct = NODE_V1.struct
 
 _OVERHEAD = _struct(
     "Overhead",
-    "",
+    "The resources that a runtime needs for each pod.",
     Field("podFixed", 1, RESOURCE_LIST),
 )
 
 _SCHEDULING = _struct(
     "Scheduling",
-    "",
+    "The nodes that support a runtime.",
     Field("nodeSelector", 1, STRING_MAP, map_type="atomic"),
     Field("tolerations", 2, ListOf(TOLERATION)),
 )

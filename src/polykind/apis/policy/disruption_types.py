@@ -13,16 +13,16 @@ _UNHEALTHY_POD_EVICTION_POLICY_TYPE = String("v1.UnhealthyPodEvictionPolicyType"
 
 _POD_DISRUPTION_BUDGET_SPEC = _struct(
     "PodDisruptionBudgetSpec",
-    "",
-    Field("minAvailable", 1, INT_OR_STRING, pointer=True),
-    Field("selector", 2, LABEL_SELECTOR, pointer=True, patch_strategy="replace"),
-    Field("maxUnavailable", 3, INT_OR_STRING, pointer=True),
+    "The desired state of a disruption budget.",
+    Field("minAvailable", 1, INT_OR_STRING, "The number or share of pods that must stay available.", pointer=True),
+    Field("selector", 2, LABEL_SELECTOR, "The labels of the pods.", pointer=True, patch_strategy="replace"),
+    Field("maxUnavailable", 3, INT_OR_STRING, "The number or share of pods that may be unavailable.", pointer=True),
     Field("unhealthyPodEvictionPolicy", 4, _UNHEALTHY_POD_EVICTION_POLICY_TYPE, pointer=True),
 )
 
 _POD_DISRUPTION_BUDGET_STATUS = _struct(
     "PodDisruptionBudgetStatus",
-    "",
+    "The observed state of a disruption budget.",
     Field("observedGeneration", 1, INT64),
     Field("disruptedPods", 2, MapOf(TIME)),
     Field("disruptionsAllowed", 3, INT32, omitempty=False, required=False),

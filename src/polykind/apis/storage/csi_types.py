@@ -12,14 +12,14 @@ _struct = STORAGE_V1.struct
 
 _TOKEN_REQUEST = _struct(
     "TokenRequest",
-    "A request for a token of a service account.",
+    "A service account token that a driver needs.",
     Field("audience", 1, STRING, omitempty=False),
     Field("expirationSeconds", 2, INT64, pointer=True),
 )
 
 _CSI_DRIVER_SPEC = _struct(
     "CSIDriverSpec",
-    "",
+    "The properties of a driver.",
     Field("attachRequired", 1, BOOL, pointer=True),
     Field("podInfoOnMount", 2, BOOL, pointer=True),
     Field("volumeLifecycleModes", 3, ListOf(String("v1.VolumeLifecycleMode")), list_type="set"),
@@ -37,13 +37,13 @@ CSI_DRIVER_FIELDS = (Field("spec", 2, _CSI_DRIVER_SPEC, "The desired state.", om
 
 _VOLUME_NODE_RESOURCES = _struct(
     "VolumeNodeResources",
-    "",
+    "The limits of a driver on a node.",
     Field("count", 1, INT32, pointer=True),
 )
 
 _CSI_NODE_DRIVER = _struct(
     "CSINodeDriver",
-    "",
+    "A driver on a node.",
     Field("name", 1, STRING, omitempty=False),
     Field("nodeID", 2, STRING, omitempty=False),
     Field("topologyKeys", 3, STRINGS, omitempty=False, required=False),
@@ -52,7 +52,7 @@ _CSI_NODE_DRIVER = _struct(
 
 _CSI_NODE_SPEC = _struct(
     "CSINodeSpec",
-    "",
+    "The drivers on a node.",
     Field("drivers", 1, ListOf(_CSI_NODE_DRIVER), omitempty=False, keys=("name",), merge_key="name"),
 )
 
