@@ -32,15 +32,19 @@ _TEMPLATE_METADATA = ("annotations", "labels")
 
 
 def validate_volume_claim_template(template: JsonObject, at: str) -> list[FieldError]:
-    """Validate the claim template of an ephemeral volume, whose metadata has only labels and annotations."""
-    meta = template.get("metadata") or {}
-    found = validate_annotations(meta.get("annotations"), f"{at}.metadata.annotations")
-    found += validate_labels(meta.get("labels"), f"{at}.metadata.labels")
+    """Validate the claim template of an ephemeral volume."""
+    found = validate_template_metadata(template.get("metadata") or {}, f"{at}.metadata")
+    return found + validate_volume_claim_spec(template.get("spec") or {}, f"{at}.spec")
+
+
+def validate_template_metadata(meta: JsonObject, at: str) -> list[FieldError]:
+    """Validate the metadata of a claim template, which has only labels and annotations."""
+    found = validate_annotations(meta.get("annotations"), f"{at}.annotations")
+    found += validate_labels(meta.get("labels"), f"{at}.labels")
     others = [name for name, value in meta.items() if name not in _TEMPLATE_METADATA and value]
     # kube-apiserver derives the path from the Go field's name, with its first letter in lower case.
     paths = ("uID" if name == "uid" else name for name in others)
-    found += [errors.forbidden(f"{at}.metadata.{path}", "cannot be set") for path in paths]
-    return found + validate_volume_claim_spec(template.get("spec") or {}, f"{at}.spec")
+    return found + [errors.forbidden(f"{at}.{path}", "cannot be set") for path in paths]
 
 
 def validate_volume_claim_spec(spec: JsonObject, at: str, old_spec: JsonObject | None = None) -> list[FieldError]:

@@ -15,14 +15,18 @@ def default_priority_level(priority_level: JsonObject) -> None:
     spec = priority_level["spec"]
     limited, exempt = spec.get("limited"), spec.get("exempt")
     if limited is not None:
-        limited.setdefault("nominalConcurrencyShares", 30)
-        limited.setdefault("lendablePercent", 0)
+        _set_if_unset(limited, nominalConcurrencyShares=30, lendablePercent=0)
         queuing = (limited.get("limitResponse") or {}).get("queuing")
         if queuing is not None:
             _set_if_zero(queuing, queues=64, handSize=8, queueLengthLimit=50)
     if exempt is not None:
-        exempt.setdefault("nominalConcurrencyShares", 0)
-        exempt.setdefault("lendablePercent", 0)
+        _set_if_unset(exempt, nominalConcurrencyShares=0, lendablePercent=0)
+
+
+def _set_if_unset(struct: JsonObject, **values: int) -> None:
+    for field, value in values.items():
+        if struct.get(field) is None:
+            struct[field] = value
 
 
 def _set_if_zero(struct: JsonObject, **values: int) -> None:

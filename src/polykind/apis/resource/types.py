@@ -14,6 +14,7 @@ DEVICE_CLASS = Kind(
     fields_in="polykind.apis.resource.device_types:DEVICE_CLASS_FIELDS",
     columns="polykind.apis.resource.columns:DEVICE_CLASS",
     plural="deviceclasses",
+    strategy="polykind.apis.resource.strategy:DeviceClassStrategy",
 )
 
 RESOURCE_SLICE = Kind(
@@ -23,6 +24,7 @@ RESOURCE_SLICE = Kind(
     fields_in="polykind.apis.resource.device_types:RESOURCE_SLICE_FIELDS",
     columns="polykind.apis.resource.columns:RESOURCE_SLICE",
     selectable=(".spec.nodeName", ".spec.driver"),
+    strategy="polykind.apis.resource.strategy:ResourceSliceStrategy",
 )
 
 RESOURCE_CLAIM = Kind(
@@ -33,6 +35,7 @@ RESOURCE_CLAIM = Kind(
     columns="polykind.apis.resource.columns:RESOURCE_CLAIM",
     namespaced=True,
     subresources=(Subresource("status"),),
+    strategy="polykind.apis.resource.strategy:ResourceClaimStrategy",
 )
 
 RESOURCE_CLAIM_TEMPLATE = Kind(
@@ -42,6 +45,7 @@ RESOURCE_CLAIM_TEMPLATE = Kind(
     fields_in="polykind.apis.resource.resource_claim_types:RESOURCE_CLAIM_TEMPLATE_FIELDS",
     columns="polykind.apis.resource.columns:RESOURCE_CLAIM_TEMPLATE",
     namespaced=True,
+    strategy="polykind.apis.resource.strategy:ResourceClaimTemplateStrategy",
 )
 
 KINDS = (

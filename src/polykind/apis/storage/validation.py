@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polykind import errors, names
 from polykind.apis.core.node_labels import deprecated_node_label
+from polykind.apis.core.persistent_volume_validation import validate_volume_spec
 from polykind.apis.machinery.internal_types import show_label_selector
 from polykind.apis.meta.field_validation import IMMUTABLE, validate_immutable
 from polykind.apis.meta.validation import label_name_errors
@@ -136,7 +137,9 @@ def validate_volume_attachment(attachment: JsonObject) -> list[FieldError]:
         found.append(errors.required("spec.source", _ONE_SOURCE))
     elif inline is not None and volume is not None:
         found.append(errors.forbidden("spec.source", _ONE_SOURCE))
-    elif volume == "":
+    elif inline is not None:
+        found += validate_volume_spec(inline, "", "spec.source.inlineVolumeSpec", inline=True)
+    elif not volume:
         text = "must specify non empty persistentVolumeName"
         found.append(errors.required("spec.source.persistentVolumeName", text))
     node = spec.get("nodeName", "")

@@ -1,0 +1,189 @@
+"""The strategies of the resource group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from polykind import errors
+from polykind.apis.core.volume_claim_validation import validate_template_metadata
+from polykind.apis.resource import defaults
+from polykind.apis.resource.claim_validation import (
+    device_id,
+    validate_claim_spec,
+    validate_claim_spec_update,
+    validate_claim_status,
+)
+from polykind.apis.resource.slice_validation import validate_slice_spec
+from polykind.apis.resource.validation import validate_device_class_spec
+from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.golang.fmt import go_quote
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, only_status_changed
+from polykind.resources.resource import Finish
+from polykind.selectors.selector_objects import labels_of
+
+if TYPE_CHECKING:
+    from polykind.verbs.context import RequestContext
+
+_ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+_LIST_ATTRIBUTES = ("ints", "bools", "strings", "versions")
+
+
+class DeviceClassStrategy(BuiltinStrategy):
+    """Prepares and validates DeviceClasses."""
+
+    unconditional_update = True
+    counts_generation = True
+    returns_deleted_object = True
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validate_device_class_spec(obj["spec"])
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(new, None) + self.meta_errors(new, old)
+        return found + validate_device_class_spec(new["spec"])
+
+
+class ClaimResource(BuiltinResource):
+    """The resource `resourceclaims` or `resourceclaimtemplates`."""
+
+    has_effects = True
+
+    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+        """Raise InvalidError if the claim asks for administrative access in a namespace that does not allow it."""
+        spec = obj["spec"] if self.kind == "ResourceClaim" else obj["spec"]["spec"]
+        for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
+            if (request.get("exactly") or {}).get("adminAccess") is not True:
+                continue
+            namespaces = ctx.backend.registry.resource("", "namespaces")
+            cached = namespaces.cache.get(ctx.namespace or "") if namespaces is not None else None
+            if cached is None or labels_of(cached.decode()).get(_ADMIN_LABEL) != "true":
+                reason = (
+                    f"admin access to devices requires the `{_ADMIN_LABEL}: true` label on the containing namespace"
+                )
+                error = errors.forbidden(f"spec.devices.requests[{index}].adminAccess", reason)
+                raise errors.InvalidError(self.kind, self.group, obj["metadata"].get("name", ""), [error])
+            break
+        return None
+
+
+class ResourceClaimStrategy(BuiltinStrategy):
+    """Prepares and validates ResourceClaims."""
+
+    resource_class = ClaimResource
+    unconditional_update = True
+    returns_deleted_object = True
+    reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
+
+    def default(self, obj: JsonObject) -> None:
+        defaults.default_resource_claim(obj)
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validate_claim_spec(obj["spec"], "spec")
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(new, None) + self.meta_errors(new, old)
+        return found + validate_claim_spec_update(new["spec"], old["spec"], "ClaimSpec")
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        new = only_status_changed(new, old)
+        removed = _allocated(old) - _allocated(new)
+        devices = new["status"].get("devices") or []
+        kept = [device for device in devices if device_id(device) not in removed]
+        if len(kept) < len(devices):
+            status = {name: value for name, value in new["status"].items() if name != "devices"}
+            new["status"] = {**status, "devices": kept} if kept else status
+        return new
+
+    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.meta_errors(new, old) + validate_claim_status(new, old)
+
+
+def _allocated(claim: JsonObject) -> set[tuple[str, ...]]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    return {device_id(result) for result in (allocation.get("devices") or {}).get("results") or ()}
+
+
+class ResourceClaimTemplateStrategy(BuiltinStrategy):
+    """Prepares and validates ResourceClaimTemplates."""
+
+    resource_class = ClaimResource
+    unconditional_update = True
+    returns_deleted_object = True
+
+    def default(self, obj: JsonObject) -> None:
+        defaults.default_resource_claim_template(obj)
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        found = self.meta_errors(obj, None)
+        found += validate_template_metadata(obj["spec"].get("metadata") or {}, "spec.metadata")
+        return found + validate_claim_spec(obj["spec"]["spec"], "spec.spec")
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self.create_errors(new) + self.meta_errors(new, old)
+        return found + validate_claim_spec_update(new["spec"], old["spec"], "TemplateSpec")
+
+
+class ResourceSliceResource(BuiltinResource):
+    """The resource `resourceslices`."""
+
+    has_effects = True
+
+    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+        _set_taint_times(obj, ctx.now())
+        return None
+
+    async def begin_update(
+        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
+    ) -> Finish | None:
+        _set_taint_times(new, ctx.now())
+        return None
+
+
+def _set_taint_times(resource_slice: JsonObject, now: str) -> None:
+    """Set the missing times of taints. Decoding cannot do this, because it has no clock."""
+    for device in resource_slice["spec"].get("devices") or ():
+        for taint in device.get("taints") or ():
+            taint.setdefault("timeAdded", now)
+
+
+class ResourceSliceStrategy(BuiltinStrategy):
+    """Prepares and validates ResourceSlices."""
+
+    resource_class = ResourceSliceResource
+    unconditional_update = True
+    counts_generation = True
+    returns_deleted_object = True
+
+    def default(self, obj: JsonObject) -> None:
+        defaults.default_resource_slice(obj)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        super().prepare_create(obj)
+        _drop_disabled_fields(obj)
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + validate_slice_spec(obj["spec"])
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        super().prepare_update(new, old)
+        _drop_disabled_fields(new)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.meta_errors(new, old) + validate_slice_spec(new["spec"], old["spec"])
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        driver = new["spec"].get("driver", "")
+        if driver == driver.lower():
+            return []
+        return [f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"]
+
+
+def _drop_disabled_fields(resource_slice: JsonObject) -> None:
+    """Drop the fields of devices that belong to features that are off."""
+    for device in resource_slice["spec"].get("devices") or ():
+        device.pop("nodeAllocatableResourceMappings", None)
+        for attribute in (device.get("attributes") or {}).values():
+            for field in _LIST_ATTRIBUTES:
+                attribute.pop(field, None)
