@@ -11,6 +11,7 @@ from polykind.apis.core.reference_types import (
     SECRET_KEY_SELECTOR,
 )
 from polykind.apis.core.types import CORE_V1
+from polykind.apis.core.volume_types import PULL_POLICY
 from polykind.apis.machinery.structs import Field, Union
 from polykind.apis.machinery.value_types import (
     BOOL,
@@ -32,7 +33,6 @@ _CONTAINER_RESTART_POLICY = String("v1.ContainerRestartPolicy")
 _MOUNT_PROPAGATION_MODE = String("v1.MountPropagationMode", ("Bidirectional", "HostToContainer", "None"))
 _PROC_MOUNT_TYPE = String("v1.ProcMountType", ("Default", "Unmasked"))
 PROTOCOL = String("v1.Protocol", ("SCTP", "TCP", "UDP"))
-_PULL_POLICY = String("v1.PullPolicy")
 _SECCOMP_PROFILE_TYPE = String("v1.SeccompProfileType", ("Localhost", "RuntimeDefault", "Unconfined"))
 SIGNAL = String(
     "v1.Signal",
@@ -104,7 +104,7 @@ SIGNAL = String(
         "SIGXFSZ",
     ),
 )
-_TERMINATION_MESSAGE_POLICY = String("v1.TerminationMessagePolicy")
+_TERMINATION_MESSAGE_POLICY = String("v1.TerminationMessagePolicy", ("FallbackToLogsOnError", "File"))
 _URI_SCHEME = String("v1.URIScheme", ("HTTP", "HTTPS"))
 
 _CONTAINER_PORT = _struct(
@@ -394,7 +394,7 @@ CONTAINER = _struct(
         _TERMINATION_MESSAGE_POLICY,
         "The source of the message: File or FallbackToLogsOnError.",
     ),
-    Field("imagePullPolicy", 14, _PULL_POLICY, "Always, IfNotPresent or Never."),
+    Field("imagePullPolicy", 14, PULL_POLICY, "Always, IfNotPresent or Never."),
     Field("securityContext", 15, _SECURITY_CONTEXT, "The security settings of the container.", pointer=True),
     Field("stdin", 16, BOOL, "True to keep a standard input."),
     Field("stdinOnce", 17, BOOL, "True to close the standard input after the first client."),
@@ -409,22 +409,22 @@ _EPHEMERAL_CONTAINER_COMMON = _struct(
     Field("command", 3, STRINGS),
     Field("args", 4, STRINGS),
     Field("workingDir", 5, STRING),
-    Field("ports", 6, ListOf(_CONTAINER_PORT), merge_key="containerPort"),
+    Field("ports", 6, ListOf(_CONTAINER_PORT), keys=("containerPort", "protocol"), merge_key="containerPort"),
     Field("envFrom", 19, ListOf(_ENV_FROM_SOURCE)),
-    Field("env", 7, ListOf(_ENV_VAR), merge_key="name"),
+    Field("env", 7, ListOf(_ENV_VAR), keys=("name",), merge_key="name"),
     Field("resources", 8, RESOURCE_REQUIREMENTS),
     Field("resizePolicy", 23, ListOf(_CONTAINER_RESIZE_POLICY)),
     Field("restartPolicy", 24, _CONTAINER_RESTART_POLICY, pointer=True),
     Field("restartPolicyRules", 25, ListOf(_CONTAINER_RESTART_RULE)),
-    Field("volumeMounts", 9, ListOf(_VOLUME_MOUNT), merge_key="mountPath"),
-    Field("volumeDevices", 21, ListOf(_VOLUME_DEVICE), merge_key="devicePath"),
+    Field("volumeMounts", 9, ListOf(_VOLUME_MOUNT), keys=("mountPath",), merge_key="mountPath"),
+    Field("volumeDevices", 21, ListOf(_VOLUME_DEVICE), keys=("devicePath",), merge_key="devicePath"),
     Field("livenessProbe", 10, _PROBE, pointer=True),
     Field("readinessProbe", 11, _PROBE, pointer=True),
     Field("startupProbe", 22, _PROBE, pointer=True),
     Field("lifecycle", 12, _LIFECYCLE, pointer=True),
     Field("terminationMessagePath", 13, STRING),
     Field("terminationMessagePolicy", 20, _TERMINATION_MESSAGE_POLICY),
-    Field("imagePullPolicy", 14, _PULL_POLICY),
+    Field("imagePullPolicy", 14, PULL_POLICY),
     Field("securityContext", 15, _SECURITY_CONTEXT, pointer=True),
     Field("stdin", 16, BOOL),
     Field("stdinOnce", 17, BOOL),

@@ -27,7 +27,7 @@ _HOST_PATH_TYPE = String(
     "v1.HostPathType",
     ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),
 )
-_PULL_POLICY = String("v1.PullPolicy", ("Always", "IfNotPresent", "Never"))
+PULL_POLICY = String("v1.PullPolicy", ("Always", "IfNotPresent", "Never"))
 
 HOST_PATH_VOLUME_SOURCE = _struct(
     "HostPathVolumeSource",
@@ -379,7 +379,7 @@ _IMAGE_VOLUME_SOURCE = _struct(
     "ImageVolumeSource",
     "The content of an OCI image or artifact.",
     Field("reference", 1, STRING),
-    Field("pullPolicy", 2, _PULL_POLICY),
+    Field("pullPolicy", 2, PULL_POLICY),
 )
 
 _VOLUME_SOURCE = _struct(
