@@ -8,7 +8,7 @@ from polykind import errors
 from polykind.contract import JsonObject
 
 GROUP = "authentication.k8s.io"
-AUDIENCE = "https://kubernetes.default.svc.cluster.local"
+AUDIENCE = "https://kubernetes.default.svc"
 """The only audience that this server's tokens are valid for: the server itself."""
 
 FindUser = Callable[[str], JsonObject | None]

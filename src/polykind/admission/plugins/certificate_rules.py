@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-
 from polykind.admission.attributes import CREATE, UPDATE, Attributes
 from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden
+from polykind.apis.certificates.request_parsing import organizations, parse_request
 from polykind.auth.authorizer import Access
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
@@ -58,14 +57,7 @@ class CertificateSubjectRestriction(BuiltinPlugin):
         spec = obj.get("spec") or {}
         if spec.get("signerName") != _CLIENT_SIGNER:
             return
-        if "system:masters" in _organizations(base64.b64decode(spec.get("request", ""))):
+        # Validation has already parsed the request.
+        if "system:masters" in organizations(parse_request(spec.get("request", ""))):
             reason = f"use of {_CLIENT_SIGNER} signer with system:masters group is not allowed"
             raise forbidden(attributes, reason)
-
-
-def _organizations(pem: bytes) -> list[str]:
-    """Return the organizations in the subject of a certificate request, which validation has already parsed."""
-    from cryptography import x509
-
-    subject = x509.load_pem_x509_csr(pem).subject
-    return [str(name.value) for name in subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)]

@@ -18,5 +18,5 @@ def default_network_policy(policy: JsonObject) -> None:
 def default_ingress_class(ingress_class: JsonObject) -> None:
     """Set the scope of the parameters."""
     parameters = (ingress_class.get("spec") or {}).get("parameters")
-    if parameters is not None:
-        parameters.setdefault("scope", "Cluster")
+    if parameters is not None and parameters.get("scope") is None:
+        parameters["scope"] = "Cluster"
