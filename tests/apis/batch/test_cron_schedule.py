@@ -69,6 +69,7 @@ def test_time_zones() -> None:
         ("Asia/Tokyo", ""),
         ("Local", ""),
         ("local", "unknown time zone local"),
+        ("America", "is a directory"),
         ("../etc", "time: invalid location name"),
         ("/etc", "time: invalid location name"),
     ],

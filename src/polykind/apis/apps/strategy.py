@@ -16,7 +16,6 @@ from polykind.apply.ownership import MAIN_RESET, SPEC_RESET
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, invalid
 from polykind.resources.builtin import BuiltinStrategy
-from polykind.schema import metadata_validation
 
 _NEGATIVE_HISTORY_LIMIT = (
     "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
@@ -178,7 +177,7 @@ class ControllerRevisionStrategy(BuiltinStrategy):
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self.meta_errors(new, old)
-        found += metadata_validation.validate_object_meta(new["metadata"], namespaced=True)
+        found += self.meta_errors(new, None)
         found += validation.validate_controller_revision(new)
         if new.get("data") != old.get("data"):
             found.append(invalid("data", new.get("data"), "field is immutable"))

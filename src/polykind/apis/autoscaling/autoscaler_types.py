@@ -97,7 +97,7 @@ _HPA_SCALING_RULES = _struct(
     "The rules for scaling in one direction.",
     Field("stabilizationWindowSeconds", 3, INT32, pointer=True),
     Field("selectPolicy", 1, String("v2.ScalingPolicySelect"), pointer=True),
-    Field("policies", 2, ListOf(_HPA_SCALING_POLICY)),
+    Field("policies", 2, ListOf(_HPA_SCALING_POLICY), keep_empty=True),
     Field("tolerance", 4, QUANTITY, pointer=True),
 )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.apis.autoscaling import defaults, validation
-from polykind.apis.autoscaling.conversion import drop_conversion_annotations
+from polykind.apis.autoscaling import conversion, defaults, validation
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy
@@ -15,7 +14,7 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
     unconditional_update = True
 
     def default(self, obj: JsonObject) -> None:
-        drop_conversion_annotations(obj["metadata"])
+        conversion.drop_conversion_annotations(obj["metadata"])
         defaults.default_autoscaler_v2(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -29,7 +28,8 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
 
 
 class HorizontalPodAutoscalerV1Strategy(HorizontalPodAutoscalerStrategy):
-    """Sets the defaults of HorizontalPodAutoscalers at v1."""
+    """Sets the defaults of HorizontalPodAutoscalers at v1, and the annotations and fields that a conversion sets."""
 
     def default(self, obj: JsonObject) -> None:
         defaults.default_autoscaler_v1(obj)
+        obj.update(conversion.to_v1(conversion.to_v2(obj)))

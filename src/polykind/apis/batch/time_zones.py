@@ -81,4 +81,6 @@ def location_error(name: str) -> str:
         return ""
     if name.startswith(("/", "\\")) or ".." in name.split("/"):
         return "time: invalid location name"
-    return f"unknown time zone {name}"
+    # kube-apiserver finds the areas as directories in the database of its system.
+    is_area = any(zone.startswith(f"{name}/") for zone in time_zones())
+    return "is a directory" if is_area else f"unknown time zone {name}"

@@ -8,7 +8,7 @@ from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 from polykind.apply import model
-from polykind.apply.model import ANY, BOOLEAN, DEDUCED, NUMERIC, SCALAR, STRING, ListType, MapType, Type
+from polykind.apply.model import ANY, BOOLEAN, DEDUCED, NUMERIC, SCALAR, STRING, UNTYPED, ListType, MapType, Type
 from polykind.apply.strategic_merge_patch import Strategy
 from polykind.apply.typemodel import TypeModel
 
@@ -42,6 +42,8 @@ def _type(value_type: ValueType, known: dict[Struct, Type]) -> Type:
     ):
         if isinstance(value_type, classes):
             return scalar
+    if value_type is types.RAW_EXTENSION:
+        return UNTYPED
     if isinstance(value_type, types.Verbatim):
         return Type(map_type=MapType({}, DEDUCED, atomic=False))
     if isinstance(value_type, types.Wrapped):
