@@ -55,7 +55,7 @@ def test_schema_that_is_not_structural_is_not_published() -> None:
 
 
 def test_builtins_are_unique_and_sorted_by_name() -> None:
-    entries = builtins(v1beta1=True)
+    entries = builtins()
     assert len({(entry.group, entry.version) for entry in entries}) == len(entries)
     for entry in entries:
         names = [resource.name for resource in entry.resources]

@@ -122,7 +122,7 @@ def test_crd_resource_is_listed() -> None:
 
 def test_apiextensions_v1beta1_is_listed_on_demand() -> None:
     assert Discovery([]).resources("apiextensions.k8s.io", "v1beta1") is None
-    discovery = Discovery([], builtins(v1beta1=True))
+    discovery = Discovery([], builtins())
     assert discovery.resources("apiextensions.k8s.io", "v1beta1") is not None
     assert [v["version"] for v in decode(discovery.group("apiextensions.k8s.io"))["versions"]] == ["v1", "v1beta1"]
 

@@ -48,6 +48,12 @@ def kinds_by_group_version() -> dict[GroupVersion, tuple[Kind, ...]]:
 
 
 @cache
+def all_kinds() -> tuple[Kind, ...]:
+    """Return all built-in kinds at all versions."""
+    return tuple(kind for kinds in kinds_by_group_version().values() for kind in kinds)
+
+
+@cache
 def find_decodable_kind(api_version: str, name: str) -> Kind | None:
     """Return the declaration that decodes a kind at an apiVersion, served or not. Return None if there is none.
 

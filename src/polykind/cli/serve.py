@@ -106,6 +106,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_list_flag(command, "--resolve", "NAMESPACE/SERVICE=HOST:PORT", "address of a Service that webhooks refer to")
     add_list_flag(command, "--converter", "MODULE:OBJECT", "convert in-process with this Python object or rules file")
     add_bool_flag(command, "--serve-v1beta1", "serve apiextensions.k8s.io/v1beta1 in addition to v1")
+    flag(
+        "--runtime-config",
+        action="append",
+        default=[],
+        metavar="KEY=BOOL",
+        help="comma-separated built-in APIs to enable or disable: GROUP/VERSION, GROUP/VERSION/RESOURCE, api/all, "
+        "api/ga, api/beta, api/alpha; api/custom-only=true disables all that custom resources do not need",
+    )
     add_bool_flag(command, "--garbage-collector", "delete objects whose owners are gone")
     flag(
         "--service-cluster-ip-range",
@@ -153,6 +161,7 @@ def settings(args: argparse.Namespace) -> Settings:
         "authorization_mode": tuple((",".join(args.authorization_mode) or "AlwaysAllow").split(",")),
         "enable_admission_plugins": _split(args.enable_admission_plugins),
         "disable_admission_plugins": _split(args.disable_admission_plugins),
+        "runtime_config": dict(_key_value(part) for part in _split(args.runtime_config)),
         "resolve": tuple(args.resolve),
         "converter": tuple(args.converter),
     }
@@ -164,6 +173,11 @@ def settings(args: argparse.Namespace) -> Settings:
 def _split(values: list[str]) -> tuple[str, ...]:
     """Return the names of a flag that may be repeated and whose values are comma-separated."""
     return tuple(name for name in ",".join(values).split(",") if name)
+
+
+def _key_value(text: str) -> tuple[str, str]:
+    key, _, value = text.partition("=")
+    return key.strip(), value.strip()
 
 
 def run(args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from polykind.apis.groups import kinds_by_group_version
@@ -9,18 +10,18 @@ from polykind.apis.machinery.kinds import Kind
 from polykind.discovery.resource_entries import GroupVersionEntry, ResourceEntry, SubresourceEntry
 
 
-def builtins(*, v1beta1: bool = False) -> tuple[GroupVersionEntry, ...]:
-    """Return the entries of all built-in group versions. Include apiextensions.k8s.io/v1beta1 if `v1beta1` is true."""
+def builtins(serves: Callable[[Kind], bool] = lambda _: True) -> tuple[GroupVersionEntry, ...]:
+    """Return the entries of all built-in group versions that have kinds for which `serves` is true."""
     return tuple(
         GroupVersionEntry(
             version.group,
             version.version,
             version.group_priority,
             version.version_priority,
-            tuple(_resource_entry(kind) for kind in kinds),
+            tuple(_resource_entry(kind) for kind in kinds if serves(kind)),
         )
         for version, kinds in kinds_by_group_version().items()
-        if v1beta1 or version.api_version != "apiextensions.k8s.io/v1beta1"
+        if any(map(serves, kinds))
     )
 
 
@@ -41,4 +42,4 @@ def _resource_entry(kind: Kind) -> ResourceEntry:
     )
 
 
-BUILTINS: Final = builtins()
+BUILTINS: Final = builtins(lambda kind: kind.group_version.api_version != "apiextensions.k8s.io/v1beta1")

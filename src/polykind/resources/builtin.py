@@ -231,18 +231,19 @@ def build_resource(cache: WatchCache, kinds: Sequence[Kind], versions: Sequence[
 
 
 def declare_builtins(
-    registry: Registry, cache: WatchCache, kinds: Sequence[Kind], served: Callable[[Kind], bool] = lambda _: True
+    registry: Registry, cache: WatchCache, kinds: Sequence[Kind], serves: Callable[[Kind], bool] = lambda _: True
 ) -> None:
     """Declare the resources of built-in kinds in the registry, which builds each resource at its first use.
 
-    Kinds that are not served are still read from the store if another version of them is served.
+    A kind for which `serves` is false has no endpoints, but components of the server can still use its resource.
     """
     by_prefix: dict[str, list[Kind]] = {}
     by_resource: dict[tuple[str, str], list[Kind]] = {}
     for kind in kinds:
         by_prefix.setdefault(kind.storage_prefix, []).append(kind)
-        if served(kind):
-            by_resource.setdefault((kind.group, kind.plural), []).append(kind)
+        by_resource.setdefault((kind.group, kind.plural), []).append(kind)
+        if not serves(kind):
+            registry.disable(kind.group, kind.version, kind.plural)
     for (group, plural), declared in by_resource.items():
         registry.declare(
             DeclaredResource(

@@ -36,6 +36,8 @@ class Registry:
         """The plural of each declared resource, by group and kind."""
         self._builtin: set[tuple[str, str]] = set()
         """The group and version of every built-in resource. CRDs cannot add resources to them, as in kube-apiserver."""
+        self._disabled: set[tuple[str, str, str]] = set()
+        """Group, version and plural of built-in resources without endpoints."""
         self.observers: list[Callable[[Resource], None]] = []
         """Functions to call with each resource that is added or replaced."""
 
@@ -67,7 +69,18 @@ class Registry:
         """Serve a resource that is built when it is first looked up."""
         self._declared[declared.group, declared.plural] = declared
         self._declared_kinds[declared.group, declared.kind] = declared.plural
-        self._builtin.update((declared.group, version) for version in declared.versions)
+        for version in declared.versions:
+            if (declared.group, version, declared.plural) not in self._disabled:
+                self._builtin.add((declared.group, version))
+
+    @property
+    def builtin_versions(self) -> frozenset[tuple[str, str]]:
+        """The group and version of every built-in API version that is served."""
+        return frozenset(self._builtin)
+
+    def disable(self, group: str, version: str, plural: str) -> None:
+        """Serve no endpoints for a built-in resource at one version."""
+        self._disabled.add((group, version, plural))
 
     def build_for_key(self, key: str) -> None:
         """Build the declared resource, if there is one, to which a key of the store belongs."""
@@ -113,6 +126,8 @@ class Registry:
                 self._by_kind[group, resource.kind] = resource
         for version in resource.versions.values():
             if resource.is_builtin:
+                if (group, version.version, resource.plural) in self._disabled:
+                    continue
                 self._builtin.add((group, version.version))
             elif (group, version.version) in self._builtin:
                 continue
@@ -123,7 +138,9 @@ class Registry:
     def add_review(self, version: ServedVersion) -> None:
         """Serve a review. A review is not stored, so it is not listed among the resources."""
         self._undeclare(version.resource.group, version.resource.plural)
-        self._versions[version.resource.group, version.version, version.resource.plural] = version
+        key = (version.resource.group, version.version, version.resource.plural)
+        if key not in self._disabled:
+            self._versions[key] = version
 
     def find_review(self, group: str, plural: str) -> ServedVersion | None:
         """Return the review of a group and plural; None if there is none."""

@@ -5,22 +5,16 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from urllib.parse import unquote
 
 from polykind import __version__, errors
-from polykind.admission.matcher import GROUP as ADMISSION
 from polykind.apis.apidiscovery.types import encode_document
 from polykind.apis.meta.types import STATUS
-from polykind.apis.rbac.types import GROUP as RBAC
-from polykind.apis.storagemigration.types import GROUP as MIGRATION
-from polykind.auth.access_review import GROUP as AUTHORIZATION
-from polykind.auth.identity_review import GROUP as AUTHENTICATION
 from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.negotiation import MEDIA_TYPES
 from polykind.codec.protobuf_envelope import encode_object
-from polykind.crd.codec import GROUP
 from polykind.discovery.accept import (
     AGGREGATED_PARAMETERS,
     OPENAPI_V2_PROTOBUF,
@@ -37,18 +31,6 @@ from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 
 _PUBLIC = ("/healthz", "/livez", "/readyz", "/version")
-BUILTIN_GROUPS = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC, MIGRATION)
-"""The API groups, besides the core group, that are served without a CRD."""
-_STATUS_404_PREFIXES = ("/api/", "/version/", *(f"/apis/{group}/" for group in BUILTIN_GROUPS))
-"""Paths below which a 404 response has a Status body. Other 404 responses are plain text."""
-_READ_ONLY = frozenset(
-    (
-        *("/version", "/api", "/api/v1"),
-        *(f"/apis/{group}/v1beta1" for group in (GROUP, MIGRATION)),
-        *(f"/apis/{group}/v1" for group in BUILTIN_GROUPS),
-    )
-)
-"""Paths that respond 405 to every method but GET, even HEAD. Other endpoints ignore the method."""
 _VERSIONS = "/polykind/versions/"
 _RESTORE = "/polykind/restore"
 _MINOR = "36"
@@ -63,9 +45,14 @@ Check = Callable[[], str]
 """A health check. It returns "" if healthy, else the reason of the failure."""
 
 
-def is_public(path: str) -> bool:
-    """True for health and version paths, which need no credentials."""
-    return path.startswith(_PUBLIC) and (path in _PUBLIC or path.split("/", 2)[1] in ("healthz", "livez", "readyz"))
+def is_public(path: str, *, single_checks: bool) -> bool:
+    """True for health and version paths, which need no credentials.
+
+    `single_checks` includes the paths of single health checks, which the default roles of RBAC do not allow.
+    """
+    if path in _PUBLIC:
+        return True
+    return single_checks and path.startswith(_PUBLIC) and path.split("/", 2)[1] in ("healthz", "livez", "readyz")
 
 
 def error_response(request: Request, error: errors.APIError) -> Response:
@@ -91,7 +78,11 @@ def error_response(request: Request, error: errors.APIError) -> Response:
 
 
 class Endpoints:
-    """The endpoints of one server. `address` returns the host:port that the /api document contains."""
+    """The endpoints of one server.
+
+    `address` returns the host:port that the /api document contains. `builtin_versions` are the groups and versions that
+    are served without a CRD.
+    """
 
     def __init__(
         self,
@@ -101,6 +92,7 @@ class Endpoints:
         versions: VersionReporter,
         restore: StoreRestore,
         address: Callable[[], str],
+        builtin_versions: Iterable[tuple[str, str]] = (("", "v1"),),
     ) -> None:
         self._metrics = metrics
         self._versions = versions
@@ -108,6 +100,13 @@ class Endpoints:
         self._discovery = discovery
         self._checks = checks
         self._address = address
+        self._read_only = frozenset(
+            ("/version", "/api", *(f"/apis/{g}/{v}" if g else f"/api/{v}" for g, v in builtin_versions))
+        )
+        """Paths that respond 405 to every method but GET, even HEAD. Other endpoints ignore the method."""
+        groups = {group for group, _ in builtin_versions if group}
+        self._status_404_prefixes = ("/api/", "/version/", *(f"/apis/{group}/" for group in groups))
+        """Paths below which a 404 response has a Status body. Other 404 responses are plain text."""
         self._dates: dict[str, tuple[str, int]] = {}
         """By path, the ETag of a document and the time at which it was first requested."""
 
@@ -116,7 +115,7 @@ class Endpoints:
         path = exact.rstrip("/") or "/"
         if not exact.startswith("/") or exact in ("/apis//", "/index.html/"):
             return _not_found()
-        if request.method != "GET" and path in _READ_ONLY:
+        if request.method != "GET" and path in self._read_only:
             return error_response(request, errors.method_not_allowed())
         root = path[1:].partition("/")[0]
         if root in ("healthz", "livez", "readyz"):
@@ -137,7 +136,7 @@ class Endpoints:
         if exact == _RESTORE and request.method == "POST" and request.user is not None:
             return Response(200, json_codec.encode({"keys": await self._restore.run(request.user)}))
         response = await self._discover(request, path, aggregable=exact != "/apis/")
-        if response.status == 404 and path.startswith(_STATUS_404_PREFIXES):
+        if response.status == 404 and path.startswith(self._status_404_prefixes):
             return error_response(request, errors.unknown_resource())
         return response
 
@@ -198,7 +197,7 @@ class Endpoints:
             found = discovery.resources("", parts[2])
         if found is None:
             return _not_found()
-        if path in _READ_ONLY:
+        if path in self._read_only:
             negotiation.check_names_media_type(accept)
         return await self._respond_negotiated(request, found)
 

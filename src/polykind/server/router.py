@@ -18,7 +18,7 @@ from polykind.http.messages import TEXT, Request, Response, Stream, bad_escape, 
 from polykind.http.options import request_timeout
 from polykind.metrics.requests import RequestMonitor
 from polykind.resources.resource import ServedVersion
-from polykind.server.endpoints import BUILTIN_GROUPS, NO_SNIFF, Endpoints, error_response, is_public
+from polykind.server.endpoints import NO_SNIFF, Endpoints, error_response, is_public
 from polykind.verbs import subresources
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.create import create, create_review
@@ -53,10 +53,12 @@ class Router:
         self._monitor = monitor
         self._authentication = authentication
         self._endpoints = endpoints
+        self._builtin_groups = {group for group, _ in backend.registry.builtin_versions}
 
     async def __call__(self, request: Request) -> Response | Stream:
         path = request.path
-        if _is_anonymous_read(request) and is_public(path):
+        single_checks = self._backend.authorizer.allows_everything
+        if _is_anonymous_read(request) and is_public(path, single_checks=single_checks):
             return await self._endpoint(request)
         try:
             if "timeout=" in request.query:
@@ -130,7 +132,7 @@ class Router:
         if served is None or (served.is_builtin and len(rest) > 3):
             if rest[0] in ("watch", "proxy") and len(rest) == 1:
                 return _request_info_error(request)
-            if not group or group in BUILTIN_GROUPS:
+            if not group or group in self._builtin_groups:
                 return error_response(request, errors.unknown_resource())
             return NOT_FOUND
         ctx = RequestContext(self._backend, request, served, namespace, name, subresource, revision_read)

@@ -23,7 +23,7 @@ from polykind.apis.authorization.strategy import reviews
 from polykind.apis.core.external_names import find_external_name
 from polykind.apis.core.namespace_strategy import NamespaceResource
 from polykind.apis.core.types import SERVICE
-from polykind.apis.groups import kinds_by_group_version
+from polykind.apis.groups import all_kinds
 from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
 from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer_union import build_authorizer
@@ -54,6 +54,7 @@ from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router
+from polykind.server.runtime_config import RuntimeConfig
 from polykind.server.settings import Settings, SettingsError
 from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
@@ -81,6 +82,9 @@ class Server:
     ) -> None:
         self.settings = settings or Settings()
         self.settings.check()
+        self.runtime_config = RuntimeConfig(
+            self.settings.runtime_config, all_kinds(), serve_v1beta1=self.settings.serve_v1beta1
+        )
         self._libraries = [_load_library(spec) for spec in self.settings.converter]
         self.clock = clock or SystemClock()
         self.ids = ids or SystemIdSource()
@@ -140,9 +144,7 @@ class Server:
         await self.cache.start()
         on_stop(self.cache.close)
         self.registry = Registry()
-        declare_builtins(
-            self.registry, self.cache, [kind for kinds in kinds_by_group_version().values() for kind in kinds]
-        )
+        declare_builtins(self.registry, self.cache, all_kinds(), self.runtime_config.serves)
         services = self.cache.resource_at(SERVICE.storage_prefix)
         self._resolver = Resolver(parse_resolve(settings.resolve), partial(find_external_name, services))
         self.admission = AdmissionInformers(
@@ -179,7 +181,7 @@ class Server:
         self.crds = CRDController(
             self.backend,
             crds,
-            builtins(v1beta1=settings.serve_v1beta1),
+            builtins(self.runtime_config.serves),
             self._build_converter,
             settings.conversion_cache,
             self._now,
@@ -232,6 +234,7 @@ class Server:
             versions,
             StoreRestore(self.store, self.cache.prefix, settings.data_dir),
             lambda: self.url.removeprefix("https://"),
+            self.registry.builtin_versions,
         )
         router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
         self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))

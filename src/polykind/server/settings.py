@@ -50,6 +50,7 @@ class Settings:
     resolve: tuple[str, ...] = ()
     converter: tuple[str, ...] = ()
     serve_v1beta1: bool = True
+    runtime_config: dict[str, str] = field(default_factory=dict)
     garbage_collector: bool = True
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()

@@ -156,7 +156,7 @@ def test_etag_changes_only_with_its_own_crd() -> None:
 
 
 def test_v2_etag_depends_on_the_builtins() -> None:
-    assert Discovery([]).openapi_v2_etag() != Discovery([], builtins(v1beta1=True)).openapi_v2_etag()
+    assert Discovery([]).openapi_v2_etag() != Discovery([], builtins()).openapi_v2_etag()
 
 
 def test_documents_are_cached_across_snapshots() -> None:
@@ -170,7 +170,7 @@ def test_documents_are_cached_across_snapshots() -> None:
 
 @pytest.mark.parametrize("path", ["api/v1", "apis/apiextensions.k8s.io/v1", "apis/apiextensions.k8s.io/v1beta1"])
 def test_builtin_documents_are_complete(path: str) -> None:
-    openapi = document(Discovery([], builtins(v1beta1=True)), path)
+    openapi = document(Discovery([], builtins()), path)
     assert {f"components/schemas/{name}" for name in openapi["components"]["schemas"]} >= references(openapi)
 
 
