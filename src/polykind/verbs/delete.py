@@ -197,24 +197,32 @@ class _Grace(Enum):
 def _apply_grace_period(ctx: RequestContext, obj: JsonObject, options: DeleteOptions) -> _Grace:
     """Set the grace period of an object whose kind has one, such as a pod."""
     meta, requested = obj["metadata"], options.grace_period_seconds
+    if requested is not None and requested < 0:
+        requested = 1
     period = ctx.version.strategy.grace_period(obj, requested)
     if period is None:
         return _Grace.NONE
-    begins = ctx.backend.clock.now()
+    now = ctx.backend.clock.now().astimezone(UTC)
+    ends = now + timedelta(seconds=period)
     if meta.get("deletionTimestamp"):
         running = meta.get("deletionGracePeriodSeconds")
-        if running is None:
+        if not running:
             return _Grace.NONE
         if requested is None or requested >= running:
             return _Grace.PENDING
-        begins = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=running)
-        period = requested
+        period, ends = requested, _parse_time(meta["deletionTimestamp"]) - timedelta(seconds=running - requested)
+        if ends < now:
+            # The new period has already ended. The node still gets a chance to see the change, unless it is zero.
+            period, ends = min(period, 1), now
     elif meta.get("generation"):
         meta["generation"] += 1
-    ends = begins.astimezone(UTC) + timedelta(seconds=period)
     meta["deletionTimestamp"] = ends.strftime("%Y-%m-%dT%H:%M:%SZ")
     meta["deletionGracePeriodSeconds"] = period
     return _Grace.BEGUN
+
+
+def _parse_time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def _has_grace_period(obj: JsonObject) -> bool:

@@ -65,6 +65,7 @@ POD = Kind(
         DerivedField(".status.podIPs", ""),
         ".status.nominatedNodeName",
     ),
+    strategy="polykind.apis.core.pod_strategy:PodStrategy",
 )
 
 POD_TEMPLATE = Kind(
@@ -74,6 +75,7 @@ POD_TEMPLATE = Kind(
     fields_in="polykind.apis.core.pod_types:POD_TEMPLATE_FIELDS",
     columns="polykind.apis.core.columns:POD_TEMPLATE",
     namespaced=True,
+    strategy="polykind.apis.core.pod_template_strategy:PodTemplateStrategy",
 )
 
 BINDING = Kind(
@@ -144,6 +146,7 @@ REPLICATION_CONTROLLER = Kind(
         Subresource("status"),
     ),
     selectable=(DerivedField(".status.replicas", default="0"),),
+    strategy="polykind.apis.core.pod_template_strategy:ReplicationControllerStrategy",
 )
 
 RESOURCE_QUOTA = Kind(

@@ -1,0 +1,54 @@
+"""Validation of ReplicationControllers."""
+
+from __future__ import annotations
+
+from polykind.apis.core.pod_options import template_options
+from polykind.apis.core.pod_validation import validate_pod_template_spec
+from polykind.apis.meta.field_validation import validate_nonnegative, validate_nonnegative_fields
+from polykind.contract import JsonObject
+from polykind.errors import FieldError, forbidden, invalid, not_supported, required
+
+_COUNTED = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
+
+
+def validate_replication_controller_spec(spec: JsonObject, old_spec: JsonObject | None = None) -> list[FieldError]:
+    """Validate the spec of a new controller or, if `old_spec` is given, of an updated controller."""
+    selector = spec.get("selector") or {}
+    found = [] if selector else [required("spec.selector")]
+    found += _validate_template(spec.get("template"), selector, (old_spec or {}).get("template"))
+    # kube-apiserver validates these two fields by rules in its types, after all hand-written rules.
+    found += validate_nonnegative(spec.get("replicas"), "spec.replicas")
+    return found + validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+
+
+def _validate_template(
+    template: JsonObject | None, selector: dict[str, str], old_template: JsonObject | None
+) -> list[FieldError]:
+    at = "spec.template"
+    if template is None:
+        return [required(at)]
+    found = []
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if any(labels.get(key) != value for key, value in selector.items()):
+        reason = "`selector` does not match template `labels`"
+        found.append(invalid(f"{at}.metadata.labels", labels or None, reason))
+    found += validate_pod_template_spec(template, at, template_options(old_template))
+    spec = template.get("spec") or {}
+    if spec.get("restartPolicy") != "Always":
+        found.append(not_supported(f"{at}.spec.restartPolicy", spec.get("restartPolicy") or "", ("Always",)))
+    if spec.get("activeDeadlineSeconds") is not None:
+        reason = "activeDeadlineSeconds in ReplicationController is not Supported"
+        found.append(forbidden(f"{at}.spec.activeDeadlineSeconds", reason))
+    return found
+
+
+def validate_replication_controller_status(status: JsonObject) -> list[FieldError]:
+    """Validate the status of a controller: the numbers of its pods."""
+    found = validate_nonnegative_fields(status, _COUNTED, "status")
+    replicas, ready, available = (status.get(f) or 0 for f in ("replicas", "readyReplicas", "availableReplicas"))
+    for field in ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"):
+        if (value := status.get(field) or 0) > replicas:
+            found.append(invalid(f"status.{field}", value, "cannot be greater than status.replicas"))
+    if available > ready:
+        found.append(invalid("status.availableReplicas", available, "cannot be greater than readyReplicas"))
+    return found

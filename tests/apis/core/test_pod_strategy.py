@@ -1,0 +1,190 @@
+"""Tests of the preparation of pods and of ReplicationControllers for storage."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from polykind.apis.core.pod_preparation import copy_app_armor_annotations
+from polykind.apis.core.pod_strategy import PodStrategy
+from polykind.apis.core.pod_template_strategy import ReplicationControllerStrategy
+from polykind.apis.core.types import POD, REPLICATION_CONTROLLER
+from polykind.contract import JsonObject
+from tests.apis.core.pods import container, pod, template
+
+PODS = PodStrategy(POD)
+CONTROLLERS = ReplicationControllerStrategy(REPLICATION_CONTROLLER)
+
+
+def created(**spec: Any) -> JsonObject:
+    made = pod(**spec)
+    made["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    PODS.prepare_create(made)
+    return made
+
+
+def test_new_pods_are_pending() -> None:
+    made = created()
+    assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    assert made["metadata"]["generation"] == 1
+
+
+def test_gated_pods_have_a_condition() -> None:
+    [condition] = created(schedulingGates=[{"name": "g"}])["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
+
+
+def test_fields_of_disabled_features_are_dropped() -> None:
+    made = created(
+        containers=[container(lifecycle={"stopSignal": "SIGTERM"})],
+        schedulingGroup={"podGroupName": "g"},
+        volumes=[{"name": "v", "projected": {"sources": [{"clusterTrustBundle": {"path": "p"}}]}}],
+    )["spec"]
+    assert "lifecycle" not in made["containers"][0]
+    assert "schedulingGroup" not in made
+    assert made["volumes"][0]["projected"]["sources"] == [{}]
+
+
+def test_label_keys_become_expressions() -> None:
+    made = pod(
+        topologySpreadConstraints=[{"labelSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["app", "none"]}],
+        affinity={
+            "podAntiAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"podAffinityTerm": {"labelSelector": {}, "mismatchLabelKeys": ["app"]}}
+                ]
+            }
+        },
+    )
+    made["metadata"]["labels"] = {"app": "web"}
+    PODS.prepare_create(made)
+    [constraint] = made["spec"]["topologySpreadConstraints"]
+    assert constraint["labelSelector"]["matchExpressions"] == [{"key": "app", "operator": "In", "values": ["web"]}]
+    terms = made["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    [expression] = terms[0]["podAffinityTerm"]["labelSelector"]["matchExpressions"]
+    assert expression["operator"] == "NotIn"
+
+
+def test_app_armor_annotations_become_fields() -> None:
+    key = "container.apparmor.security.beta.kubernetes.io/app"
+    made = pod(annotations={key: "localhost/a"})
+    assert copy_app_armor_annotations(made) == [
+        f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
+    ]
+    profile = {"type": "Localhost", "localhostProfile": "a"}
+    assert made["spec"]["containers"][0]["securityContext"] == {"appArmorProfile": profile}
+    assert copy_app_armor_annotations(made) == []
+
+
+def test_status_updates_change_only_the_status() -> None:
+    old = created()
+    old["status"] |= {"observedGeneration": 3, "conditions": [{"type": "Ready", "observedGeneration": 2}]}
+    new = copy.deepcopy(old)
+    new["spec"]["hostname"] = "other"
+    new["metadata"]["labels"] = {"a": "b"}
+    new["metadata"]["ownerReferences"] = [{"name": "x"}]
+    new["status"] = {"phase": "Running", "conditions": [{"type": "Ready"}]}
+    prepared = PODS.prepare_subresource("status", new, old)
+    assert prepared["spec"] == old["spec"]
+    assert prepared["metadata"] == {**old["metadata"], "labels": {"a": "b"}}
+    assert prepared["status"] == {
+        "phase": "Running",
+        "qosClass": "BestEffort",
+        "observedGeneration": 3,
+        "conditions": [{"type": "Ready", "observedGeneration": 2}],
+    }
+
+
+def test_resizes_change_only_resources() -> None:
+    old = created(containers=[container(resources={"requests": {"cpu": "1"}})])
+    new = copy.deepcopy(old)
+    new["metadata"]["labels"] = {"a": "b"}
+    new["spec"]["hostname"] = "other"
+    new["spec"]["containers"][0] |= {"image": "other", "resources": {"requests": {"cpu": "2"}}}
+    prepared = PODS.prepare_subresource("resize", new, old)
+    assert prepared["metadata"] == {**old["metadata"], "generation": 2}
+    expected = copy.deepcopy(old["spec"])
+    expected["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
+    assert prepared["spec"] == expected
+
+
+def test_only_ephemeral_containers_change_through_their_subresource() -> None:
+    old = created()
+    new = copy.deepcopy(old)
+    new["spec"] |= {"hostname": "other", "ephemeralContainers": [container("debug")]}
+    prepared = PODS.prepare_subresource("ephemeralcontainers", new, old)
+    assert prepared["spec"] == {**old["spec"], "ephemeralContainers": [container("debug")]}
+    assert prepared["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "phase", "requested", "seconds"),
+    [
+        ({}, "Pending", 10, 0),
+        ({"nodeName": "n"}, "Pending", None, 30),
+        ({"nodeName": "n"}, "Running", 10, 10),
+        ({"nodeName": "n"}, "Succeeded", None, 0),
+        ({"nodeName": "n"}, "Running", -1, 1),
+    ],
+)
+def test_grace_period(spec: JsonObject, phase: str, requested: int | None, seconds: int) -> None:
+    assert PODS.grace_period({**pod(**spec), "status": {"phase": phase}}, requested) == seconds
+
+
+def test_names_should_be_host_names() -> None:
+    made = pod()
+    made["metadata"]["name"] = "a.b"
+    [warning] = PODS.warnings(made, None)
+    assert warning.endswith("a DNS label is recommended: [must not contain dots]")
+
+
+def controller(**spec: Any) -> JsonObject:
+    made: JsonObject = {"metadata": {"name": "c", "namespace": "default"}, "spec": {"template": template(), **spec}}
+    CONTROLLERS.default(made)
+    return made
+
+
+def test_controllers_default_to_the_labels_of_their_template() -> None:
+    made = controller()
+    assert made["metadata"]["labels"] == made["spec"]["selector"] == {"app": "web"}
+    assert made["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, []),
+        ({"replicas": -1}, ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]),
+        ({"template": None}, ["spec.selector: Required value", "spec.template: Required value"]),
+        (
+            {"selector": {"a": "b"}},
+            [
+                'spec.template.metadata.labels: Invalid value: {"app":"web"}: '
+                "`selector` does not match template `labels`"
+            ],
+        ),
+        (
+            {"template": template(restartPolicy="Never", activeDeadlineSeconds=5)},
+            [
+                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
+                "spec.template.spec.activeDeadlineSeconds: Forbidden: "
+                "activeDeadlineSeconds in ReplicationController is not Supported",
+            ],
+        ),
+    ],
+)
+def test_controllers(spec: JsonObject, expected: list[str]) -> None:
+    assert [str(error) for error in CONTROLLERS.create_errors(controller(**spec))] == expected
+
+
+def test_controller_status() -> None:
+    old = controller()
+    old["metadata"]["resourceVersion"] = "1"
+    new = {**old, "status": {"replicas": 1, "readyReplicas": 2, "availableReplicas": 3}}
+    assert [str(error) for error in CONTROLLERS.status_errors(new, old)] == [
+        "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+        "status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas",
+        "status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas",
+    ]
