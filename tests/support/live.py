@@ -83,8 +83,9 @@ class Live:
 async def live(folder: Path, *, store: Store | None = None, **settings: Any) -> AsyncIterator[Live]:
     """Start a server on a free port with its data in `folder`.
 
-    Start another one on the same folder to test persistence.
+    Start another one on the same folder to test persistence. Namespaces are empty: no controller adds service accounts.
     """
+    settings = {"disable_admission_plugins": ("ServiceAccount",), **settings}
     async with Server(Settings(data_dir=folder / "data", secure_port=0, **settings), store=store) as server:
         running = Live(server)
         try:

@@ -11,9 +11,9 @@ from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.controllers.informer import Informer
-from polykind.http.messages import Request
+from polykind.controllers.server_requests import server_context
 from polykind.http.options import UpdateOptions
-from polykind.verbs.context import Backend, RequestContext
+from polykind.verbs.context import Backend
 from polykind.verbs.update import change_object
 from polykind.verbs.write import PUT, Write
 
@@ -64,9 +64,8 @@ class ServerStatusWriter:
         resource = backend.registry.resource(group, plural)
         if resource is None:
             raise AssertionError("the object is of a served kind")
-        request = Request("PUT", "", "", {b"user-agent": b"kube-apiserver"}, b"")
-        ctx = RequestContext(
-            backend, request, resource.storage_version(), meta.get("namespace"), meta["name"], "status"
+        ctx = server_context(
+            backend, resource, "PUT", meta["name"], namespace=meta.get("namespace"), subresource="status"
         )
 
         async def replace(_old: JsonObject, _write: Write) -> JsonObject:

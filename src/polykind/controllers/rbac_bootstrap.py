@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from polykind import errors
 from polykind.auth.rbac.default_roles import (
@@ -18,27 +18,28 @@ from polykind.auth.rbac.default_roles import (
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError
-from polykind.http.messages import Request
-from polykind.http.options import CreateOptions, DeleteOptions, UpdateOptions
+from polykind.controllers.bootstrap_objects import create_all
+from polykind.controllers.server_requests import server_context
+from polykind.http.options import DeleteOptions, UpdateOptions
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
-from polykind.verbs.create import create_object
 from polykind.verbs.delete import delete_object
 from polykind.verbs.update import change_object
-from polykind.verbs.write import POST, PUT, Write
+from polykind.verbs.write import PUT, Write
 
 log = logging.getLogger("polykind.rbac")
 
 _RETRY_DELAY = 1.0
 """Seconds between two attempts to reconcile the default roles and bindings."""
-_HEADERS = {b"user-agent": b"kube-apiserver"}
+_MANAGER = "kube-apiserver"
 
 
 class RBACBootstrap:
     """Reconciles the default roles and bindings on the leader."""
 
-    def __init__(self, backend: Backend, leadership: Leadership) -> None:
+    def __init__(self, backend: Backend, now: Callable[[], str], leadership: Leadership) -> None:
         self._backend = backend
+        self._now = now
         self._leadership = leadership
         self._task: asyncio.Task[None] | None = None
         self._finished = False
@@ -72,7 +73,7 @@ class RBACBootstrap:
 
     async def _reconcile_all(self) -> bool:
         """Reconcile all default roles and bindings. Return True if nothing failed."""
-        failures = await self._reconcile_each(default_roles()) + await self._reconcile_each(default_bindings())
+        failures = await self._reconcile_each([*default_roles(), *default_bindings()])
         if failures:
             log.warning("RBAC bootstrap: cannot reconcile all defaults, retrying: %s", "; ".join(failures))
         self._finished = not failures
@@ -91,21 +92,26 @@ class RBACBootstrap:
         return failures
 
     async def _reconcile(self, expected: JsonObject) -> None:
-        resource = self._backend.registry.resource_of_kind(GROUP, expected["kind"])
+        resource, meta = self._resource(expected), expected["metadata"]
+        await self._backend.cache.wait_until_fresh(resource.cache)
+        cached = resource.cache.get(resource.key(meta.get("namespace", ""), meta["name"]))
+        if cached is None:
+            await create_all(self._backend, resource, [expected], manager=_MANAGER, now=self._now())
+            return
+        existing = await self._read(resource, cached)
+        wanted = _reconciled(existing, expected)
+        if wanted is None:
+            uid = existing["metadata"]["uid"]
+            await delete_object(self._context(resource, "DELETE", expected), DeleteOptions(uid=uid))
+            await create_all(self._backend, resource, [expected], manager=_MANAGER, now=self._now())
+        elif wanted != existing:
+            await self._update(resource, expected)
+
+    def _resource(self, obj: JsonObject) -> Resource:
+        resource = self._backend.registry.resource_of_kind(GROUP, obj["kind"])
         if resource is None:
             raise AssertionError("roles and bindings are always served")
-        await self._backend.cache.wait_until_fresh(resource.cache)
-        cached = resource.cache.get(expected["metadata"]["name"])
-        if cached is None:
-            await create_object(self._context(resource, "POST", expected), Write(expected, POST, CreateOptions()))
-        elif not is_protected(existing := await self._read(resource, cached)):
-            if "roleRef" in expected and reconcile_binding(existing, expected) is None:
-                await delete_object(
-                    self._context(resource, "DELETE", expected), DeleteOptions(uid=existing["metadata"]["uid"])
-                )
-                await create_object(self._context(resource, "POST", expected), Write(expected, POST, CreateOptions()))
-            else:
-                await self._update(resource, expected)
+        return resource
 
     @staticmethod
     async def _read(resource: Resource, cached: CachedObject) -> JsonObject:
@@ -114,13 +120,17 @@ class RBACBootstrap:
 
     async def _update(self, resource: Resource, expected: JsonObject) -> None:
         async def reconciled(old: JsonObject, _: Write) -> JsonObject:
-            if "roleRef" in expected:
-                return reconcile_binding(old, expected) or old
-            return reconcile_role(old, expected)
+            return _reconciled(old, expected) or old
 
         await change_object(self._context(resource, "PUT", expected), reconciled, UpdateOptions(), PUT)
 
     def _context(self, resource: Resource, method: str, obj: JsonObject) -> RequestContext:
-        """Return a request of the server itself. Such a request skips admission and authorization."""
-        request = Request(method, "", "", dict(_HEADERS), b"")
-        return RequestContext(self._backend, request, resource.versions["v1"], None, obj["metadata"]["name"], "")
+        meta = obj["metadata"]
+        return server_context(self._backend, resource, method, meta["name"], namespace=meta.get("namespace"))
+
+
+def _reconciled(existing: JsonObject, expected: JsonObject) -> JsonObject | None:
+    """Return the object that the bootstrap makes of an existing one. Return None if it must be created anew."""
+    if is_protected(existing):
+        return existing
+    return reconcile_binding(existing, expected) if "roleRef" in expected else reconcile_role(existing, expected)

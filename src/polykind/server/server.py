@@ -33,6 +33,7 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.clock import SystemClock, SystemIdSource
 from polykind.contract import Clock, IdSource, JsonObject, Leadership, Store
 from polykind.controllers.admission_informers import AdmissionInformers
+from polykind.controllers.bootstrap_objects import BootstrapObjects
 from polykind.controllers.crd_controller import CRDController
 from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.kubernetes_service import KubernetesService
@@ -147,8 +148,9 @@ class Server:
         declare_builtins(self.registry, self.cache, all_kinds(), self.runtime_config.serves)
         services = self.cache.resource_at(SERVICE.storage_prefix)
         self._resolver = Resolver(parse_resolve(settings.resolve), partial(find_external_name, services))
+        plugins = self._enabled_plugins()
         self.admission = AdmissionInformers(
-            self.cache, self.registry, self.metrics, self._resolver, self._enabled_plugins(), self._plugin_services()
+            self.cache, self.registry, self.metrics, self._resolver, plugins, self._plugin_services()
         )
         self.backend = Backend(
             self.store,
@@ -191,7 +193,9 @@ class Server:
         self.garbage_collector = GarbageCollector(
             self.backend, self.leadership, sole_writer=isinstance(self.leadership, SingleReplicaLeadership)
         )
+        bootstrap_objects = BootstrapObjects(self.backend, self._now, self.leadership)
         for controller in (
+            bootstrap_objects,
             self.namespaces,
             self.crds,
             self.admission,
@@ -202,6 +206,7 @@ class Server:
             on_stop(controller.close)
         await asyncio.gather(
             self.namespaces.start(),
+            bootstrap_objects.start(),
             self.cache.load(services),
             self.cache.load(migrations.cache),
             self.crds.start(),
@@ -214,7 +219,7 @@ class Server:
             from polykind.controllers.rbac_bootstrap import RBACBootstrap
             from polykind.controllers.rbac_informer import RBACInformer
 
-            bootstrap = RBACBootstrap(self.backend, self.leadership)
+            bootstrap = RBACBootstrap(self.backend, self._now, self.leadership)
             checks["poststarthook/rbac/bootstrap-roles"] = bootstrap.check
             for component in (
                 RBACInformer(self.cache, rbac, self.registry),
@@ -223,6 +228,12 @@ class Server:
             ):
                 on_stop(component.close)
                 await component.start()
+        if any(plugin.name == "ServiceAccount" for plugin in plugins):
+            from polykind.controllers.default_accounts import DefaultAccountsController
+
+            accounts = DefaultAccountsController(self.backend, self.leadership, self._authority().decode())
+            on_stop(accounts.close)
+            await accounts.start()
         if settings.garbage_collector:
             self.garbage_collector.start()
         await self.leadership.start()
@@ -333,9 +344,12 @@ class Server:
         return tokens
 
     def _write_kubeconfig(self) -> None:
+        write_kubeconfig(self.kubeconfig, self.url, self._authority() or None, "admin", {"token": self.token})
+
+    def _authority(self) -> bytes:
+        """Return the certificate in PEM that clients must trust."""
         trusted = self._ca or self.settings.tls_cert_file
-        authority = trusted.read_bytes() if trusted is not None else None
-        write_kubeconfig(self.kubeconfig, self.url, authority, "admin", {"token": self.token})
+        return trusted.read_bytes() if trusted is not None else b""
 
 
 def _open_store(settings: Settings) -> tuple[Store, Leadership]:

@@ -183,7 +183,8 @@ class ApiServer:
 
     async def _start(self) -> None:
         port = int(self.url.rpartition(":")[2]) if self.url else 0
-        chosen = {"client_ca_file": self.ca, **self._settings}
+        # As in envtest, no controller creates service accounts, so pods need none.
+        chosen = {"client_ca_file": self.ca, "disable_admission_plugins": ("ServiceAccount",), **self._settings}
         settings = Settings(data_dir=self._folder, cert_dir=self._pki, secure_port=port, **chosen)
         server = Server(settings)
         await server.start()

@@ -118,8 +118,10 @@ def test_pod_can_refuse_the_token(account: JsonObject) -> None:
 
 
 def test_missing_service_account() -> None:
+    plugin = ServiceAccountPlugin(services(FakeObjects()))
+    plugin.retry_delay = 0
     with pytest.raises(errors.ForbiddenError) as caught:
-        mutate(ServiceAccountPlugin(services(FakeObjects())), request(pod()))
+        mutate(plugin, request(pod()))
     assert caught.value.message == (
         'pods "p" is forbidden: error looking up service account default/default: serviceaccount "default" not found'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from polykind.admission.attributes import CREATE, Attributes
@@ -10,6 +11,8 @@ from polykind.contract import JsonObject, copy_json
 from polykind.golang.fmt import go_quote
 
 _DEFAULT = "default"
+_ATTEMPTS = 10
+"""The number of lookups of the account `default`."""
 _MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 _MOUNTABLE_ANNOTATION = "kubernetes.io/enforce-mountable-secrets"
 _VOLUME_PREFIX = "kube-api-access-"
@@ -33,6 +36,8 @@ class ServiceAccountPlugin(BuiltinPlugin):
     """Requires the service account of a new pod to exist. Mounts its token and adds its image pull secrets."""
 
     subresources = ("", "ephemeralcontainers")
+    retry_delay = 0.1
+    """Seconds between two lookups of the account `default`, which a controller creates in each new namespace."""
 
     async def mutate(self, attributes: Attributes, obj: JsonObject) -> None:
         if attributes.operation != CREATE or attributes.resource.subresource:
@@ -68,11 +73,14 @@ class ServiceAccountPlugin(BuiltinPlugin):
                 raise forbidden(attributes, reason)
 
     async def _account(self, attributes: Attributes, name: str) -> JsonObject:
-        account = await self.services.objects.get("", "serviceaccounts", attributes.namespace, name)
-        if account is None:
-            missing = f"serviceaccount {go_quote(name)} not found"
-            raise forbidden(attributes, f"error looking up service account {attributes.namespace}/{name}: {missing}")
-        return account
+        for attempt in range(_ATTEMPTS if name == _DEFAULT else 1):
+            if attempt:
+                await asyncio.sleep(self.retry_delay)
+            account = await self.services.objects.get("", "serviceaccounts", attributes.namespace, name)
+            if account is not None:
+                return account
+        missing = f"serviceaccount {go_quote(name)} not found"
+        raise forbidden(attributes, f"error looking up service account {attributes.namespace}/{name}: {missing}")
 
     def _mount_token(self, spec: JsonObject) -> None:
         """Mount the token into all containers that have no other mount at its path."""

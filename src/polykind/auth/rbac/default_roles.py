@@ -1,127 +1,99 @@
-"""Default RBAC roles and bindings, and their reconciliation with the stored objects.
-
-The defaults are kube-apiserver's, limited to resources that this server has.
-"""
+"""Default RBAC roles and bindings, and their reconciliation with the stored objects."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from polykind.auth.rbac import default_role_data as data
 from polykind.auth.rbac.rule_coverage import Rule, uncovered
-from polykind.auth.user import ADMIN_GROUP, AUTHENTICATED, UNAUTHENTICATED
 from polykind.contract import JsonObject
 
 GROUP = "rbac.authorization.k8s.io"
 AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
-_MONITORING = "system:monitoring"
-_AGGREGATION = "clusterrole-aggregation-controller"
 
 _READ = ("get", "list", "watch")
 _WRITE = ("create", "delete", "deletecollection", "patch", "update")
-_HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
-_VERSION_PATHS = ("/version", "/version/")
+_VERBS = {"read": sorted(_READ), "write": sorted(_WRITE), "all": sorted(_READ + _WRITE)}
 
 
-def _rule(verbs: tuple[str, ...], group: str, *resources: str) -> Rule:
-    return {"verbs": sorted(verbs), "apiGroups": [group], "resources": sorted(resources)}
+def default_roles() -> list[JsonObject]:
+    """Return all default ClusterRoles and Roles."""
+    roles: list[JsonObject] = []
+    for line in _lines(data.CLUSTER_ROLES + data.ROLES):
+        if line.startswith("  "):
+            roles[-1]["rules"] = [*(roles[-1]["rules"] or ()), _rule(*line.split())]
+        else:
+            roles.append(_role(*line.split()))
+    return roles
 
 
-def _paths(*paths: str) -> Rule:
-    return {"verbs": ["get"], "nonResourceURLs": sorted(paths)}
+def default_bindings() -> list[JsonObject]:
+    """Return all default ClusterRoleBindings and RoleBindings."""
+    lines = [line.split() for line in _lines(data.CLUSTER_ROLE_BINDINGS + data.ROLE_BINDINGS)]
+    lines += [[f"system:controller:{name}", f"kube-system/{name}"] for name in data.CONTROLLERS.split()]
+    return [_binding(*line) for line in lines]
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text. Join a line that ends with a comma with the next one."""
+    continued = ""
+    for line in text.split("\n"):
+        continued += line.strip() if continued else line
+        if continued and not continued.endswith(","):
+            yield continued
+            continued = ""
+
+
+def _rule(verbs: str, groups_or_paths: str, resources: str = "", names: str = "") -> Rule:
+    rule: Rule = {"verbs": list(_VERBS.get(verbs) or verbs.split(","))}
+    if not resources:
+        return rule | {"nonResourceURLs": groups_or_paths.split(",")}
+    groups = ["" if group == "core" else group for group in groups_or_paths.split(",")]
+    rule |= {"apiGroups": groups, "resources": resources.split(",")}
+    return rule | {"resourceNames": names.split(",")} if names else rule
 
 
 def _default_object(kind: str, name: str, **labels: str) -> JsonObject:
-    return {
-        "apiVersion": f"{GROUP}/v1",
-        "kind": kind,
-        "metadata": {
-            "name": name,
-            "labels": {"kubernetes.io/bootstrapping": "rbac-defaults", **labels},
-            "annotations": {AUTOUPDATE: "true"},
-        },
-    }
+    """Return a default object. The kind is cluster-scoped unless the name has a namespace."""
+    namespace, _, name = name.rpartition("/")
+    meta: JsonObject = {"name": name}
+    if namespace:
+        meta["namespace"] = namespace
+    meta["labels"] = {"kubernetes.io/bootstrapping": "rbac-defaults", **labels}
+    meta["annotations"] = {AUTOUPDATE: "true"}
+    kind = kind if namespace else f"Cluster{kind}"
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": meta}
 
 
 def _aggregation_label(role: str) -> dict[str, str]:
     return {f"{GROUP}/aggregate-to-{role}": "true"}
 
 
-def _role(name: str, *rules: Rule, to: str = "") -> JsonObject:
-    """Return a ClusterRole. `to`: the name of the role that aggregates this role."""
-    return {**_default_object("ClusterRole", name, **(_aggregation_label(to) if to else {})), "rules": list(rules)}
+def _role(name: str, *marks: str) -> JsonObject:
+    """Return a role without rules. Its marks say to which role it is aggregated, and whether others are to it."""
+    labels = {key: value for mark in marks if mark != "<" for key, value in _aggregation_label(mark[1:]).items()}
+    role = {**_default_object("Role", name, **labels), "rules": None}
+    if "<" in marks:
+        role["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": _aggregation_label(name)}]}
+    return role
 
 
-def _aggregated(name: str, *, to: str = "") -> JsonObject:
-    """Return a ClusterRole whose rules are aggregated from the roles with its aggregation label."""
-    selectors = [{"matchLabels": _aggregation_label(name)}]
-    return {
-        **_default_object("ClusterRole", name, **(_aggregation_label(to) if to else {})),
-        "rules": None,
-        "aggregationRule": {"clusterRoleSelectors": selectors},
-    }
+def _binding(name: str, subjects: str = "") -> JsonObject:
+    name, _, role = name.partition("=")
+    binding = _default_object("RoleBinding", name)
+    kind = binding["kind"].removesuffix("Binding")
+    if subjects:
+        binding["subjects"] = [_subject(subject) for subject in subjects.split(",")]
+    binding["roleRef"] = {"apiGroup": GROUP, "kind": kind, "name": role or binding["metadata"]["name"]}
+    return binding
 
 
-def _binding(role: str, *subjects: JsonObject) -> JsonObject:
-    ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": role}
-    return {**_default_object("ClusterRoleBinding", role), "subjects": list(subjects), "roleRef": ref}
-
-
-def _group(name: str) -> JsonObject:
-    return {"kind": "Group", "apiGroup": GROUP, "name": name}
-
-
-def default_roles() -> list[JsonObject]:
-    return [
-        _role("cluster-admin", _rule(("*",), "*", "*"), {"verbs": ["*"], "nonResourceURLs": ["*"]}),
-        _role(
-            "system:discovery",
-            _paths(*_HEALTH_PATHS, *_VERSION_PATHS, "/openapi", "/openapi/*", "/api", "/api/*", "/apis", "/apis/*"),
-        ),
-        _role(_MONITORING, _paths(*_HEALTH_PATHS, *(f"{path}/*" for path in _HEALTH_PATHS), "/metrics")),
-        _role(
-            "system:basic-user",
-            _rule(("create",), "authorization.k8s.io", "selfsubjectaccessreviews", "selfsubjectrulesreviews"),
-            _rule(("create",), "authentication.k8s.io", "selfsubjectreviews"),
-        ),
-        _role("system:public-info-viewer", _paths(*_HEALTH_PATHS, *_VERSION_PATHS)),
-        _aggregated("admin"),
-        _aggregated("edit", to="admin"),
-        _aggregated("view", to="edit"),
-        _role(
-            "system:aggregate-to-admin",
-            _rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
-            _rule((*_READ, *_WRITE), GROUP, "roles", "rolebindings"),
-            to="admin",
-        ),
-        _role("system:aggregate-to-edit", _rule(_WRITE, "", "configmaps", "services"), to="edit"),
-        _role(
-            "system:aggregate-to-view",
-            _rule(_READ, "", "configmaps", "services", "services/status"),
-            _rule(_READ, "", "namespaces/status"),
-            _rule(_READ, "", "namespaces"),
-            to="view",
-        ),
-        _role(
-            "system:auth-delegator",
-            _rule(("create",), "authentication.k8s.io", "tokenreviews"),
-            _rule(("create",), "authorization.k8s.io", "subjectaccessreviews"),
-        ),
-        _role(
-            f"system:controller:{_AGGREGATION}", _rule(("escalate", "patch", "update", *_READ), GROUP, "clusterroles")
-        ),
-    ]
-
-
-def default_bindings() -> list[JsonObject]:
-    return [
-        _binding("cluster-admin", _group(ADMIN_GROUP)),
-        _binding(_MONITORING, _group(_MONITORING)),
-        _binding("system:discovery", _group(AUTHENTICATED)),
-        _binding("system:basic-user", _group(AUTHENTICATED)),
-        _binding("system:public-info-viewer", _group(AUTHENTICATED), _group(UNAUTHENTICATED)),
-        _binding(
-            f"system:controller:{_AGGREGATION}",
-            {"kind": "ServiceAccount", "name": _AGGREGATION, "namespace": "kube-system"},
-        ),
-    ]
+def _subject(text: str) -> JsonObject:
+    kind, _, name = text.partition("=")
+    if name:
+        return {"kind": kind.capitalize(), "apiGroup": GROUP, "name": name}
+    namespace, _, name = text.partition("/")
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
 def is_protected(existing: JsonObject) -> bool:
@@ -153,7 +125,7 @@ def reconcile_binding(existing: JsonObject, default: JsonObject) -> JsonObject |
         return None
     binding = _with_default_metadata(existing, default)
     subjects = existing.get("subjects") or []
-    missing = [subject for subject in default["subjects"] if subject not in subjects]
+    missing = [subject for subject in default.get("subjects") or () if subject not in subjects]
     if missing:
         binding["subjects"] = [*subjects, *missing]
     return binding

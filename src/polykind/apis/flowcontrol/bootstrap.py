@@ -1,0 +1,126 @@
+"""The FlowSchemas and PriorityLevelConfigurations that every server has."""
+
+from __future__ import annotations
+
+from polykind.contract import JsonObject
+
+_API_VERSION = "flowcontrol.apiserver.k8s.io/v1"
+_EVERYTHING = "* * *"
+_ALL_USERS = ("group=system:unauthenticated", "group=system:authenticated")
+
+_LEVELS: tuple[tuple[str, int, tuple[int, int] | None, int], ...] = (
+    ("catch-all", 5, None, 0),
+    ("global-default", 20, (128, 6), 50),
+    ("leader-election", 10, (16, 4), 0),
+    ("node-high", 40, (64, 6), 25),
+    ("system", 30, (64, 6), 33),
+    ("workload-high", 40, (128, 6), 50),
+    ("workload-low", 100, (128, 6), 90),
+)
+"""Name, concurrency shares, queues and hand size (None: requests are rejected), lendable percent."""
+
+_SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("exempt", "exempt", 1, "", ("group=system:masters",), (_EVERYTHING,)),
+    ("probes", "exempt", 2, "", _ALL_USERS, ("get /healthz,/readyz,/livez",)),
+    (
+        "system-leader-election",
+        "leader-election",
+        100,
+        "ByUser",
+        ("user=system:kube-controller-manager", "user=system:kube-scheduler", "kube-system/*"),
+        ("get,create,update coordination.k8s.io leases",),
+    ),
+    (
+        "system-node-high",
+        "node-high",
+        400,
+        "ByUser",
+        ("group=system:nodes",),
+        ("* core nodes,nodes/status cluster", "* coordination.k8s.io leases"),
+    ),
+    ("system-nodes", "system", 500, "ByUser", ("group=system:nodes",), (_EVERYTHING,)),
+    (
+        "kube-controller-manager",
+        "workload-high",
+        800,
+        "ByNamespace",
+        ("user=system:kube-controller-manager",),
+        (_EVERYTHING,),
+    ),
+    ("kube-scheduler", "workload-high", 800, "ByNamespace", ("user=system:kube-scheduler",), (_EVERYTHING,)),
+    ("kube-system-service-accounts", "workload-high", 900, "ByNamespace", ("kube-system/*",), (_EVERYTHING,)),
+    ("service-accounts", "workload-low", 9000, "ByUser", ("group=system:serviceaccounts",), (_EVERYTHING,)),
+    ("global-default", "global-default", 9900, "ByUser", _ALL_USERS, (_EVERYTHING,)),
+    ("catch-all", "catch-all", 10000, "ByUser", _ALL_USERS, (_EVERYTHING,)),
+)
+"""Name, priority level, precedence, how flows are distinguished, subjects, rules as verbs, groups and resources."""
+
+
+def priority_levels() -> list[JsonObject]:
+    levels = [_level("exempt", {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}})]
+    for name, shares, queues, lendable in _LEVELS:
+        response: JsonObject = {"type": "Reject"}
+        if queues is not None:
+            queuing = {"queues": queues[0], "handSize": queues[1], "queueLengthLimit": 50}
+            response = {"type": "Queue", "queuing": queuing}
+        limited = {"nominalConcurrencyShares": shares, "limitResponse": response, "lendablePercent": lendable}
+        levels.append(_level(name, {"type": "Limited", "limited": limited}))
+    return levels
+
+
+def _level(name: str, spec: JsonObject) -> JsonObject:
+    return {**_object("PriorityLevelConfiguration", name), "spec": spec, "status": {}}
+
+
+def flow_schemas(now: str) -> list[JsonObject]:
+    """Return the FlowSchemas. Their status says that the priority levels exist."""
+    schemas = []
+    for name, level, precedence, method, subjects, rules in _SCHEMAS:
+        spec: JsonObject = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence}
+        if method:
+            spec["distinguisherMethod"] = {"type": method}
+        spec["rules"] = [{"subjects": [_subject(subject) for subject in subjects], **_policy_rules(rules)}]
+        reference = f'references the PriorityLevelConfiguration object named "{level}" and it exists'
+        condition = {
+            "type": "Dangling",
+            "status": "False",
+            "lastTransitionTime": now,
+            "reason": "Found",
+            "message": f"This FlowSchema {reference}",
+        }
+        schemas.append({**_object("FlowSchema", name), "spec": spec, "status": {"conditions": [condition]}})
+    return schemas
+
+
+def _object(kind: str, name: str) -> JsonObject:
+    annotations = {"apf.kubernetes.io/autoupdate-spec": "true"}
+    meta = {"name": name, "generation": 1, "annotations": annotations}
+    return {"apiVersion": _API_VERSION, "kind": kind, "metadata": meta}
+
+
+def _subject(text: str) -> JsonObject:
+    kind, _, name = text.partition("=")
+    if name:
+        return {"kind": kind.capitalize(), kind: {"name": name}}
+    namespace, _, name = text.partition("/")
+    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
+
+
+def _policy_rules(texts: tuple[str, ...]) -> JsonObject:
+    """Return the rules for resources and for paths. `* * *` matches all resources and all paths."""
+    resources: list[JsonObject] = []
+    paths: list[JsonObject] = []
+    for text in texts:
+        verbs, scope, *names = text.split()
+        if not names:
+            paths.append({"verbs": verbs.split(","), "nonResourceURLs": scope.split(",")})
+            continue
+        groups = ["" if group == "core" else group for group in scope.split(",")]
+        rule: JsonObject = {"verbs": verbs.split(","), "apiGroups": groups, "resources": names[0].split(",")}
+        if text == _EVERYTHING:
+            paths.append({"verbs": ["*"], "nonResourceURLs": ["*"]})
+        if text == _EVERYTHING or names[1:] == ["cluster"]:
+            rule["clusterScope"] = True
+        resources.append({**rule, "namespaces": ["*"]})
+    fields = {"resourceRules": resources, "nonResourceRules": paths}
+    return {name: rules for name, rules in fields.items() if rules}

@@ -1,0 +1,144 @@
+"""The objects that every server has: priority classes, flow schemas and priority levels; and their fast creation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from polykind.apply import field_manager
+from polykind.cache.cached_object import Encoded
+from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
+from polykind.resources.resource import Resource
+from polykind.verbs.context import Backend
+
+log = logging.getLogger("polykind.bootstrap")
+
+_RETRY_DELAY = 1.0
+"""Seconds between two attempts to create the objects."""
+_FLOWCONTROL = "flowcontrol.apiserver.k8s.io"
+_PRODUCER = "api-priority-and-fairness-config-producer-v1"
+_CONSUMER = "api-priority-and-fairness-config-consumer-v1"
+
+
+class BootstrapObjects:
+    """Creates the missing objects, on the leader. If none is missing, a start only lists their keys."""
+
+    def __init__(self, backend: Backend, now: Callable[[], str], leadership: Leadership) -> None:
+        self._backend = backend
+        self._now = now
+        self._leadership = leadership
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._leadership.subscribe(self._on_leadership)
+        if self._leadership.leading and not await self._create_missing():
+            self._on_leadership(True)
+
+    async def close(self) -> None:
+        self._on_leadership(False)
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _on_leadership(self, leading: bool) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        if leading:
+            self._task = asyncio.get_running_loop().create_task(self._retry())
+
+    async def _retry(self) -> None:
+        while True:
+            if await self._create_missing():
+                return
+            await asyncio.sleep(_RETRY_DELAY)
+
+    async def _create_missing(self) -> bool:
+        """Create the missing objects. Return True if nothing failed."""
+        try:
+            await asyncio.gather(
+                self._ensure("scheduling.k8s.io", "priorityclasses", self._priority_classes),
+                self._ensure(_FLOWCONTROL, "prioritylevelconfigurations", self._priority_levels),
+                self._ensure(_FLOWCONTROL, "flowschemas", self._flow_schemas),
+            )
+        except StoreError as error:
+            log.warning("bootstrap: cannot create all default objects, retrying: %s", error)
+            return False
+        return True
+
+    async def _ensure(self, group: str, plural: str, objects: Callable[[], list[JsonObject]]) -> None:
+        """Create those of a resource's default objects that are missing."""
+        prefix = self._backend.cache.resource_at(plural).prefix
+        page = await self._backend.store.range(prefix)
+        stored = {item.key.removeprefix(prefix) for item in page.items}
+        missing = [obj for obj in objects() if obj["metadata"]["name"] not in stored]
+        # An import of the kind is needed only if an object is missing. A kind can also be disabled by a flag.
+        resource = self._backend.registry.resource(group, plural) if missing else None
+        if resource is not None:
+            manager = _PRODUCER if group == _FLOWCONTROL else "kube-apiserver"
+            await create_all(self._backend, resource, missing, manager=manager, now=self._now())
+
+    @staticmethod
+    def _priority_classes() -> list[JsonObject]:
+        from polykind.apis.scheduling.bootstrap import priority_classes
+
+        return priority_classes()
+
+    @staticmethod
+    def _priority_levels() -> list[JsonObject]:
+        from polykind.apis.flowcontrol.bootstrap import priority_levels
+
+        return priority_levels()
+
+    def _flow_schemas(self) -> list[JsonObject]:
+        from polykind.apis.flowcontrol.bootstrap import flow_schemas
+
+        return flow_schemas(self._now())
+
+
+async def create_all(
+    backend: Backend, resource: Resource, objects: Sequence[JsonObject], *, manager: str, now: str
+) -> None:
+    """Store new objects without validation, concurrently, so that they share few transactions of the store.
+
+    Objects that exist already are kept.
+    """
+    await asyncio.gather(*(_create(backend, resource, obj, manager, now) for obj in objects))
+
+
+async def _create(backend: Backend, resource: Resource, obj: JsonObject, manager: str, now: str) -> None:
+    version, meta = resource.storage_version(), obj["metadata"]
+    meta |= {"uid": backend.ids.uid(), "creationTimestamp": now}
+    meta["managedFields"] = await field_manager.update(
+        None,
+        {name: value for name, value in obj.items() if name != "status"},
+        manager=manager,
+        api_version=version.api_version,
+        subresource="",
+        now=now,
+        models=resource.models,
+        convert=version.representer.convert,
+    )
+    if (obj.get("status") or {}).get("conditions"):
+        meta["managedFields"].insert(0, _status_entry(version.api_version, now))
+    key = resource.cache.prefix + resource.key(meta.get("namespace", ""), meta["name"])
+    try:
+        await backend.store.put(key, Encoded(version.codec.ordered(obj)).stored(), expect=0)
+    except RevisionConflictError:
+        log.debug("bootstrap: another replica created %s %s", obj["kind"], meta["name"])
+
+
+def _status_entry(api_version: str, now: str) -> JsonObject:
+    """Return the managedFields entry of the controller that sets the condition of a FlowSchema."""
+    condition: JsonObject = {
+        ".": {},
+        **{f"f:{n}": {} for n in ("lastTransitionTime", "message", "reason", "status", "type")},
+    }
+    return {
+        "manager": _CONSUMER,
+        "operation": "Apply",
+        "apiVersion": api_version,
+        "time": now,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:status": {"f:conditions": {'k:{"type":"Dangling"}': condition}}},
+        "subresource": "status",
+    }
