@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.conformance.client import Server
 from tests.conformance.grades import by_area, check_all, details, table
@@ -25,6 +26,23 @@ from tests.support.server import ServerProcess
 SCENARIOS = Path(__file__).parent / "scenarios"
 FLAGS = ("--conversion-cache=false", "--garbage-collector=false")
 """The recordings count the calls of a server that caches no conversions and runs no garbage collector."""
+BUILTIN_FLAGS = (
+    *FLAGS,
+    "--authorization-mode=RBAC",
+    "--service-cluster-ip-range=10.0.0.0/24",
+    "--disable-admission-plugins=ServiceAccount",
+)
+"""The areas `builtin-*` were recorded with these flags."""
+
+
+class Servers(NamedTuple):
+    """The servers under test: one for the areas `builtin-*`, one for the others."""
+
+    builtin: Server
+    other: Server
+
+    def of(self, path: Path) -> Server:
+        return self.builtin if path.parent.name.startswith("builtin-") else self.other
 
 
 def paths(wanted: list[str]) -> list[Path]:
@@ -42,15 +60,16 @@ def paths(wanted: list[str]) -> list[Path]:
 
 
 @contextmanager
-def target(url: str, token: str) -> Iterator[Server]:
+def target(url: str, token: str) -> Iterator[Servers]:
     if url:
-        yield Server(url, token)
+        yield Servers(Server(url, token), Server(url, token))
         return
     with (
         tempfile.TemporaryDirectory(prefix="conformance-") as folder,
-        ServerProcess(Path(folder) / "data", *FLAGS) as process,
+        ServerProcess(Path(folder) / "builtin", *BUILTIN_FLAGS) as builtin,
+        ServerProcess(Path(folder) / "other", *FLAGS) as other,
     ):
-        yield Server(process.url, process.token)
+        yield Servers(Server(builtin.url, builtin.token), Server(other.url, other.token))
 
 
 def record(scenarios: list[Scenario]) -> None:
@@ -71,9 +90,9 @@ def main() -> int:
     recording = args.wanted[:1] == ["record"]
     if recording and not args.server:
         parser.error("record needs --server with the address of kube-apiserver")
-    with target(args.server, args.token) as server:
+    with target(args.server, args.token) as servers:
         settle = 0.3 if recording else 0.0
-        scenarios = [Scenario(p, server, settle=settle) for p in paths(args.wanted[recording:])]
+        scenarios = [Scenario(p, servers.of(p), settle=settle) for p in paths(args.wanted[recording:])]
         if recording:
             record(scenarios)
             return 0

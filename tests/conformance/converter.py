@@ -1,4 +1,4 @@
-"""The conversion webhook of a scenario. Each scenario has its own and chooses how it behaves."""
+"""The webhook of a scenario, for conversion and admission. Each scenario has its own and chooses how it behaves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import trustme
@@ -94,6 +95,19 @@ def authority() -> tuple[ssl.SSLContext, str]:
     return context, base64.b64encode(ca.cert_pem.bytes()).decode()
 
 
+def send(
+    call: http.server.BaseHTTPRequestHandler, status: int, body: bytes, headers: Mapping[str, str] | None = None
+) -> None:
+    call.send_response(status)
+    call.send_header("Content-Type", "application/json")
+    for name, value in (headers or {}).items():
+        call.send_header(name, value)
+    call.send_header("Content-Length", str(len(body)))
+    call.end_headers()
+    call.wfile.write(body)
+    call.wfile.flush()
+
+
 class Listener(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
@@ -144,6 +158,9 @@ class Converter:
 
     def answer(self, call: http.server.BaseHTTPRequestHandler) -> None:
         review = json.loads(call.rfile.read(int(call.headers.get("Content-Length") or 0)))
+        if review["kind"] == "AdmissionReview":
+            self.admit(call, review)
+            return
         self.reviews.append(
             {
                 "path": call.path,
@@ -167,14 +184,24 @@ class Converter:
             body = b"{not json"
         elif mode == "http-error":
             status, body = int(options.get("code", 500)), options.get("body", "told to fail").encode()
-        call.send_response(status)
-        call.send_header("Content-Type", "application/json")
-        for name, value in options.get("headers", {}).items():
-            call.send_header(name, value)
-        call.send_header("Content-Length", str(len(body)))
-        call.end_headers()
-        call.wfile.write(body)
-        call.wfile.flush()
+        send(call, status, body, options.get("headers", {}))
+
+    def admit(self, call: http.server.BaseHTTPRequestHandler, review: dict[str, Any]) -> None:
+        """Answer an AdmissionReview as the options say: `allowed`, `result`, `warnings` and `patch` (a JSON patch)."""
+        request, options = review["request"], self.options
+        received = {key: review[key] for key in ("apiVersion", "kind")}
+        self.reviews.append({"path": call.path, **received, "request": copy.deepcopy(request)})
+        response: dict[str, Any] = {"uid": request["uid"], "allowed": options.get("allowed", True)}
+        response |= {key: options[key] for key in ("warnings", "auditAnnotations") if key in options}
+        if "result" in options:
+            response["status"] = options["result"]
+        if "patch" in options:
+            patch = base64.b64encode(json.dumps(options["patch"]).encode()).decode()
+            response |= {"patchType": "JSONPatch", "patch": patch}
+        if self.mode == "wrong-uid":
+            response["uid"] = "not-the-uid-you-sent"
+        status = int(options.get("code", 500)) if self.mode == "http-error" else 200
+        send(call, status, json.dumps({**received, "response": response}).encode())
 
     def reply(self, review: dict[str, Any], mode: str, options: dict[str, Any]) -> dict[str, Any]:
         request = review["request"]

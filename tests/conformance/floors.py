@@ -36,8 +36,8 @@ def raised(areas: dict[str, dict[str, int]], floors: dict[str, int]) -> dict[str
 
 def main() -> int:
     floors = load()
-    with target("", "") as server:
-        areas = by_area(check_all([Scenario(p, server) for p in paths([])], 6))
+    with target("", "") as servers:
+        areas = by_area(check_all([Scenario(p, servers.of(p)) for p in paths([])], 6))
     print(table(areas))
     if below := below_floor(areas, floors):
         print("\n".join(below))

@@ -102,8 +102,10 @@ def check(scenario: Scenario) -> Report:
 
 
 def check_all(scenarios: Iterable[Scenario], at_once: int) -> Iterator[Report]:
+    scenarios = list(scenarios)
     with ThreadPoolExecutor(at_once) as pool:
-        yield from pool.map(check, scenarios)
+        yield from pool.map(check, [scenario for scenario in scenarios if not scenario.alone])
+    yield from map(check, [scenario for scenario in scenarios if scenario.alone])
 
 
 def by_area(reports: Iterable[Report]) -> dict[str, dict[str, int]]:

@@ -17,16 +17,29 @@ MANAGED = re.compile(
 )
 
 
-class Normal:
-    """A normalizer that knows the variable names of one run (the converter's address and CA)."""
+ALLOCATED = ("clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort")
+"""The fields of a Service that the server chooses."""
 
-    def __init__(self, url: str, port: int, ca: str) -> None:
-        self.url, self.port, self.ca = url, port, ca
+
+class Normal:
+    """A normalizer that knows the variable names of one run: the webhook's address and CA, and the namespace."""
+
+    def __init__(self, url: str, port: int, ca: str, namespace: str = "") -> None:
+        self.url, self.port, self.ca, self.namespace = url, port, ca, namespace
+        self.generated: dict[str, str] = {}
+        """The generateName of each generated name."""
 
     def text(self, value: str) -> str:
         value = value.replace(self.url, "<webhook>").replace(f"127.0.0.1:{self.port}", "<webhook-host>")
         value = value.replace(self.ca, "<ca>")
+        if self.namespace:
+            value = value.replace(self.namespace, "<ns>")
+        for name, prefix in self.generated.items():
+            value = value.replace(name, f"{prefix}<generated>")
+        # kube-apiserver appends a diff of its internal types to some messages.
+        value = re.sub(r"\n@@ -\d.*", "", value, flags=re.S)
         value = UUID.sub("<uid>", value)
+        value = re.sub(r"(the ResourceVersion in record \()\d+", r"\1<rv>", value)
         value = re.sub(r'(resourceVersion\\?":\s*\\?")\d+', r"\1<rv>", value)
         return STAMP.sub("<time>", value)
 
@@ -51,7 +64,8 @@ class Normal:
         out: dict[str, Any] = {}
         base, name = value.get("generateName"), value.get("name")
         generated = isinstance(base, str) and isinstance(name, str) and name.startswith(base)
-        for k, v in value.items():
+        for key, v in value.items():
+            k = key.replace(self.namespace, "<ns>") if self.namespace else key
             if k == "selfLink" or (k == "managedFields" and not step.get("managedFields")):
                 continue
             if k == "resourceVersion" and isinstance(v, str) and v and not step.get("keepResourceVersion"):
@@ -61,7 +75,10 @@ class Normal:
             elif k == "uid" and isinstance(v, str) and v:
                 out[k] = "<uid>"
             elif k == "name" and generated:
+                self.generated[str(v)] = str(base)
                 out[k] = f"{base}<generated>"
+            elif k in ALLOCATED and v and v != "None" and not step.get("keepAllocated"):
+                out[k] = [f"<{k}>" if one != "None" else one for one in v] if isinstance(v, list) else f"<{k}>"
             else:
                 out[k] = self.value(v, step, k)
         return out
@@ -109,8 +126,13 @@ def pick(value: Any, dotted: str, test: str) -> None:
 
 
 def drop(value: Any, dotted: str) -> None:
-    """Remove the value at a dotted path. `*` matches every member."""
+    """Remove the value at a dotted path. `*` matches every member, `**` any depth."""
     head, rest = split_path(dotted)
+    if head == "**":
+        drop(value, rest)
+        for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            drop(member, dotted)
+        return
     keys: list[Any] = []
     if isinstance(value, dict):
         keys = list(value) if head == "*" else [head] if head in value else []

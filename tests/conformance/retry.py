@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from tests.conformance.__main__ import paths
-from tests.conformance.client import Server
+from tests.conformance.__main__ import Servers, paths
 from tests.conformance.floors import below_floor
 from tests.conformance.grades import Report, by_area, check_all
 from tests.conformance.scenario import Scenario
@@ -15,7 +14,7 @@ ATTEMPTS = 6
 """A real regression stays inexact in every attempt. A step that crossed a second does not."""
 
 
-def repeat_inexact(reports: Iterable[Report], server: Server, floors: dict[str, int]) -> list[Report]:
+def repeat_inexact(reports: Iterable[Report], servers: Servers, floors: dict[str, int]) -> list[Report]:
     """Repeat the inexact scenarios of each area that is below its floor, and keep the best report of each.
 
     Field managers are sorted by the second of their last write, and Tables print ages in seconds. If a new second
@@ -28,7 +27,7 @@ def repeat_inexact(reports: Iterable[Report], server: Server, floors: dict[str, 
     for _ in range(ATTEMPTS):
         for name in [name for name in inexact if best[name].worst != "exact"]:
             time.sleep(1 - time.time() % 1)
-            for report in check_all([Scenario(p, server) for p in paths([name])], 1):
+            for report in check_all([Scenario(p, servers.of(p)) for p in paths([name])], 1):
                 best[name] = max(report, best[name], key=lambda each: each.count("exact"))
         if not below_floor(by_area(best.values()), floors):
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import yaml
 
 from tests.conformance.client import Server, Watch
 from tests.conformance.converter import Converter
-from tests.conformance.normal import Normal, Step, drop, pick, sort_list, unordered
+from tests.conformance.normal import Normal, Step, at, drop, pick, sort_list, unordered
 
 VERBS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 HEADERS = ("content-type", "warning")
@@ -29,6 +30,9 @@ class Scenario:
         self.area = path.parent.name
         self.name = f"{self.area}/{path.stem}"
         own = re.sub(r"[^a-z0-9-]", "-", f"{path.stem}.{self.area}".lower()).replace("--", "-")
+        self.namespace = f"conform-{secrets.token_hex(4)}" if self.spec.get("namespace") else ""
+        self.alone = bool(self.spec.get("alone"))
+        """True if the scenario changes what other scenarios see, so that it must run by itself."""
         self.group: str = self.spec.get("group") or f"{own}.example.com"
         self.saved: dict[str, Any] = {}
         self.watches: dict[str, Watch] = {}
@@ -40,6 +44,7 @@ class Scenario:
             whole = re.fullmatch(r"\{\{(\w+)\}\}", value)
             if whole and whole[1] in self.saved:
                 return self.saved[whole[1]]
+            value = re.sub(r"\{\{x(\d+)\}\}", lambda m: "x" * int(m[1]), value)
             return re.sub(r"\{\{(\w+)\}\}", lambda m: str(self.saved[m[1]]), value)
         if isinstance(value, dict):
             return {self.fill(k): self.fill(v) for k, v in value.items()}
@@ -66,12 +71,15 @@ class Scenario:
 
     def run(self) -> list[dict[str, Any]]:
         self.converter = Converter()
-        self.normal = Normal(self.converter.url, self.converter.port, self.converter.ca)
+        self.normal = Normal(self.converter.url, self.converter.port, self.converter.ca, self.namespace)
         self.saved = {"group": self.group, "webhook": self.converter.url, "caBundle": self.converter.ca}
+        self.saved |= {"ns": self.namespace or "default", "token": self.server.token}
         self.saved |= self.fill(self.spec.get("vars", {}))
         self.watches, self.last = {}, None
         self.behave(self.spec.get("webhook", "noop"))
         self.clean()
+        if self.namespace:
+            self.create_namespace()
         answers = []
         try:
             for number, step in enumerate(self.spec["steps"]):
@@ -84,8 +92,16 @@ class Scenario:
         finally:
             self.converter.behave("noop")
             self.clean()
+            if self.namespace:
+                self.server.call("DELETE", f"/api/v1/namespaces/{self.namespace}")
             self.converter.close()
         return answers
+
+    def create_namespace(self) -> None:
+        """Create the scenario's own namespace. Its `namespace` may be the labels of it."""
+        labels = self.spec["namespace"] if isinstance(self.spec["namespace"], dict) else {}
+        body = {"metadata": {"name": self.namespace, "labels": labels}}
+        self.server.call("POST", "/api/v1/namespaces", json.dumps(body).encode())
 
     def take(self, step: Step) -> dict[str, Any] | None:
         verb = next((v for v in VERBS if v in step), None)
@@ -141,6 +157,8 @@ class Scenario:
             sort_list(answer, dotted)
         if step.get("unordered"):
             unordered(answer["body"])
+        if "only" in step:
+            answer["body"] = {dotted: at(answer["body"], dotted) for dotted in step["only"]}
         return answer
 
     def until(self, step: Step) -> None:
@@ -190,13 +208,20 @@ def review_summary(reviews: list[dict[str, Any]], how: str) -> Any:
         return bool(reviews)
     if how == "full":
         return reviews
-    return sorted(
-        {
-            f"{obj['metadata'].get('name')}: {obj['apiVersion']} -> {review['desiredAPIVersion']}"
-            for review in reviews
-            for obj in review["objects"]
-        }
-    )
+    conversions = {
+        f"{obj['metadata'].get('name')}: {obj['apiVersion']} -> {review['desiredAPIVersion']}"
+        for review in reviews
+        for obj in review.get("objects", ())
+    }
+    return sorted(conversions | {_admitted(review) for review in reviews if "request" in review})
+
+
+def _admitted(review: dict[str, Any]) -> str:
+    """Describe an admission review: the webhook's path, the operation, the resource and the object's name."""
+    request = review["request"]
+    subresource = f"/{request['subResource']}" if request.get("subResource") else ""
+    resource = request["resource"]["resource"] + subresource
+    return f"{review['path']}: {request['operation']} {resource} {request.get('name', '')}"
 
 
 def title(step: Step) -> str:

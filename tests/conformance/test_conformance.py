@@ -6,24 +6,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.__main__ import FLAGS, paths
-from tests.conformance.client import Server
+from tests.conformance.__main__ import Servers, paths, target
 from tests.conformance.floors import below_floor, load, raised
 from tests.conformance.grades import by_area, check_all, details, table
 from tests.conformance.retry import repeat_inexact
 from tests.conformance.scenario import Scenario
-from tests.support.server import ServerProcess
 
 
 @pytest.fixture
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with ServerProcess(tmp_path_factory.mktemp("conformance") / "data", *FLAGS) as process:
-        yield Server(process.url, process.token)
+def servers() -> Iterator[Servers]:
+    with target("", "") as started:
+        yield started
 
 
 @pytest.mark.timeout(400)
-def test_no_area_falls_below_its_floor(server: Server) -> None:
-    reports = repeat_inexact(check_all([Scenario(p, server) for p in paths([])], 6), server, load())
+def test_no_area_falls_below_its_floor(servers: Servers) -> None:
+    reports = repeat_inexact(check_all([Scenario(p, servers.of(p)) for p in paths([])], 6), servers, load())
     areas = by_area(reports)
     print(table(areas))
     below = below_floor(areas, load())
