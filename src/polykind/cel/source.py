@@ -49,6 +49,9 @@ class Source:
         return "\n".join(texts)
 
     def _format(self, line: int, column: int, message: str) -> str:
+        if not self.text:
+            # cel-go has no location for an error in an empty expression.
+            return f"ERROR: <input>:1:0: {message}"
         head = f"ERROR: <input>:{line}:{column + 1}: {message}"
         if line < 1:
             return head

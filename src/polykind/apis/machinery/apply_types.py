@@ -45,7 +45,7 @@ def _type(value_type: ValueType, known: dict[Struct, Type]) -> Type:
     if value_type is types.RAW_EXTENSION:
         return UNTYPED
     if isinstance(value_type, types.Verbatim):
-        return Type(map_type=MapType({}, DEDUCED, atomic=False))
+        return Type(map_type=MapType({}, DEDUCED, atomic=value_type is types.RAW_EXTENSION))
     if isinstance(value_type, types.Wrapped):
         return Type(list_type=ListType(STRING, atomic=True))
     return ANY

@@ -17,7 +17,16 @@ from polykind.resources.builtin import BuiltinStrategy, only_status_changed
 
 _INTERNAL = InternalTypes("""
 VolumeAttachmentSpec Attacher Source:Source NodeName
-Source PersistentVolumeName:* InlineVolumeSpec:*
+Source PersistentVolumeName:* InlineVolumeSpec:*VolumeSpec
+VolumeSpec Capacity:* GCEPersistentDisk:*=gcePersistentDisk AWSElasticBlockStore:*=awsElasticBlockStore HostPath:*
+ Glusterfs:* NFS:* RBD:* Quobyte:* ISCSI:* FlexVolume:* Cinder:* CephFS:*=cephfs FC:* Flocker:* AzureFile:*
+ VsphereVolume:* AzureDisk:* PhotonPersistentDisk:* PortworxVolume:* ScaleIO:* Local:* StorageOS:*=storageos
+ CSI:*CSIVolume AccessModes:* ClaimRef:* PersistentVolumeReclaimPolicy StorageClassName MountOptions:* VolumeMode:*
+ NodeAffinity:* VolumeAttributesClassName:*
+CSIVolume Driver VolumeHandle ReadOnly:bool FSType VolumeAttributes:* ControllerPublishSecretRef:*SecretReference
+ NodeStageSecretRef:*SecretReference NodePublishSecretRef:*SecretReference ControllerExpandSecretRef:*SecretReference
+ NodeExpandSecretRef:*SecretReference
+SecretReference Name Namespace
 """)
 
 
