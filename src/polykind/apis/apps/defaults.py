@@ -65,7 +65,8 @@ def default_daemon_set(daemon_set: JsonObject) -> None:
     if strategy["type"] == "RollingUpdate":
         rolling_update = strategy.setdefault("rollingUpdate", {})
         rolling_update.setdefault("maxUnavailable", 1)
-        rolling_update.setdefault("maxSurge", 0)
+    for name in ("maxUnavailable", "maxSurge") if "rollingUpdate" in strategy else ():
+        strategy["rollingUpdate"].setdefault(name, 0)
     spec.setdefault("revisionHistoryLimit", 10)
 
 

@@ -86,7 +86,7 @@ def _validate_limits(status: JsonObject, limited: Sequence[str], ready_name: str
     """Validate that the counters are at most the number of replicas, and available replicas at most the ready ones."""
     replicas = status.get("replicas", 0)
     found = [
-        errors.invalid(f"status.{name}", status[name], "cannot be greater than status.replicas")
+        errors.invalid(f"status.{name}", status.get(name, 0), "cannot be greater than status.replicas")
         for name in limited
         if status.get(name, 0) > replicas
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind import names
+from polykind.apis.core.pod_preparation import drop_disabled_template_fields
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_print
@@ -25,6 +26,19 @@ class WorkloadStrategy(BuiltinStrategy):
 
     unconditional_update = True
     counts_generation = True
+
+    def pod_template(self, obj: JsonObject) -> JsonObject:
+        """Return the pod template of an object."""
+        template: JsonObject = obj["spec"]["template"]
+        return template
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        drop_disabled_template_fields(self.pod_template(obj))
+        super().prepare_create(obj)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        drop_disabled_template_fields(self.pod_template(new), self.pod_template(old))
+        super().prepare_update(new, old)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
         return self.meta_errors(obj, None) + self.spec_errors(obj, None)

@@ -24,10 +24,13 @@ def default_job(job: JsonObject) -> None:
 
 
 def default_labels(job: JsonObject) -> None:
-    """Copy the labels of the pod template to a Job without labels."""
+    """Give a Job without labels those of its pod template.
+
+    Both share one dict, so that a new Job also gets the labels that the server generates for its pods.
+    """
     labels = job["spec"]["template"]["metadata"].get("labels")
     if labels and not job["metadata"].get("labels"):
-        job["metadata"]["labels"] = dict(labels)
+        job["metadata"]["labels"] = labels
 
 
 def default_cron_job(cron_job: JsonObject) -> None:

@@ -85,6 +85,9 @@ def _generate_selector(job: JsonObject) -> None:
 class CronJobStrategy(WorkloadStrategy):
     """Prepares and validates CronJobs."""
 
+    def pod_template(self, obj: JsonObject) -> JsonObject:
+        return super().pod_template(obj["spec"]["jobTemplate"])
+
     def default(self, obj: JsonObject) -> None:
         defaults.default_cron_job(obj)
 

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from polykind.apis.meta.types import OBJECT_META
 from polykind.contract import JsonObject
 from polykind.golang.json import escape_html, go_json
 
 METADATA = "@metadata"
 """Stands for an embedded ObjectMeta, whose fields keep their JSON names and are left out if unset."""
 
-_METADATA_ORDER = ("name", "generateName", "namespace", "uid", "labels", "annotations", "ownerReferences", "finalizers")
+_METADATA_ORDER = tuple(field.name for field in OBJECT_META.fields)
 _SELECTOR_ORDER = ("matchLabels", "matchExpressions")
 _ZERO_VALUES = {"": "", "int": 0, "bool": False, "quantity": "0", "*": None}
 _leading_capitals = re.compile(r"^(?:[A-Z]+(?=[A-Z][a-z])|[A-Z]+$|[A-Z])")
@@ -64,7 +65,9 @@ class InternalTypes:
         for field in self.structs[struct]:
             if field.name == METADATA:
                 metadata = value.get("metadata") or {}
-                yield from (f'"{name}":{go_json(metadata[name])}' for name in _METADATA_ORDER if name in metadata)
+                yield from (
+                    f'"{name}":{go_json(metadata[name])}' for name in _METADATA_ORDER if metadata.get(name) is not None
+                )
             else:
                 yield f'"{field.name}":{self._value(field, value.get(field.json_name))}'
 

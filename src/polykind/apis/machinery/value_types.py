@@ -205,8 +205,7 @@ class IntOrString(ValueType):
             return value
         if type(value) is str:
             return value
-        numeric = type(value) in (int, float, NumberLiteral)
-        run.mismatch(value, "int32" if numeric else "string", at, literal=numeric)
+        run.mismatch(value, "int32", at, literal=type(value) in (int, float, NumberLiteral))
         return 0
 
 
