@@ -22,7 +22,9 @@ def authenticate(
     tokens.add("t1", User("alice", "1", ("dev",)))
     request = Request("GET", "/", "", {} if authorization is None else {b"authorization": authorization}, b"")
     request.peer_certificate = certificate
-    return Authentication(tokens, anonymous=anonymous).user(request)
+    user = Authentication(tokens, anonymous=anonymous).user(request)
+    assert user is not None
+    return user
 
 
 def certificate(*names: tuple[str, str]) -> dict[str, Any]:
@@ -78,7 +80,9 @@ def test_cached_token_does_not_authenticate_another_token() -> None:
     authentication = Authentication(tokens)
 
     def user(header: bytes) -> str:
-        return authentication.user(Request("GET", "/", "", {b"authorization": header}, b"")).name
+        found = authentication.user(Request("GET", "/", "", {b"authorization": header}, b""))
+        assert found is not None
+        return found.name
 
     assert [user(b"Bearer t1"), user(b"Bearer t1"), user(b"Bearer t2"), user(b"Bearer t1")] == [
         "alice",

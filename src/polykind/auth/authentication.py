@@ -6,6 +6,8 @@ from hmac import compare_digest
 from typing import Any
 
 from polykind import errors
+from polykind.auth.service_account_claims import TokenError
+from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import ANONYMOUS, AUTHENTICATED, User
 from polykind.http.messages import Request
@@ -18,13 +20,19 @@ class Authentication:
     rejected.
     """
 
-    def __init__(self, tokens: Tokens, *, anonymous: bool = False) -> None:
+    def __init__(
+        self, tokens: Tokens, *, anonymous: bool = False, service_accounts: ServiceAccountTokens | None = None
+    ) -> None:
         self._tokens = tokens
         self._anonymous = anonymous
+        self._service_accounts = service_accounts
         self._latest: tuple[bytes, User | None] = b"", None
 
-    def user(self, request: Request) -> User:
-        """Return the authenticated user. Raise UnauthorizedError if credentials are missing or wrong."""
+    def user(self, request: Request) -> User | None:
+        """Return the authenticated user. Raise UnauthorizedError if credentials are missing or wrong.
+
+        Return None if only `service_account_user`, which may have to wait, can authenticate the request.
+        """
         user = _certificate_user(request.peer_certificate) if request.peer_certificate is not None else None
         if user is None:
             header = request.headers.get(b"authorization", b"")
@@ -34,9 +42,19 @@ class Authentication:
                 user = self._token_user(header)
                 if user is not None:
                     self._latest = header, user
-        if user is None:
+        if user is None and (self._service_accounts is None or not _jwt(request)):
             raise errors.UnauthorizedError
         return user
+
+    async def service_account_user(self, request: Request) -> User:
+        """Return the user of a service account's token. Raise UnauthorizedError if the token is invalid."""
+        token, accounts = _jwt(request), self._service_accounts
+        if not token or accounts is None or not accounts.is_issuer(token):
+            raise errors.UnauthorizedError
+        try:
+            return (await accounts.authenticate(token))[0]
+        except TokenError:
+            raise errors.UnauthorizedError from None
 
     def _token_user(self, header: bytes) -> User | None:
         scheme, _, token = header.strip().partition(b" ")
@@ -44,6 +62,14 @@ class Authentication:
         if scheme.lower() == b"bearer" and token:
             return self._tokens.find(token)
         return ANONYMOUS if self._anonymous else None
+
+
+def _jwt(request: Request) -> str:
+    """Return the bearer token if it looks like a JSON Web Token, else an empty text."""
+    scheme, _, token = request.headers.get(b"authorization", b"").strip().partition(b" ")
+    token = token.strip()
+    is_jwt = scheme.lower() == b"bearer" and token.count(b".") == 2 and token.isascii()
+    return token.decode() if is_jwt else ""
 
 
 def _certificate_user(certificate: dict[str, Any]) -> User | None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from polykind import errors
+from polykind.auth.service_account_claims import TokenError
 from polykind.contract import JsonObject
 
 GROUP = "authentication.k8s.io"
-AUDIENCE = "https://kubernetes.default.svc"
-"""The only audience that this server's tokens are valid for: the server itself."""
-
-FindUser = Callable[[str], JsonObject | None]
-"""A function that returns the userInfo of a token's user, or None if the token is unknown."""
+FindUser = Callable[[str, list[str]], Awaitable[tuple[JsonObject, list[str]]]]
+"""Returns the userInfo of a token's user and the audiences of the token. Raises TokenError if the token is invalid."""
 
 
 def self_subject(user: JsonObject, now: str) -> JsonObject:
@@ -26,7 +24,7 @@ def check_token(review: JsonObject) -> None:
         raise errors.BadRequestError("token is required for TokenReview in authentication")
 
 
-def token_status(spec: JsonObject, find_user: FindUser) -> JsonObject:
+async def token_status(spec: JsonObject, find_user: FindUser) -> JsonObject:
     """Return the status of a TokenReview.
 
     The token is parsed like an Authorization header, so it ends at the first blank.
@@ -34,8 +32,8 @@ def token_status(spec: JsonObject, find_user: FindUser) -> JsonObject:
     words = f"Bearer {spec['token']}".strip().split(" ")
     if len(words) < 2 or not words[1]:
         return {"user": {}}
-    audiences = spec.get("audiences") or [AUDIENCE]
-    user = find_user(words[1]) if AUDIENCE in audiences else None
-    if user is None:
-        return {"user": {}, "error": "invalid bearer token"}
-    return {"authenticated": True, "user": user, "audiences": [a for a in audiences if a == AUDIENCE]}
+    try:
+        user, audiences = await find_user(words[1], spec.get("audiences") or [])
+    except TokenError as error:
+        return {"user": {}, "error": str(error)}
+    return {"authenticated": True, "user": user, "audiences": audiences}

@@ -133,8 +133,46 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="IP",
         help="address in the endpoints of the Service default/kubernetes (default: --bind-address)",
     )
+    _add_token_flags(command)
     add_verbosity_flag(command, "every request")
     command.set_defaults(run=run)
+
+
+def _add_token_flags(command: argparse.ArgumentParser) -> None:
+    """Add the flags of the tokens of service accounts."""
+    flag = command.add_argument
+    add_list_flag(
+        command,
+        "--service-account-issuer",
+        "URL",
+        "issuer of service account tokens (default: https://kubernetes.default.svc); the first issuer signs new tokens",
+    )
+    flag(
+        "--service-account-key-file",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="PEM file of keys that verify service account tokens (default: the signing key); may be repeated",
+    )
+    flag(
+        "--service-account-signing-key-file",
+        type=Path,
+        metavar="FILE",
+        help="PEM file of the private key that signs service account tokens (default: DATA_DIR/service-account.key)",
+    )
+    flag(
+        "--service-account-max-token-expiration",
+        default="0s",
+        metavar="DURATION",
+        help="maximum lifetime of service account tokens; 0 for no maximum (default: %(default)s)",
+    )
+    flag(
+        "--api-audiences",
+        default="",
+        metavar="AUDIENCES",
+        help="comma-separated audiences of tokens for this server (default: the issuers)",
+    )
 
 
 def settings(args: argparse.Namespace) -> Settings:
@@ -164,6 +202,12 @@ def settings(args: argparse.Namespace) -> Settings:
         "runtime_config": dict(_key_value(part) for part in _split(args.runtime_config)),
         "resolve": tuple(args.resolve),
         "converter": tuple(args.converter),
+        "service_account_issuer": tuple(args.service_account_issuer),
+        "service_account_key_file": tuple(args.service_account_key_file),
+        "service_account_max_token_expiration": parse_seconds(
+            "--service-account-max-token-expiration", args.service_account_max_token_expiration, example="24h"
+        ),
+        "api_audiences": tuple(audience for audience in args.api_audiences.split(",") if audience),
     }
     for name in ("request_timeout", "etcd_compaction_interval"):
         values[name] = parse_seconds(f"--{name.replace('_', '-')}", values[name], example="60s")

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from polykind import __version__, errors
 from polykind.apis.apidiscovery.types import encode_document
 from polykind.apis.meta.types import STATUS
+from polykind.auth.service_account_tokens import CONFIGURATION_PATH, JWKS_PATH, ServiceAccountTokens
 from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.negotiation import MEDIA_TYPES
 from polykind.codec.protobuf_envelope import encode_object
@@ -92,8 +93,10 @@ class Endpoints:
         versions: VersionReporter,
         restore: StoreRestore,
         address: Callable[[], str],
+        service_account_tokens: ServiceAccountTokens,
         builtin_versions: Iterable[tuple[str, str]] = (("", "v1"),),
     ) -> None:
+        self._service_account_tokens = service_account_tokens
         self._metrics = metrics
         self._versions = versions
         self._restore = restore
@@ -126,6 +129,8 @@ class Endpoints:
         if exact == "/metrics":
             body = await self._metrics.render()
             return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
+        if exact in (JWKS_PATH, CONFIGURATION_PATH) and request.method == "GET":
+            return await self._openid(exact)
         if root == "openapi":
             return await self._openapi(request, exact)
         if exact.startswith(_VERSIONS):
@@ -139,6 +144,14 @@ class Endpoints:
         if response.status == 404 and path.startswith(self._status_404_prefixes):
             return error_response(request, errors.unknown_resource())
         return response
+
+    async def _openid(self, path: str) -> Response:
+        """Respond with the documents by which other services verify tokens of service accounts."""
+        headers = ((b"Cache-Control", b"public, max-age=3600"),)
+        tokens = self._service_account_tokens
+        if path == JWKS_PATH:
+            return Response(200, await tokens.key_set(), b"application/jwk-set+json", headers)
+        return Response(200, await tokens.openid_configuration(self._address()), JSON, headers)
 
     # ------------------------------------------------------------------ health
 

@@ -63,7 +63,8 @@ class Router:
         try:
             if "timeout=" in request.query:
                 request.timeout = _timeout(request)
-            request.user = self._authentication.user(request)
+            user = self._authentication.user(request)
+            request.user = user if user is not None else await self._authentication.service_account_user(request)
         except errors.APIError as error:
             return _request_info_error(request) if _is_bare_legacy_path(path) else error_response(request, error)
         if "%" in path:

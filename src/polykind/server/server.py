@@ -27,6 +27,8 @@ from polykind.apis.groups import all_kinds
 from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
 from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer_union import build_authorizer
+from polykind.auth.service_account_tokens import ServiceAccountTokens
+from polykind.auth.token_review import token_finder
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.watch_cache import WatchCache
@@ -135,7 +137,12 @@ class Server:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         tls = self._tls()
         tokens = self._tokens()
-        authentication = Authentication(tokens, anonymous="AlwaysAllow" not in settings.authorization_mode)
+        service_account_tokens = self._service_account_tokens()
+        authentication = Authentication(
+            tokens,
+            anonymous="AlwaysAllow" not in settings.authorization_mode,
+            service_accounts=service_account_tokens,
+        )
         authorizer, rbac = build_authorizer(settings.authorization_mode)
         await self.store.start()
         on_stop(self.store.close)
@@ -162,6 +169,7 @@ class Server:
             admission=self.admission.admission,
             authorizer=authorizer,
             service_network=settings.service_network,
+            service_account_tokens=service_account_tokens,
         )
         stored_versions = StoredVersionReport(self.backend)
         on_stop(stored_versions.close)
@@ -177,7 +185,7 @@ class Server:
         )
         self.registry.put(crds)
         migrations = find_builtin(self.registry, MIGRATION_GROUP, "storageversionmigrations")
-        for review in reviews(tokens, authorizer):
+        for review in reviews(token_finder(tokens, service_account_tokens), authorizer):
             self.registry.add_review(review)
         self.namespaces = NamespaceController(self.backend, namespaces, self._now, self.leadership)
         self.crds = CRDController(
@@ -245,6 +253,7 @@ class Server:
             versions,
             StoreRestore(self.store, self.cache.prefix, settings.data_dir),
             lambda: self.url.removeprefix("https://"),
+            service_account_tokens,
             self.registry.builtin_versions,
         )
         router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
@@ -342,6 +351,28 @@ class Server:
             except (OSError, TokenFileError) as error:
                 raise SettingsError(f"--token-auth-file: {error}") from None
         return tokens
+
+    def _service_account_tokens(self) -> ServiceAccountTokens:
+        tokens = ServiceAccountTokens(self.settings.token_settings, self.clock, self._find_stored)
+        if self.settings.service_account_key_file or self.settings.service_account_signing_key_file:
+            from polykind.auth.token_keys import TokenKeyError
+
+            try:
+                tokens.load_keys()
+            except TokenKeyError as error:
+                raise SettingsError(f"cannot load the keys of service account tokens: {error}") from None
+        return tokens
+
+    async def _find_stored(self, plural: str, namespace: str, name: str) -> JsonObject | None:
+        """Return a stored object of the core group. Return None if it does not exist."""
+        resource = find_builtin(self.registry, "", plural)
+        await self.cache.load(resource.cache)
+        key = resource.key(namespace, name)
+        if resource.cache.get(key) is None:
+            # Another replica may have created the object a moment ago.
+            await self.cache.wait_until_fresh(resource.cache)
+        cached = resource.cache.get(key)
+        return resource.shown(cached) if cached is not None else None
 
     def _write_kubeconfig(self) -> None:
         write_kubeconfig(self.kubeconfig, self.url, self._authority() or None, "admin", {"token": self.token})

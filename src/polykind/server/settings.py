@@ -13,6 +13,7 @@ from polykind.apis.core.service_network import (
     ServiceNetworkError,
     parse_service_network,
 )
+from polykind.auth.service_account_tokens import DEFAULT_ISSUER, TokenSettings
 
 GATES = {"CustomResourceWebhookConversion": True, "CustomResourceDefaulting": True}
 """The known feature gates with their defaults."""
@@ -59,10 +60,27 @@ class Settings:
     service_cluster_ip_range: str = ""
     service_node_port_range: str = DEFAULT_NODE_PORTS
     advertise_address: str = ""
+    service_account_issuer: tuple[str, ...] = ()
+    service_account_key_file: tuple[Path, ...] = ()
+    service_account_signing_key_file: Path | None = None
+    service_account_max_token_expiration: float = 0.0
+    api_audiences: tuple[str, ...] = ()
 
     def gate(self, name: str) -> bool:
         """True if a feature gate is enabled."""
         return self.feature_gates.get(name, GATES[name])
+
+    @property
+    def token_settings(self) -> TokenSettings:
+        """The settings of the tokens of service accounts."""
+        return TokenSettings(
+            self.data_dir / "service-account.key",
+            self.service_account_issuer or (DEFAULT_ISSUER,),
+            self.api_audiences,
+            self.service_account_key_file,
+            self.service_account_signing_key_file,
+            int(self.service_account_max_token_expiration),
+        )
 
     @property
     def service_network(self) -> ServiceNetwork:
@@ -92,8 +110,21 @@ class Settings:
             raise SettingsError(str(error)) from None
         if self.advertise_address and parse_ip(self.advertise_address) is None:
             raise SettingsError(f"--advertise-address {self.advertise_address} is not an IP address")
+        self._check_token_settings()
         if not 0 <= self.secure_port <= 65535:
             raise SettingsError("--secure-port must be between 0 and 65535 (0: any free port)")
+
+    def _check_token_settings(self) -> None:
+        issuers = self.service_account_issuer
+        for issuer in issuers:
+            if not issuer:
+                raise SettingsError("--service-account-issuer should not be an empty string")
+            if issuers.count(issuer) > 1:
+                raise SettingsError(f'--service-account-issuer "{issuer}" is already specified')
+        if 0 < self.service_account_max_token_expiration < 3600:
+            raise SettingsError("--service-account-max-token-expiration must be at least 1h")
+        if self.service_account_key_file and not self.service_account_signing_key_file:
+            raise SettingsError("--service-account-key-file needs --service-account-signing-key-file")
 
     def _check_modes(self) -> None:
         chosen = self.authorization_mode

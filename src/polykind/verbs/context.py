@@ -10,6 +10,7 @@ from polykind import errors, names
 from polykind.admission.admission_chain import AdmissionChain
 from polykind.apis.core.service_network import ServiceNetwork
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
+from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.user import User
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, IdSource, RevisionRead, Store
@@ -33,6 +34,7 @@ class Backend:
     admission: AdmissionChain = field(default_factory=AdmissionChain)
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
+    service_account_tokens: ServiceAccountTokens | None = None
     bookmark_interval: float = 60.0
 
 

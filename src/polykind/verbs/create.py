@@ -185,5 +185,5 @@ async def create_review(ctx: RequestContext) -> Response:
     await admit(ctx, write)
     strategy.check(write.obj)
     await approve(ctx, write)
-    answered = strategy.answer(write.obj, ctx.user, ctx.now())
+    answered = await strategy.answer(write.obj, ctx.user, ctx.now())
     return respond.object_response(ctx, response_format, 201, json_codec.encode(answered))

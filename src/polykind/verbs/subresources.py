@@ -13,7 +13,9 @@ from polykind.verbs.context import RequestContext
 Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]
 """Serves one request."""
 
-_SPECIAL: dict[tuple[str, str, str], dict[str, str]] = {}
+_SPECIAL: dict[tuple[str, str, str], dict[str, str]] = {
+    ("", "serviceaccounts", "token"): {"create": "token_request:create_token"},
+}
 """By group, plural and subresource ("" for the resource itself): the function of each verb, as `module:function`.
 
 The modules are in `polykind.verbs` and are imported at the first request. Verbs have their names of discovery. A

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from polykind import errors
 from polykind.apis.authentication import types as authentication
@@ -11,7 +11,6 @@ from polykind.apis.machinery.kinds import Kind
 from polykind.apis.meta.types import OBJECT_META
 from polykind.auth import access_review, identity_review
 from polykind.auth.authorizer import Access, Authorizer, Rules
-from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
 from polykind.contract import JsonObject
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
@@ -19,18 +18,17 @@ from polykind.resources.resource import ServedVersion
 
 Check = Callable[[JsonObject], None]
 """Raises APIError if a request is invalid."""
-Answer = Callable[[JsonObject, User, str], JsonObject]
+Answer = Callable[[JsonObject, User, str], JsonObject | Awaitable[JsonObject]]
 """Returns the object with its result, given the user that sends the request and the current time."""
 
 _METADATA_FIELDS = tuple(field.name for field in OBJECT_META.fields)
 
 
-def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ServedVersion]:
+def reviews(find_user: identity_review.FindUser, authorizer: Authorizer) -> Iterator[ServedVersion]:
     """Return the served versions of all review kinds, such as SubjectAccessReview."""
 
-    def find_user(token: str) -> JsonObject | None:
-        user = tokens.find(token.encode("utf-8", "replace"))
-        return user.info() if user is not None else None
+    async def answer_token_review(review: JsonObject, user: User, now: str) -> JsonObject:
+        return {**review, "status": await identity_review.token_status(review["spec"], find_user)}
 
     yield _review(
         authentication.SELF_SUBJECT_REVIEW,
@@ -40,7 +38,7 @@ def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ServedVersion]:
     yield _review(
         authentication.TOKEN_REVIEW,
         identity_review.check_token,
-        lambda review, user, now: {**review, "status": identity_review.token_status(review["spec"], find_user)},
+        answer_token_review,
     )
     yield _access(authorization.SUBJECT_ACCESS_REVIEW, authorizer, subject=True)
     yield _access(authorization.LOCAL_SUBJECT_ACCESS_REVIEW, authorizer, subject=True, local=True)
@@ -100,6 +98,7 @@ class ReviewStrategy(BuiltinStrategy):
         self.check = check
         self._answer = answer
 
-    def answer(self, review: JsonObject, user: User, now: str) -> JsonObject:
+    async def answer(self, review: JsonObject, user: User, now: str) -> JsonObject:
         """Return the object with its status, for the user that sent it."""
-        return {**self._type_meta, **self._answer(review, user, now)}
+        answered = self._answer(review, user, now)
+        return {**self._type_meta, **(answered if isinstance(answered, dict) else await answered)}

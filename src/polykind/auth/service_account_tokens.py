@@ -1,0 +1,141 @@
+"""The tokens of service accounts: issues them, authenticates them, and publishes the keys that verify them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polykind.auth.service_account_claims import (
+    FindObject,
+    TokenError,
+    check_audiences,
+    check_objects,
+    check_times,
+    user_of,
+)
+from polykind.auth.user import User
+from polykind.codec import json_codec
+from polykind.contract import Clock, JsonObject
+
+if TYPE_CHECKING:
+    from polykind.auth.token_keys import PrivateKey, VerificationKey
+
+DEFAULT_ISSUER = "https://kubernetes.default.svc"
+JWKS_PATH = "/openid/v1/jwks"
+CONFIGURATION_PATH = "/.well-known/openid-configuration"
+_MAX_VERIFIED = 1000
+"""The number of tokens whose verified claims are kept, so that most requests need no cryptography."""
+
+
+@dataclass(frozen=True)
+class TokenSettings:
+    """The settings of tokens, as in kube-apiserver's flags --service-account-* and --api-audiences."""
+
+    default_key_file: Path
+    """The private key if no other is given. The first use creates it."""
+    issuers: tuple[str, ...] = (DEFAULT_ISSUER,)
+    api_audiences: tuple[str, ...] = ()
+    key_files: tuple[Path, ...] = ()
+    signing_key_file: Path | None = None
+    max_expiration: int = 0
+    """The maximum lifetime of tokens in seconds; 0 for no maximum."""
+
+    @property
+    def audiences(self) -> list[str]:
+        """The audiences of tokens for this server."""
+        return list(self.api_audiences or self.issuers)
+
+
+class ServiceAccountTokens:
+    """Issues and authenticates tokens. Keys are loaded at the first use, because that takes time."""
+
+    def __init__(self, settings: TokenSettings, clock: Clock, find: FindObject) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._find = find
+        self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
+
+    def load_keys(self) -> None:
+        """Load the keys now. Raise TokenKeyError if a file holds none."""
+        _ = self._signing_key, self._verification_keys
+
+    async def issue(self, claims: JsonObject) -> str:
+        """Return a signed token."""
+        from polykind.auth.token_keys import sign
+
+        return await asyncio.to_thread(lambda: sign(self._signing_key, claims))
+
+    def is_issuer(self, token: str) -> bool:
+        """True if a token states this server as its issuer. Says nothing about its validity."""
+        from polykind.auth.token_keys import read_segment
+
+        claims = read_segment(token, 1)
+        return claims is not None and claims.get("iss") in self.settings.issuers
+
+    async def authenticate(self, token: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
+        """Return the user of a token, and its audiences among the wanted ones. Raise TokenError if it is invalid."""
+        claims = await self._claims(token)
+        shared = check_audiences(claims, audiences or self.settings.audiences)
+        now = self._clock.now()
+        check_times(claims, now.timestamp())
+        await check_objects(claims, self._find, now)
+        return user_of(claims), shared
+
+    async def _claims(self, token: str) -> JsonObject:
+        """Return the claims of a token whose signature is valid. Raise TokenError if it is not."""
+        from polykind.auth.token_keys import SignatureError, read_segment, verify
+
+        digest = hashlib.sha256(token.encode()).digest()
+        claims = self._verified.get(digest)
+        if claims is not None:
+            self._verified.move_to_end(digest)
+            return claims
+        keys = await asyncio.to_thread(lambda: self._verification_keys)
+        try:
+            verify(token, keys)
+        except SignatureError as error:
+            raise TokenError(str(error)) from None
+        claims = read_segment(token, 1) or {}
+        self._verified[digest] = claims
+        if len(self._verified) > _MAX_VERIFIED:
+            self._verified.popitem(last=False)
+        return claims
+
+    @cached_property
+    def _signing_key(self) -> PrivateKey:
+        from polykind.auth.token_keys import generate_key, load_private_key
+        from polykind.pki.private_files import write_private
+
+        path = self.settings.signing_key_file or self.settings.default_key_file
+        if self.settings.signing_key_file is None and not path.exists():
+            write_private(path, generate_key())
+        return load_private_key(path)
+
+    @cached_property
+    def _verification_keys(self) -> list[VerificationKey]:
+        from polykind.auth.token_keys import VerificationKey, load_public_keys
+
+        keys = [key for path in self.settings.key_files for key in load_public_keys(path)]
+        return keys or [VerificationKey(self._signing_key.public_key())]
+
+    async def key_set(self) -> bytes:
+        """Return the JSON Web Key Set with the keys that verify tokens."""
+        keys = await asyncio.to_thread(lambda: self._verification_keys)
+        return json_codec.encode_ordered({"keys": [key.jwk() for key in keys]})
+
+    async def openid_configuration(self, address: str) -> bytes:
+        """Return the discovery document of OpenID Connect. `address` is the host and port of this server."""
+        keys = await asyncio.to_thread(lambda: self._verification_keys)
+        document = {
+            "issuer": self.settings.issuers[0],
+            "jwks_uri": f"https://{address}{JWKS_PATH}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": sorted({key.algorithm for key in keys}),
+        }
+        return json_codec.encode_ordered(document)

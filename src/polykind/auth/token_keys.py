@@ -1,0 +1,188 @@
+"""Keys that sign and verify the tokens of service accounts, as JSON Web Tokens (RFC 7515 and 7518)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.x509 import load_pem_x509_certificate
+
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+
+PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+_KEY_BITS = 2048
+_CURVES: dict[str, tuple[str, str, hashes.HashAlgorithm]] = {
+    "secp256r1": ("ES256", "P-256", hashes.SHA256()),
+    "secp384r1": ("ES384", "P-384", hashes.SHA384()),
+    "secp521r1": ("ES512", "P-521", hashes.SHA512()),
+}
+
+
+class TokenKeyError(ValueError):
+    """A file holds no usable key. The message names the file."""
+
+
+class SignatureError(ValueError):
+    """The signature of a token is wrong. The message is that of kube-apiserver's JOSE library."""
+
+
+@dataclass(frozen=True)
+class VerificationKey:
+    """A public key that verifies tokens, with its id and algorithm."""
+
+    public: PublicKey
+
+    @property
+    def id(self) -> str:
+        encoded = self.public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return _encode_segment(hashlib.sha256(encoded).digest())
+
+    @property
+    def algorithm(self) -> str:
+        return "RS256" if isinstance(self.public, rsa.RSAPublicKey) else _CURVES[self.public.curve.name][0]
+
+    def verify(self, signed: bytes, signature: bytes) -> bool:
+        """True if the signature belongs to the signed bytes and to this key."""
+        try:
+            if isinstance(self.public, rsa.RSAPublicKey):
+                self.public.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
+            else:
+                half = len(signature) // 2
+                r, s = int.from_bytes(signature[:half], "big"), int.from_bytes(signature[half:], "big")
+                hash_algorithm = _CURVES[self.public.curve.name][2]
+                self.public.verify(encode_dss_signature(r, s), signed, ec.ECDSA(hash_algorithm))
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+    def jwk(self) -> JsonObject:
+        """Return the key as a JSON Web Key (RFC 7517)."""
+        if isinstance(self.public, rsa.RSAPublicKey):
+            numbers = self.public.public_numbers()
+            values = {"n": _encode_number(numbers.n), "e": _encode_number(numbers.e)}
+            return {"use": "sig", "kty": "RSA", "kid": self.id, "alg": self.algorithm, **values}
+        point, size = self.public.public_numbers(), (self.public.key_size + 7) // 8
+        curve = _CURVES[self.public.curve.name][1]
+        values = {"crv": curve, "x": _encode_number(point.x, size), "y": _encode_number(point.y, size)}
+        return {"use": "sig", "kty": "EC", "kid": self.id, **values, "alg": self.algorithm}
+
+
+def sign(key: PrivateKey, claims: JsonObject) -> str:
+    """Return a token with the claims, signed by the key."""
+    verification = VerificationKey(key.public_key())
+    header = json_codec.encode({"alg": verification.algorithm, "kid": verification.id})
+    signed = f"{_encode_segment(header)}.{_encode_segment(json_codec.encode(claims))}".encode()
+    if isinstance(key, rsa.RSAPrivateKey):
+        signature = key.sign(signed, padding.PKCS1v15(), hashes.SHA256())
+    else:
+        r, s = decode_dss_signature(key.sign(signed, ec.ECDSA(_CURVES[key.curve.name][2])))
+        size = (key.key_size + 7) // 8
+        signature = r.to_bytes(size, "big") + s.to_bytes(size, "big")
+    return f"{signed.decode()}.{_encode_segment(signature)}"
+
+
+def verify(token: str, keys: list[VerificationKey]) -> None:
+    """Raise SignatureError unless one of the keys has signed the token."""
+    signed, _, encoded = token.rpartition(".")
+    signature = decode_segment(encoded)
+    header = read_segment(token, 0) or {}
+    named = [key for key in keys if key.id == header.get("kid")]
+    for key in named or keys:
+        if signature and header.get("alg") == key.algorithm and key.verify(signed.encode(), signature):
+            return
+    raise SignatureError("go-jose/go-jose: error in cryptographic primitive")
+
+
+def read_segment(token: str, index: int) -> JsonObject | None:
+    """Return the header (index 0) or the claims (1) of a token, unverified. Return None if it is not a JWT."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        value = orjson.loads(decode_segment(parts[index]))
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def decode_segment(text: str) -> bytes:
+    """Decode one part of a token. Return no bytes if it is not base64."""
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+
+
+def _encode_segment(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _encode_number(number: int, size: int = 0) -> str:
+    return _encode_segment(number.to_bytes(max(size, (number.bit_length() + 7) // 8), "big"))
+
+
+def load_private_key(path: Path) -> PrivateKey:
+    """Load a private key from a PEM file. Raise TokenKeyError if there is none."""
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), None)
+    except (OSError, ValueError, TypeError) as error:
+        raise TokenKeyError(f"{path}: {error}") from None
+    if isinstance(key, rsa.RSAPrivateKey) or (
+        isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name in _CURVES
+    ):
+        return key
+    raise TokenKeyError(f"{path}: the key must be an RSA key or a key on the curve P-256, P-384 or P-521")
+
+
+def load_public_keys(path: Path) -> list[VerificationKey]:
+    """Load all keys of a PEM file, which may be public keys, private keys or certificates."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise TokenKeyError(f"{path}: {error}") from None
+    keys = []
+    for block in _pem_blocks(text):
+        try:
+            keys.append(_load_public_key(block))
+        except (ValueError, TypeError) as error:
+            raise TokenKeyError(f"{path}: {error}") from None
+    if not keys:
+        raise TokenKeyError(f"{path}: data does not contain any valid RSA or ECDSA public keys")
+    return keys
+
+
+def _pem_blocks(text: bytes) -> list[bytes]:
+    parts = text.split(b"-----BEGIN ")[1:]
+    return [b"-----BEGIN " + part for part in parts if b"-----END " in part]
+
+
+def _load_public_key(block: bytes) -> VerificationKey:
+    if block.startswith(b"-----BEGIN CERTIFICATE"):
+        public: object = load_pem_x509_certificate(block).public_key()
+    elif b"PRIVATE KEY-----" in block.partition(b"\n")[0]:
+        public = serialization.load_pem_private_key(block, None).public_key()
+    else:
+        public = serialization.load_pem_public_key(block)
+    if isinstance(public, rsa.RSAPublicKey) or (
+        isinstance(public, ec.EllipticCurvePublicKey) and public.curve.name in _CURVES
+    ):
+        return VerificationKey(public)
+    raise ValueError("not an RSA or ECDSA public key")
+
+
+def generate_key() -> bytes:
+    """Return a new private key in PEM."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=_KEY_BITS)
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )

@@ -1,0 +1,168 @@
+"""create of serviceaccounts/token: issue a token for a service account."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+
+from polykind import errors
+from polykind.apis.authentication.types import TOKEN_REQUEST
+from polykind.auth.service_account_claims import EXTENDABLE_SECONDS, EXTENDED_SECONDS, build_claims, set_times
+from polykind.auth.service_account_tokens import ServiceAccountTokens
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.http.messages import Response
+from polykind.http.options import CreateOptions
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
+from polykind.resources.resource import ServedVersion
+from polykind.verbs import respond
+from polykind.verbs.admit import admit, approve
+from polykind.verbs.context import RequestContext
+from polykind.verbs.decode import decode
+from polykind.verbs.metadata import track_create
+from polykind.verbs.write import POST
+
+_GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
+_DEFAULT_SECONDS = 3600
+_MIN_SECONDS = 600
+_BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+
+class _TokenRequestStrategy(BuiltinStrategy):
+    """Sets the defaults of TokenRequests."""
+
+    def default(self, obj: JsonObject) -> None:
+        if obj["spec"].get("expirationSeconds") is None:
+            obj["spec"]["expirationSeconds"] = _DEFAULT_SECONDS
+
+
+@cache
+def _token_requests() -> ServedVersion:
+    """Return TokenRequests as a version of the resource under which admission sees them."""
+    resource = BuiltinResource(None, TOKEN_REQUEST)
+    version = resource.serve(TOKEN_REQUEST, _TokenRequestStrategy(TOKEN_REQUEST))
+    resource.group, resource.plural = "", "serviceaccounts"
+    return version
+
+
+async def create_token(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    tokens = ctx.backend.service_account_tokens
+    if tokens is None:
+        raise errors.unknown_resource()
+    request_ctx = RequestContext(ctx.backend, ctx.request, _token_requests(), ctx.namespace, ctx.name, ctx.subresource)
+    write = decode(request_ctx, POST, CreateOptions.from_query(ctx.query))
+    uid = write.obj["metadata"].get("uid")
+    await track_create(request_ctx, write)
+    if uid:
+        # Unlike in other creates, the uid that the client states is compared with that of the account.
+        write.obj["metadata"]["uid"] = uid
+    await admit(request_ctx, write)
+    request = write.obj
+    _check_metadata(ctx, request["metadata"])
+    account = await _find_object(ctx, "serviceaccounts", ctx.namespace or "", ctx.name)
+    _complete(ctx, request, account, tokens)
+    if found := _validate(request["spec"]["expirationSeconds"]):
+        raise errors.InvalidError(_KIND, _GROUP, "", found)
+    await approve(request_ctx, write)
+    bound = await _bound_objects(ctx, request["spec"].get("boundObjectRef"))
+    request["status"] = await _issue(ctx, request["spec"], account, bound, tokens)
+    return respond.object_response(request_ctx, response_format, 201, json_codec.encode(request))
+
+
+def _check_metadata(ctx: RequestContext, meta: JsonObject) -> None:
+    for field, expected in (("name", ctx.name), ("namespace", ctx.namespace)):
+        stated = meta.get(field)
+        if stated and stated != expected:
+            reason = f"must match the service account {field} if specified"
+            error = errors.invalid(f"metadata.{field}", stated, reason)
+            raise errors.InvalidError(_KIND, _GROUP, ctx.name, [error])
+
+
+def _complete(ctx: RequestContext, request: JsonObject, account: JsonObject, tokens: ServiceAccountTokens) -> None:
+    """Set the metadata and the default audiences of a request. Raise ConflictError if it states another uid."""
+    meta, uid = request["metadata"], account["metadata"]["uid"]
+    if meta.get("uid") and meta["uid"] != uid:
+        reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
+        raise errors.conflict(_KIND, _GROUP, ctx.name, reason)
+    meta.update(name=ctx.name, namespace=ctx.namespace, uid=uid, creationTimestamp=ctx.now())
+    request["spec"]["audiences"] = request["spec"].get("audiences") or tokens.settings.audiences
+
+
+def _validate(seconds: int) -> list[FieldError]:
+    at = "spec.expirationSeconds"
+    found = []
+    if seconds < _MIN_SECONDS:
+        found.append(errors.invalid(at, seconds, "may not specify a duration less than 10 minutes"))
+    if seconds > 1 << 32:
+        found.append(errors.invalid(at, seconds, "may not specify a duration larger than 2^32 seconds"))
+    return found
+
+
+async def _bound_objects(ctx: RequestContext, reference: JsonObject | None) -> dict[str, JsonObject]:
+    """Return the objects to which the token is bound, by the names of their claims."""
+    if reference is None:
+        return {}
+    group, _, version = (reference.get("apiVersion") or "").rpartition("/")
+    kind, name = reference.get("kind") or "", reference.get("name") or ""
+    if group or kind not in _BINDABLE:
+        shown = f"{group}/{version}, Kind={kind}"
+        raise errors.BadRequestError(f"cannot bind token to object of type {shown}")
+    namespace = "" if kind == "Node" else ctx.namespace or ""
+    obj = await _find_object(ctx, _BINDABLE[kind], namespace, name)
+    bound = {kind.lower(): obj}
+    if kind == "Pod":
+        spec = obj.get("spec") or {}
+        if spec.get("serviceAccountName", "") != ctx.name:
+            raise errors.BadRequestError(
+                f'cannot bind token for serviceaccount "{ctx.name}" to pod running with different serviceaccount name.'
+            )
+        if node := spec.get("nodeName"):
+            bound["node"] = await _find(ctx, "nodes", "", node) or {"metadata": {"name": node}}
+    uid, stated = obj["metadata"]["uid"], reference.get("uid")
+    if stated and stated != uid:
+        reason = (
+            f"the UID in the bound object reference ({stated}) does not match the UID in record. "
+            "The object might have been deleted and then recreated"
+        )
+        raise errors.conflict(kind, group, name, reason)
+    return bound
+
+
+async def _find_object(ctx: RequestContext, plural: str, namespace: str, name: str) -> JsonObject:
+    obj = await _find(ctx, plural, namespace, name)
+    if obj is None:
+        raise errors.NotFoundError(plural, "", name)
+    return obj
+
+
+async def _find(ctx: RequestContext, plural: str, namespace: str, name: str) -> JsonObject | None:
+    resource = find_builtin(ctx.backend.registry, "", plural)
+    await ctx.backend.cache.wait_until_fresh(resource.cache)
+    cached = resource.cache.get(resource.key(namespace, name))
+    return resource.shown(cached) if cached is not None else None
+
+
+async def _issue(
+    ctx: RequestContext,
+    spec: JsonObject,
+    account: JsonObject,
+    bound: dict[str, JsonObject],
+    tokens: ServiceAccountTokens,
+) -> JsonObject:
+    """Return the status of a request: a new token and the time at which it expires."""
+    settings, seconds = tokens.settings, spec["expirationSeconds"]
+    if 0 < settings.max_expiration < seconds:
+        text = f"requested expiration of {seconds} seconds shortened to {settings.max_expiration} seconds"
+        ctx.request.warn(text)
+        seconds = spec["expirationSeconds"] = settings.max_expiration
+    now = int(ctx.backend.clock.now().timestamp())
+    claims = build_claims(account, bound, spec["audiences"], settings.issuers[0], ctx.backend.ids.uid())
+    is_own = set(spec["audiences"]) <= set(settings.audiences)
+    if "pod" in bound and seconds == EXTENDABLE_SECONDS and is_own:
+        set_times(claims, now, EXTENDED_SECONDS, seconds)
+    else:
+        set_times(claims, now, seconds, None)
+    expires = datetime.fromtimestamp(now + seconds, UTC)
+    return {"token": await tokens.issue(claims), "expirationTimestamp": expires.strftime("%Y-%m-%dT%H:%M:%SZ")}
