@@ -319,6 +319,7 @@ def _builtin_function(ctx: RequestContext, verb: str) -> Verb:
     """Return the function of a built-in resource's verb. `verb` is its name in discovery."""
     special = subresources.find(ctx.resource.group, ctx.resource.plural, ctx.subresource, verb)
     if special is not None:
+        METRIC_LABELS.setdefault(special, METRIC_LABELS[_FUNCTIONS[verb]])
         return special
     if isinstance(ctx.version.strategy, ReviewStrategy):
         return create_review

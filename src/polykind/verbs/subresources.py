@@ -15,6 +15,16 @@ Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]
 
 _SPECIAL: dict[tuple[str, str, str], dict[str, str]] = {
     ("", "serviceaccounts", "token"): {"create": "token_request:create_token"},
+    ("apiregistration.k8s.io", "apiservices", ""): {
+        "get": "api_services:get_api_service",
+        "list": "api_services:list_api_services",
+        "watch": "api_services:watch_api_services",
+        "create": "api_services:create_api_service",
+        "update": "api_services:update_api_service",
+        "patch": "api_services:patch_api_service",
+        "delete": "api_services:delete_api_service",
+        "deletecollection": "api_services:delete_api_services",
+    },
 }
 """By group, plural and subresource ("" for the resource itself): the function of each verb, as `module:function`.
 

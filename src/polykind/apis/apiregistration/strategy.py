@@ -51,6 +51,16 @@ class APIServiceStrategy(BuiltinStrategy):
     def default(self, obj: JsonObject) -> None:
         default_api_service(obj)
 
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        service = new["spec"].get("service")
+        if service is None:
+            return []
+        api_version = f"{new['spec'].get('group', '')}/{new['spec'].get('version', '')}"
+        return [
+            f"aggregation is not supported: requests for {api_version} are not forwarded to the Service "
+            f"{service.get('namespace', '')}/{service.get('name', '')}"
+        ]
+
     def prepare_create(self, obj: JsonObject) -> None:
         return
 

@@ -1,0 +1,132 @@
+"""The verbs of APIServices. Each brings the APIServices of the served API versions up to date before it runs.
+
+kube-apiserver registers an APIService for every API version that it serves. Clients rarely ask for them, so this server
+writes them at the first request and not at its start.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+from weakref import WeakSet
+
+from polykind.apis.apiregistration.types import API_SERVICE
+from polykind.apis.groups import kinds_by_group_version
+from polykind.apply import field_manager
+from polykind.cache.cached_object import Encoded
+from polykind.contract import JsonObject, RevisionConflictError
+from polykind.http.messages import Response, Stream
+from polykind.resources.resource import Resource
+from polykind.verbs.context import RequestContext
+from polykind.verbs.create import create
+from polykind.verbs.delete import delete, deletecollection
+from polykind.verbs.get import get
+from polykind.verbs.list import list_
+from polykind.verbs.patch import patch
+from polykind.verbs.subresources import Verb
+from polykind.verbs.update import update
+from polykind.verbs.watch import watch
+
+_AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+_CRD_PRIORITIES: Final = {"groupPriorityMinimum": 1000, "versionPriority": 100}
+_API_VERSION: Final = API_SERVICE.group_version.api_version
+
+_registered: WeakSet[Resource] = WeakSet()
+"""The resources whose built-in API versions are registered. kube-apiserver registers these only at its start."""
+
+
+def _registering(verb: Verb) -> Verb:
+    """Return a verb that first writes the APIServices of the served API versions."""
+
+    async def run(ctx: RequestContext) -> Response | Stream:
+        await _register(ctx)
+        return await verb(ctx)
+
+    return run
+
+
+async def _register(ctx: RequestContext) -> None:
+    """Write the APIServices of served API versions, and remove those of CRD versions that are no longer served."""
+    resource = ctx.resource
+    await ctx.backend.cache.wait_until_fresh(resource.cache)
+    wanted = _crd_services(ctx)
+    stored = {cached.name: cached for cached in resource.cache.snapshot(None)}
+    for name, cached in stored.items():
+        labels = cached.labels or {}
+        if labels.get(_AUTOMANAGED) == "true" and name not in wanted:
+            with suppress(RevisionConflictError):
+                await ctx.backend.store.delete(resource.cache.prefix + name, expect=cached.revision)
+    if resource not in _registered:
+        _registered.add(resource)
+        wanted |= _builtin_services(ctx)
+    for name, obj in wanted.items():
+        if name not in stored:
+            await _write(ctx, obj)
+
+
+def _builtin_services(ctx: RequestContext) -> dict[str, JsonObject]:
+    served = ctx.backend.registry.builtin_versions
+    return dict(
+        _service(
+            version.group,
+            version.version,
+            {"groupPriorityMinimum": version.group_priority, "versionPriority": version.version_priority},
+            "onstart",
+        )
+        for version in kinds_by_group_version()
+        # The aggregator does not register its own group.
+        if (version.group, version.version) in served and version.group != API_SERVICE.group
+    )
+
+
+def _crd_services(ctx: RequestContext) -> dict[str, JsonObject]:
+    custom = (resource for resource in ctx.backend.registry.resources() if not resource.is_builtin)
+    return dict(
+        _service(resource.group, version, _CRD_PRIORITIES, "true")
+        for resource in custom
+        for version in resource.versions
+        if (resource.group, version) not in ctx.backend.registry.builtin_versions
+    )
+
+
+def _service(group: str, version: str, priorities: JsonObject, automanaged: str) -> tuple[str, JsonObject]:
+    """Return the name of an API version's APIService, and the APIService."""
+    name = f"{version}.{group}"
+    spec = {**({"group": group} if group else {}), "version": version, **priorities}
+    metadata = {"name": name, "labels": {_AUTOMANAGED: automanaged}}
+    return name, {"apiVersion": _API_VERSION, "kind": API_SERVICE.kind, "metadata": metadata, "spec": spec}
+
+
+async def _write(ctx: RequestContext, obj: JsonObject) -> None:
+    resource, meta = ctx.resource, obj["metadata"]
+    meta |= {"uid": ctx.backend.ids.uid(), "creationTimestamp": ctx.now()}
+    meta["managedFields"] = await field_manager.update(
+        None,
+        obj,
+        manager="kube-apiserver",
+        api_version=_API_VERSION,
+        subresource="",
+        now=ctx.now(),
+        models=resource.models,
+        convert=ctx.version.representer.convert,
+    )
+    condition = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": ctx.now(),
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    obj["status"] = {"conditions": [condition]}
+    with suppress(RevisionConflictError):
+        await ctx.backend.store.put(resource.cache.prefix + meta["name"], Encoded(obj).stored(), expect=0)
+
+
+get_api_service = _registering(get)
+list_api_services = _registering(list_)
+watch_api_services = _registering(watch)
+create_api_service = _registering(create)
+update_api_service = _registering(update)
+patch_api_service = _registering(patch)
+delete_api_service = _registering(delete)
+delete_api_services = _registering(deletecollection)
