@@ -7,7 +7,7 @@ WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 
-.PHONY: run test test-etcd lint format conformance floors bench clean
+.PHONY: run test test-etcd lint format conformance floors torture bench clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
@@ -41,6 +41,10 @@ conformance: $(VENV)/.test
 
 floors: $(VENV)/.test
 	$(BIN)/python -m tests.conformance.floors
+
+# Many kills and faults of the store, with writers and watchers. Takes about an hour; less with ARGS="--kills 50".
+torture: $(VENV)/.test
+	$(BIN)/python -m tests.robustness.torture $(ARGS)
 
 bench: $(VENV)/.test $(TOOLS)/wrk.ready
 	$(BIN)/python -m benches $(ARGS)

@@ -191,13 +191,20 @@ class Writer:
         try:
             rows, results = self._check(batch)
             if rows:
-                self._append(rows)
+                self._check_file(UnavailableError)
+                self._log.append(rows)
         except Exception as error:
             self._log.rollback()
             failure = self._failure(error)
             self._call_on_loop(self._callbacks.on_results, [(write.future, failure) for write in batch])
             return
-        self._recovered()
+        try:
+            self._check_file(UnknownOutcomeError)
+            self._recovered()
+        except UnknownOutcomeError as error:
+            # The rows are in the open file, so readers see them. A later start may not find this file.
+            failure = self._failure(error)
+            results = [(future, failure if isinstance(result, int) else result) for future, result in results]
         self._revision += len(rows)
         self._call_on_loop(
             self._callbacks.on_committed, [StoreEvent(row[1], row[4], row[0]) for row in rows], self._revision, results
@@ -205,12 +212,6 @@ class Writer:
         if rows:
             self._compactor.unblock()
             self._checkpoints.committed(len(rows), sum(len(row[4] or b"") for row in rows))
-
-    def _append(self, rows: list[Row]) -> None:
-        """Append the rows. Raise UnavailableError if the file is gone, UnknownOutcomeError if it went meanwhile."""
-        self._check_file(UnavailableError)
-        self._log.append(rows)
-        self._check_file(UnknownOutcomeError)
 
     def _check_file(self, error_type: type[UnavailableError]) -> None:
         if replaced := self.replaced():
