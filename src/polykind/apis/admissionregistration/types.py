@@ -16,57 +16,51 @@ ADMISSIONREGISTRATION_V1 = GroupVersion(
     GROUP,
     "v1",
     "io.k8s.api.admissionregistration.v1",
-    publishes_defaults=False,
     group_priority=16700,
     version_priority=15,
 )
 _struct = ADMISSIONREGISTRATION_V1.struct
 
-_FAILURE_POLICY = String("v1.FailurePolicyType")
-_MATCH_POLICY = String("v1.MatchPolicyType")
-_REINVOCATION_POLICY = String("v1.ReinvocationPolicyType")
+_FAILURE_POLICY = String("v1.FailurePolicyType", ("Fail", "Ignore"))
+_MATCH_POLICY = String("v1.MatchPolicyType", ("Equivalent", "Exact"))
+_REINVOCATION_POLICY = String("v1.ReinvocationPolicyType", ("IfNeeded", "Never"))
 
 
-def _rule_with_operations(*, enums: bool) -> Struct:
-    """Declare RuleWithOperations; kube-apiserver publishes its enums only where policies embed it."""
-    return _struct(
-        "RuleWithOperations",
-        "Operations on resources. * stands for all.",
-        Field(
-            "operations",
-            1,
-            ListOf(String("v1.OperationType")),
-            "The operations: CREATE, UPDATE, DELETE, CONNECT.",
-            enum=("*", "CONNECT", "CREATE", "DELETE", "UPDATE") if enums else (),
-        ),
-        Field(
+_RULE_WITH_OPERATIONS = _struct(
+    "RuleWithOperations",
+    "Operations on resources. * stands for all.",
+    Field(
+        "operations",
+        1,
+        ListOf(String("v1.OperationType")),
+        "The operations: CREATE, UPDATE, DELETE, CONNECT.",
+        enum=("*", "CONNECT", "CREATE", "DELETE", "UPDATE"),
+    ),
+    Field(
+        "",
+        2,
+        _struct(
+            "Rule",
             "",
-            2,
-            _struct(
-                "Rule",
-                "",
-                Field("apiGroups", 1, STRINGS, "The API groups of the resources."),
-                Field("apiVersions", 2, STRINGS, "The API versions of the resources."),
-                Field("resources", 3, STRINGS, "The resources, such as pods, pods/status, pods/*."),
-                Field(
-                    "scope",
-                    4,
-                    String("v1.ScopeType"),
-                    "Cluster, Namespaced or *, which is the default.",
-                    pointer=True,
-                    enum=("*", "Cluster", "Namespaced") if enums else (),
-                ),
+            Field("apiGroups", 1, STRINGS, "The API groups of the resources."),
+            Field("apiVersions", 2, STRINGS, "The API versions of the resources."),
+            Field("resources", 3, STRINGS, "The resources, such as pods, pods/status, pods/*."),
+            Field(
+                "scope",
+                4,
+                String("v1.ScopeType"),
+                "Cluster, Namespaced or *, which is the default.",
+                pointer=True,
+                enum=("*", "Cluster", "Namespaced"),
             ),
         ),
-    )
-
-
-_RULE_WITH_OPERATIONS = _rule_with_operations(enums=False)
+    ),
+)
 _NAMED_RULE = _struct(
     "NamedRuleWithOperations",
     "Operations on resources, possibly limited to named objects. * stands for all.",
     Field("resourceNames", 1, STRINGS, "The names of the objects; empty: all.", keep_empty=True),
-    Field("", 2, _rule_with_operations(enums=True)),
+    Field("", 2, _RULE_WITH_OPERATIONS),
     atomic=True,
 )
 
@@ -144,7 +138,7 @@ def _webhook(name: str, doc: str, object_selector: int, match_conditions: int, *
         Field(
             "sideEffects",
             6,
-            String("v1.SideEffectClass"),
+            String("v1.SideEffectClass", ("None", "NoneOnDryRun", "Some", "Unknown")),
             "The side effects of a call: None or NoneOnDryRun.",
             pointer=True,
             required=True,
@@ -213,7 +207,6 @@ _MATCH_RESOURCES = _struct(
         _MATCH_POLICY,
         "Exact: match only the versions in the rules. Equivalent: match other versions too.",
         pointer=True,
-        enum=("Equivalent", "Exact"),
     ),
     atomic=True,
 )
@@ -265,7 +258,7 @@ _MATCH_CONDITIONS = _by_name(
 
 def _policy_failure(number: int) -> Field:
     doc = "The treatment of requests if an expression fails: Fail or Ignore."
-    return Field("failurePolicy", number, _FAILURE_POLICY, doc, pointer=True, enum=("Fail", "Ignore"))
+    return Field("failurePolicy", number, _FAILURE_POLICY, doc, pointer=True)
 
 
 def _param_kind(obj: JsonObject) -> str:
@@ -476,7 +469,6 @@ MUTATING_ADMISSION_POLICY = _policy(
         7,
         _REINVOCATION_POLICY,
         "IfNeeded: evaluate the policy again if the object changes later. Never: evaluate it once.",
-        enum=("IfNeeded", "Never"),
     ),
     stored_version="v1beta1",
 )

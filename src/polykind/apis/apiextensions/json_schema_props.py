@@ -87,7 +87,6 @@ def json_schema_props(api: GroupVersion) -> Struct:
         fields,
         model=f"{models}.JSONSchemaProps",
         doc="A JSON schema that follows the rules for structural schemas.",
-        publishes_defaults=api.publishes_defaults,
     )
     return schema
 
@@ -147,19 +146,19 @@ def _fields(api: GroupVersion, schema: Struct) -> Sequence[Field]:
         Field("maxProperties", 21, INT64, pointer=True),
         Field("minProperties", 22, INT64, pointer=True),
         Field("required", 23, STRINGS, keep_empty=True),
-        Field("items", 24, or_array, pointer=True),
+        Field("items", 24, or_array, "", pointer=True),
         Field("allOf", 25, schemas, keep_empty=True),
         Field("oneOf", 26, schemas, keep_empty=True),
         Field("anyOf", 27, schemas, keep_empty=True),
-        Field("not", 28, schema, pointer=True),
+        Field("not", 28, schema, "", pointer=True),
         Field("properties", 29, properties, keep_empty=True),
-        Field("additionalProperties", 30, or_bool, pointer=True),
+        Field("additionalProperties", 30, or_bool, "", pointer=True),
         Field("patternProperties", 31, properties, keep_empty=True),
         Field("dependencies", 32, MapOf(or_strings, f"{version}.JSONSchemaDependencies"), keep_empty=True),
-        Field("additionalItems", 33, or_bool, pointer=True),
+        Field("additionalItems", 33, or_bool, "", pointer=True),
         Field("definitions", 34, MapOf(schema, f"{version}.JSONSchemaDefinitions"), keep_empty=True),
-        Field("externalDocs", 35, docs, pointer=True),
-        Field("example", 36, raw, pointer=True),
+        Field("externalDocs", 35, docs, "", pointer=True),
+        Field("example", 36, raw, "", pointer=True),
         Field("nullable", 37, BOOL),
         Field(
             "x-kubernetes-preserve-unknown-fields",

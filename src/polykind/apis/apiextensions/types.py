@@ -14,9 +14,7 @@ GROUP = "apiextensions.k8s.io"
 
 def _group_version(version: str, priority: int) -> GroupVersion:
     models = f"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}"
-    return GroupVersion(
-        GROUP, version, models, publishes_defaults=False, group_priority=16700, version_priority=priority
-    )
+    return GroupVersion(GROUP, version, models, group_priority=16700, version_priority=priority)
 
 
 APIEXTENSIONS_V1 = _group_version("v1", 15)

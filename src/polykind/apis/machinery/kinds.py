@@ -72,7 +72,6 @@ class Kind(Struct):
         strategy: str = "",
         conversion: str = "",
         opaque: bool = False,
-        publishes_defaults: bool | None = None,
     ) -> None:
         super().__init__(
             f"{group_version.version}.{name}",
@@ -81,7 +80,6 @@ class Kind(Struct):
             version=group_version.version,
             model=f"{group_version.models}.{name}",
             doc=doc,
-            publishes_defaults=(group_version.publishes_defaults if publishes_defaults is None else publishes_defaults),
         )
         self.group_version = group_version
         self.group = group_version.group

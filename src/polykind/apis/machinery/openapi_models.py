@@ -70,9 +70,7 @@ def _model(value_type: ValueType) -> Model:
     if required := [field.name for field in fields if _required(field)]:
         out["required"] = required
     if fields:
-        out["properties"] = {
-            field.name: _property(field, value_type) for field in sorted(fields, key=lambda field: field.name)
-        }
+        out["properties"] = {field.name: _property(field) for field in sorted(fields, key=lambda field: field.name)}
     if value_type.kind:
         group = value_type.group if isinstance(value_type, Kind) else ""
         out["x-kubernetes-group-version-kind"] = [
@@ -98,45 +96,42 @@ def _required(field: Field) -> bool:
 
 
 def _list_model(kind: Kind) -> Model:
-    api_version, kind_name = (_schema(field.type, field.doc) for field in sorted(TYPE_META, key=lambda f: f.name))
+    api_version, kind_name = (_schema(field.type, field.doc or "") for field in sorted(TYPE_META, key=lambda f: f.name))
+    items = {"description": "", "default": {}, "$ref": kind.model}
     return {
         "description": f"{kind.kind}List is a list of {kind.kind}",
         "type": "object",
         "required": ["items"],
         "properties": {
             "apiVersion": api_version,
-            "items": {"description": "The objects of the list.", "type": "array", "items": {"$ref": kind.model}},
+            "items": {"description": "The objects of the list.", "type": "array", "items": items},
             "kind": kind_name,
-            "metadata": {"description": "The standard metadata of lists.", "$ref": LIST_META.model},
+            "metadata": {"description": "The standard metadata of lists.", "default": {}, "$ref": LIST_META.model},
         },
         "x-kubernetes-group-version-kind": [{"group": kind.group, "kind": f"{kind.kind}List", "version": kind.version}],
     }
 
 
-def _property(field: Field, struct: Struct) -> Model:
-    default = field.default
-    if default is None and struct.publishes_defaults and not field.pointer:
-        default = _zero_default(field.type, omitempty=field.omitempty)
-    value_type = field.type
-    if not isinstance(value_type, ListOf):
-        doc = field.doc or _type_doc(value_type)
-        out = _schema(value_type, doc, default, field.enum, struct.publishes_defaults)
-        return {**out, "x-kubernetes-map-type": field.map_type} if field.map_type else out
-    out = _list_schema(value_type, field.doc, field.enum, struct.publishes_defaults)
-    if field.keys:
-        out["x-kubernetes-list-map-keys"] = list(field.keys)
-    if field.list_type:
-        out["x-kubernetes-list-type"] = field.list_type
+def _property(field: Field) -> Model:
+    value_type, default = field.type, field.default
+    if default is None and not field.pointer:
+        default = _zero_default(value_type, omitempty=field.omitempty)
+    doc = field.doc
+    if doc is None:
+        doc = value_type.doc if value_type.model else ""
+    out = _schema(value_type, doc, default, field.enum)
+    if isinstance(value_type, ListOf):
+        if field.keys:
+            out["x-kubernetes-list-map-keys"] = list(field.keys)
+        if field.list_type:
+            out["x-kubernetes-list-type"] = field.list_type
+    if field.map_type:
+        out["x-kubernetes-map-type"] = field.map_type
     if field.merge_key:
         out["x-kubernetes-patch-merge-key"] = field.merge_key
     if field.merge_key or field.patch_strategy:
         out["x-kubernetes-patch-strategy"] = field.patch_strategy or "merge"
     return out
-
-
-def _type_doc(value_type: ValueType) -> str:
-    """Return the description of a type that has a model of its own, for fields without a description."""
-    return value_type.doc if value_type.model else ""
 
 
 def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:
@@ -146,28 +141,21 @@ def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:
     return value_type.zero() if isinstance(value_type, String | types.Bool | types.Int) and not omitempty else None
 
 
-def _list_schema(value_type: ListOf, doc: str, enum: tuple[str, ...], defaults: bool) -> JsonObject:
-    default = _zero_default(value_type.item, omitempty=False) if defaults else None
-    items = _schema(value_type.item, "", default, enum, defaults)
-    return {"description": doc, "type": "array", "items": items}
+def _element(value_type: ValueType, enum: tuple[str, ...] = ()) -> JsonObject:
+    """Return the schema of the elements of a list or map, whose default is their zero value."""
+    return _schema(value_type, "", _zero_default(value_type, omitempty=False), enum)
 
 
-def _schema(
-    value_type: ValueType, doc: str = "", default: Any = None, enum: tuple[str, ...] = (), defaults: bool = False
-) -> JsonObject:
-    """Return the schema of a value. With `defaults`, elements of lists and maps have their zero value as default."""
+def _schema(value_type: ValueType, doc: str = "", default: Any = None, enum: tuple[str, ...] = ()) -> JsonObject:
     out: JsonObject = {"description": doc}
     if value_type.model:
         return out | ({} if default is None else {"default": default}) | {"$ref": value_type.model}
     if isinstance(value_type, ListOf):
-        return _list_schema(value_type, doc, enum, defaults)
+        return {**out, "type": "array", "items": _element(value_type.item, enum)}
     if isinstance(value_type, types.Wrapped):
-        item: JsonObject = {"description": "", "type": "string"}
-        return {**out, "type": "array", "items": {**item, "default": ""} if defaults else item}
+        return {**out, "type": "array", "items": _element(types.STRING)}
     if isinstance(value_type, MapOf):
-        element = _zero_default(value_type.item, omitempty=False) if defaults else None
-        values = _schema(value_type.item, "", element, (), defaults)
-        return {**out, "type": "object", "additionalProperties": values}
+        return {**out, "type": "object", "additionalProperties": _element(value_type.item)}
     for classes, schema in (
         (types.Bytes, {"type": "string", "format": "byte"}),
         (String, {"type": "string"}),

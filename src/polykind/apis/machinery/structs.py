@@ -22,8 +22,8 @@ class Field:
     name: str
     number: int
     type: ValueType
-    doc: str = ""
-    """The OpenAPI description."""
+    doc: str | None = None
+    """The OpenAPI description. None stands for the description of the type, if the type has a model of its own."""
     omitempty: bool = True
     pointer: bool = False
     omitzero: bool = False
@@ -75,11 +75,10 @@ class Union:
 class Struct(ValueType):
     """A Go struct. `kind` and `version` are set if it is an object with an apiVersion and a kind.
 
-    `atomic` is structType=atomic: field managers own the struct as one value. Unless
-    `publishes_defaults`, OpenAPI omits the Go zero values of required fields, as it did in earlier releases.
+    `atomic` is structType=atomic: field managers own the struct as one value.
     """
 
-    __slots__ = ("_declared", "atomic", "kind", "name", "publishes_defaults", "unions", "version", *sorted(_DERIVED))
+    __slots__ = ("_declared", "atomic", "kind", "name", "unions", "version", *sorted(_DERIVED))
 
     go_struct = True
     fields: tuple[Field, ...]
@@ -96,13 +95,12 @@ class Struct(ValueType):
         model: str = "",
         doc: str = "",
         atomic: bool = False,
-        publishes_defaults: bool = True,
         unions: Sequence[Union] = (),
     ) -> None:
         super().__init__(go, model, doc)
         self.name = go.rpartition(".")[2]
         self.kind, self.version = kind, version
-        self.atomic, self.publishes_defaults = atomic, publishes_defaults
+        self.atomic = atomic
         self.unions = unions
         self._declared = fields
 
@@ -181,7 +179,6 @@ class GroupVersion:
     version: str
     models: str = ""
     """The prefix of OpenAPI model names."""
-    publishes_defaults: bool = True
     group_priority: int = 0
     version_priority: int = 0
     """kube-apiserver's priorities, which order groups and versions in discovery."""
@@ -196,7 +193,6 @@ class GroupVersion:
         doc: str = "",
         *fields: Field,
         atomic: bool = False,
-        publishes_defaults: bool | None = None,
         kind: bool = False,
         unions: Sequence[Union] = (),
     ) -> Struct:
@@ -209,6 +205,5 @@ class GroupVersion:
             model=f"{self.models}.{name}" if self.models else "",
             doc=doc,
             atomic=atomic,
-            publishes_defaults=self.publishes_defaults if publishes_defaults is None else publishes_defaults,
             unions=unions,
         )

@@ -124,7 +124,7 @@ OBJECT_META = META_V1.struct(
 )
 
 
-def _requirement(what: str, key: str, *, publishes_defaults: bool) -> ListOf:
+def _requirement(what: str, key: str) -> ListOf:
     name = f"{what}SelectorRequirement"
     fields = (
         Field("key", 1, STRING, key, omitempty=False),
@@ -134,11 +134,11 @@ def _requirement(what: str, key: str, *, publishes_defaults: bool) -> ListOf:
         Field("values", 3, STRINGS, "The values for In and NotIn."),
     )
     doc = f"One requirement of a {what.lower()} selector."
-    return ListOf(META_V1.struct(name, doc, *fields, publishes_defaults=publishes_defaults))
+    return ListOf(META_V1.struct(name, doc, *fields))
 
 
-LABEL_REQUIREMENTS = _requirement("Label", "The label key.", publishes_defaults=False)
-FIELD_REQUIREMENTS = _requirement("Field", "The path of the field.", publishes_defaults=True)
+LABEL_REQUIREMENTS = _requirement("Label", "The label key.")
+FIELD_REQUIREMENTS = _requirement("Field", "The path of the field.")
 
 LABEL_SELECTOR = META_V1.struct(
     "LabelSelector",
@@ -146,7 +146,6 @@ LABEL_SELECTOR = META_V1.struct(
     Field("matchLabels", 1, STRING_MAP, "Labels that an object must have."),
     Field("matchExpressions", 2, LABEL_REQUIREMENTS, "Requirements that an object's labels must meet."),
     atomic=True,
-    publishes_defaults=False,
 )
 
 CONDITION = META_V1.struct(
@@ -158,7 +157,6 @@ CONDITION = META_V1.struct(
     Field("lastTransitionTime", 4, TIME, "The time of the last change of the status.", omitempty=False),
     Field("reason", 5, STRING, "The reason for the last change, in CamelCase.", omitempty=False),
     Field("message", 6, STRING, "A readable explanation.", omitempty=False),
-    publishes_defaults=False,
 )
 
 STATUS_DETAILS = META_V1.struct(
