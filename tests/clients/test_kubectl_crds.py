@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from tests.support.crontabs import crontab, definition
 from tests.support.kubectl import Kubectl
@@ -52,6 +53,10 @@ def test_explain_reads_the_schema(kubectl: Kubectl, crontabs: str, group: str) -
     field = kubectl("explain", "crontabs.spec.replicas", f"--api-version={group}/v1beta1").out
     assert "How many at a time." in field
     assert "<integer>" in field
+    standard = kubectl("explain", "crontabs", f"--api-version={group}/v1").out
+    assert re.search(r"(?s)apiVersion.*<string>.*APIVersion defines", standard)
+    metadata = kubectl("explain", "crontabs.metadata", f"--api-version={group}/v1").out
+    assert re.search(r"(?s)Standard object's metadata.*CreationTimestamp is a timestamp", metadata)
     missing = kubectl("explain", "crontabs.spec.nothing", f"--api-version={group}/v1", check=False)
     assert missing.code == 1
     assert 'field "nothing" does not exist' in missing.err

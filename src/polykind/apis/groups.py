@@ -6,6 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from polykind.apis.machinery.lazy_imports import import_by_path
+
 if TYPE_CHECKING:
     from polykind.apis.machinery.kinds import Kind
     from polykind.apis.machinery.structs import GroupVersion
@@ -35,6 +37,13 @@ _PACKAGES = (
     "storagemigration",
 )
 """The packages of `polykind.apis` whose `types` modules have a tuple KINDS, in the order of discovery."""
+
+_SUBRESOURCE_KINDS = (
+    "polykind.apis.authentication.types:TOKEN_REQUEST",
+    "polykind.apis.autoscaling.types:SCALE",
+    "polykind.apis.policy.types:EVICTION",
+)
+"""Kinds of the objects of subresources that are not resources themselves."""
 
 
 @cache
@@ -74,3 +83,13 @@ def find_kind(api_version: str, name: str) -> Kind | None:
         if group_version.api_version == api_version:
             return next((kind for kind in kinds if kind.kind == name), None)
     return None
+
+
+@cache
+def find_subresource_kind(api_version: str, name: str) -> Kind | None:
+    """Return the kind of the objects of a subresource, such as Scale, Eviction or Binding. Return None if unknown."""
+    for path in _SUBRESOURCE_KINDS:
+        kind: Kind = import_by_path(path)
+        if (kind.group_version.api_version, kind.kind) == (api_version, name):
+            return kind
+    return find_kind(api_version, name)

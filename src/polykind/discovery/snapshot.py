@@ -14,6 +14,7 @@ from polykind.discovery.builtins import BUILTINS
 from polykind.discovery.document_cache import Document, DocumentCache
 from polykind.discovery.group import Group
 from polykind.discovery.openapi import documents
+from polykind.discovery.openapi.endpoint_documents import Endpoint, root_endpoints
 from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, from_crd
 
 _AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",'
@@ -119,7 +120,7 @@ class Discovery:
     @cached_property
     def _openapi_tags(self) -> dict[str, str]:
         """The ETag of every v3 document, by path."""
-        result = {}
+        result = {path: documents.fingerprint(path, (), self._builtins) for path in self._endpoints}
         for group in self._groups.values():
             root = f"apis/{group.name}" if group.name else "api"
             for version in group.versions:
@@ -130,7 +131,14 @@ class Discovery:
                     )
         return result
 
+    @cached_property
+    def _endpoints(self) -> dict[str, Endpoint]:
+        """The endpoints with a v3 document of their own, by the path of the document."""
+        return {endpoint.document: endpoint for endpoint in root_endpoints(entry.group for entry in self._builtins)}
+
     def _openapi_document(self, path: str) -> bytes:
+        if path in self._endpoints:
+            return documents.endpoint_document(self._endpoints[path])
         *_, name, version = path.split("/")
         group = self._groups["" if path == f"api/{version}" else name]
         builtin = group.builtin(version)

@@ -120,9 +120,7 @@ def test_index_points_to_every_document() -> None:
         assert re.fullmatch("[0-9A-F]{128}", openapi.etag)
 
 
-@pytest.mark.parametrize(
-    "path", ["", "api", "apis", "api/v2", "apis/none/v1", "apis/music.example.com", "music.example.com/v1"]
-)
+@pytest.mark.parametrize("path", ["", "api/v2", "apis/none/v1", "apis/music.example.com", "music.example.com/v1"])
 def test_unknown_documents(path: str) -> None:
     assert Discovery([bells()]).openapi_v3(path) is None
 
@@ -205,7 +203,9 @@ def test_crd_fields_have_descriptions() -> None:
 def test_v2_document() -> None:
     discovery = Discovery([bells(), crontabs()], BUILTINS)
     openapi = json.loads(discovery.openapi_v2().body)
-    assert list(openapi) == ["swagger", "info", "paths", "definitions", "parameters"]
+    assert list(openapi) == [
+        *("swagger", "info", "paths", "definitions", "parameters", "securityDefinitions", "security")
+    ]
     assert openapi["swagger"] == "2.0"
     defined = {f"definitions/{name}" for name in openapi["definitions"]} | {
         f"parameters/{name}" for name in openapi["parameters"]
@@ -231,26 +231,37 @@ def test_v2_definitions_named_default_survive() -> None:
     assert {"default", "description", "$ref"} <= schema["properties"].keys()
 
 
+def test_endpoints_have_documents() -> None:
+    discovery = Discovery([])
+    version = document(discovery, "version")
+    assert list(version["paths"]) == ["/version/"]
+    assert "io.k8s.apimachinery.pkg.version.Info" in version["components"]["schemas"]
+    assert list(document(discovery, "api")["paths"]) == ["/api/"]
+    assert list(document(discovery, "apis")["paths"]) == ["/apis/"]
+    assert list(document(discovery, "apis/apps")["paths"]) == ["/apis/apps/"]
+
+
 def test_reviews_can_only_be_created() -> None:
     openapi = document(Discovery([]), "apis/authorization.k8s.io/v1")
     root = "/apis/authorization.k8s.io/v1"
     assert sorted(openapi["paths"]) == [
+        f"{root}/",
         f"{root}/namespaces/{{namespace}}/localsubjectaccessreviews",
         f"{root}/selfsubjectaccessreviews",
         f"{root}/selfsubjectrulesreviews",
         f"{root}/subjectaccessreviews",
     ]
+    del openapi["paths"][f"{root}/"]
     assert all(set(item) == {"post", "parameters"} for item in openapi["paths"].values())
     schemas = openapi["components"]["schemas"]
     assert "io.k8s.api.authorization.v1.SubjectAccessReview" in schemas
-    assert not [name for name in schemas if name.endswith(("List", "DeleteOptions", "ListMeta", "Patch"))]
+    assert not [name for name in schemas if name.endswith(("ReviewList", "DeleteOptions", "ListMeta", "Patch"))]
 
 
 def test_roles_have_namespaced_and_cluster_paths() -> None:
     openapi = document(Discovery([]), "apis/rbac.authorization.k8s.io/v1")
     root = "/apis/rbac.authorization.k8s.io/v1"
-    collections = [path.removeprefix(root) for path in openapi["paths"] if not path.endswith("{name}")]
-    assert sorted(collections) == [
+    collections = [
         "/clusterrolebindings",
         "/clusterroles",
         "/namespaces/{namespace}/rolebindings",
@@ -258,6 +269,8 @@ def test_roles_have_namespaced_and_cluster_paths() -> None:
         "/rolebindings",
         "/roles",
     ]
+    found = [path.removeprefix(root) for path in openapi["paths"] if not path.endswith("{name}")]
+    assert sorted(found) == sorted(["/", *collections, *(f"/watch{path}" for path in collections)])
     schemas = openapi["components"]["schemas"]
     assert schemas["io.k8s.api.rbac.v1.RoleBinding"]["required"] == ["roleRef"]
     for owned in ("RoleRef", "Subject"):

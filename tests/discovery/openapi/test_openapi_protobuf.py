@@ -83,13 +83,19 @@ def test_schema() -> None:
     assert 15 not in message_fields
     assert message_fields[16] == [1]
     assert message_fields[19] == [b"a", b"b"]
-    assert [fields(value) for value in message_fields[20]] == [{2: [b'"x"']}, {2: [b"1"]}]
+    assert [fields(value) for value in message_fields[20]] == [{2: [b"x\n"]}, {2: [b"1\n"]}]
     assert fields(fields(fields(message_fields[23][0])[1][0])[22][0]) == {1: [b"string"]}
     assert named(message_fields[25][0], 1)["p"] == {1: [b"#/definitions/q"]}
     assert fields(message_fields[21][0]) == {2: [1]}
     extension = fields(message_fields[31][0])
     assert extension[1] == [b"x-kubernetes-list-type"]
-    assert fields(extension[2][0]) == {2: [b'"set"']}
+    assert fields(extension[2][0]) == {2: [b"set\n"]}
+
+
+def test_extensions_are_yaml_documents() -> None:
+    schema = {"x-kubernetes-selectable-fields": [{"fieldPath": "spec.color"}]}
+    extension = fields(named(fields(document({}, [], [("m", schema)]))[9][0], 1)["m"][31][0])
+    assert fields(extension[2][0]) == {2: [b"- fieldPath: spec.color\n"]}
 
 
 def test_operation() -> None:

@@ -6,20 +6,34 @@ from typing import Any
 import orjson
 import pytest
 
-from polykind.discovery.openapi.operations import OpenAPIResource, operations, paths_v2, paths_v3
+from polykind.discovery.openapi.operations import OpenAPIResource, OpenAPISubresource, operations, paths_v2, paths_v3
 from polykind.discovery.openapi.schemas import V2, V3
 from polykind.discovery.openapi.templates import encoded_paths
 
 ALL = ("get", "put", "patch")
 BELLS = OpenAPIResource(
-    "music.example.com", "v1", "Bell", "bells", True, "m.Bell", "m.BellList", (("status", "m.Bell", ALL),)
+    "music.example.com",
+    "v1",
+    "Bell",
+    "bells",
+    True,
+    "m.Bell",
+    "m.BellList",
+    (OpenAPISubresource("status", "m.Bell", ALL),),
 )
 UNITS = OpenAPIResource(
-    "example.com", "v2beta1", "Unit", "units", False, "m.Unit", "m.UnitList", (("scale", "s.Scale", ALL),)
+    "example.com",
+    "v2beta1",
+    "Unit",
+    "units",
+    False,
+    "m.Unit",
+    "m.UnitList",
+    (OpenAPISubresource("scale", "s.Scale", ALL),),
 )
 GLASSES = OpenAPIResource("example.com", "foo", "Glasses", "glasses", True, "m.Glasses", "m.GlassesList")
 DASHED = OpenAPIResource("3d-print.example.com", "v1", "Big-Part", "parts", True, "m.Big-Part", "m.Parts")
-SPACES = OpenAPIResource("", "v1", "Namespace", "namespaces", False, "c.Namespace", "c.NamespaceList", (), True, False)
+SPACES = OpenAPIResource("", "v1", "Namespace", "namespaces", False, "c.Namespace", "c.NamespaceList", (), True)
 
 
 def test_paths_and_methods() -> None:
@@ -48,7 +62,7 @@ def test_operation_ids() -> None:
         "patchMusicExampleComV1NamespacedBellStatus",
     ]
     assert next(operations(DASHED)).id == "listDPrintExampleComV1BigPartForAllNamespaces"
-    assert [operation.id for operation in operations(SPACES)][1] == "createCoreV1Namespace"
+    assert "createCoreV1Namespace" in [operation.id for operation in operations(SPACES)]
 
 
 def test_descriptions_have_their_articles() -> None:

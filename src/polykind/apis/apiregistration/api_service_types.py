@@ -24,7 +24,7 @@ _API_SERVICE_SPEC = _struct(
     Field("group", 2, STRING),
     Field("version", 3, STRING),
     Field("insecureSkipTLSVerify", 4, BOOL),
-    Field("caBundle", 5, BYTES),
+    Field("caBundle", 5, BYTES, published={"x-kubernetes-list-type": "atomic"}),
     Field("groupPriorityMinimum", 7, INT32, omitempty=False),
     Field("versionPriority", 8, INT32, omitempty=False),
 )

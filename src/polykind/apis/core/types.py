@@ -18,6 +18,7 @@ PERSISTENT_VOLUME_CLAIM = Kind(
     short_names=("pvc",),
     subresources=(Subresource("status"),),
     strategy="polykind.apis.core.volume_strategy:PersistentVolumeClaimStrategy",
+    delete_returns_object=True,
 )
 
 PERSISTENT_VOLUME = Kind(
@@ -29,6 +30,7 @@ PERSISTENT_VOLUME = Kind(
     short_names=("pv",),
     subresources=(Subresource("status"),),
     strategy="polykind.apis.core.volume_strategy:PersistentVolumeStrategy",
+    delete_returns_object=True,
 )
 
 POD = Kind(
@@ -66,6 +68,7 @@ POD = Kind(
         ".status.nominatedNodeName",
     ),
     strategy="polykind.apis.core.pod_strategy:PodStrategy",
+    delete_returns_object=True,
 )
 
 POD_TEMPLATE = Kind(
@@ -76,6 +79,7 @@ POD_TEMPLATE = Kind(
     columns="polykind.apis.core.columns:POD_TEMPLATE",
     namespaced=True,
     strategy="polykind.apis.core.pod_template_strategy:PodTemplateStrategy",
+    delete_returns_object=True,
 )
 
 BINDING = Kind(
@@ -117,6 +121,7 @@ SERVICE = Kind(
     ),
     selectable=(".spec.clusterIP", ".spec.type"),
     strategy="polykind.apis.core.service_strategy:ServiceStrategy",
+    delete_returns_object=True,
 )
 
 ENDPOINTS = Kind(
@@ -159,6 +164,7 @@ RESOURCE_QUOTA = Kind(
     short_names=("quota",),
     subresources=(Subresource("status"),),
     strategy="polykind.apis.core.strategy:ResourceQuotaStrategy",
+    delete_returns_object=True,
 )
 
 LIMIT_RANGE = Kind(
@@ -193,6 +199,7 @@ EVENT = Kind(
         ".type",
     ),
     strategy="polykind.apis.core.strategy:EventStrategy",
+    metadata_required=True,
 )
 
 NAMESPACE = Kind(
@@ -255,6 +262,7 @@ SERVICE_ACCOUNT = Kind(
     short_names=("sa",),
     subresources=(Subresource("token", ("create",), kind="TokenRequest", group="authentication.k8s.io", version="v1"),),
     strategy="polykind.apis.core.strategy:ServiceAccountStrategy",
+    delete_returns_object=True,
 )
 
 KINDS = (

@@ -10,6 +10,17 @@ from polykind.apis.meta.types import LABEL_SELECTOR, OBJECT_META
 
 _struct = CORE_V1.struct
 
+_CLAIM_RESOURCE_STATUS = String(
+    "v1.ClaimResourceStatus",
+    (
+        "ControllerResizeInProgress",
+        "ControllerResizeInfeasible",
+        "NodeResizeInProgress",
+        "NodeResizeInfeasible",
+        "NodeResizePending",
+    ),
+)
+
 PERSISTENT_VOLUME_ACCESS_MODE = String(
     "v1.PersistentVolumeAccessMode", ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 )
@@ -75,7 +86,7 @@ _PERSISTENT_VOLUME_CLAIM_STATUS = _struct(
     Field(
         "allocatedResourceStatuses",
         7,
-        MapOf(String("v1.ClaimResourceStatus"), "map[v1.ResourceName]v1.ClaimResourceStatus"),
+        MapOf(_CLAIM_RESOURCE_STATUS, "map[v1.ResourceName]v1.ClaimResourceStatus"),
         map_type="granular",
     ),
     Field("currentVolumeAttributesClassName", 8, STRING, pointer=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ from polykind.apis.meta.types import OBJECT_META, TYPE_META
 from polykind.codec.table import CREATED_AT, Column, TableFormat
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_METADATA = Field("metadata", 1, OBJECT_META, "The standard metadata of objects.", default={})
+_METADATA = Field("metadata", 1, OBJECT_META, "Standard object's metadata.", default={})
+_REQUIRED_METADATA = replace(_METADATA, required=True)
 
 
 _STORAGE_PREFIXES = {
@@ -72,10 +74,17 @@ class Kind(Struct):
         strategy: str = "",
         conversion: str = "",
         opaque: bool = False,
+        delete_returns_object: bool = False,
+        metadata_required: bool = False,
     ) -> None:
         super().__init__(
             f"{group_version.version}.{name}",
-            lambda: (*TYPE_META, _METADATA, *fields, *(import_by_path(fields_in) if fields_in else ())),
+            lambda: (
+                *TYPE_META,
+                _REQUIRED_METADATA if metadata_required else _METADATA,
+                *fields,
+                *(import_by_path(fields_in) if fields_in else ()),
+            ),
             kind=name,
             version=group_version.version,
             model=f"{group_version.models}.{name}",
@@ -100,6 +109,8 @@ class Kind(Struct):
         """The versions of this kind that kube-apiserver can decode, even if this server does not serve them."""
         self.opaque = opaque
         """True if OpenAPI does not publish the fields."""
+        self.delete_returns_object = delete_returns_object
+        """True if OpenAPI says that a delete returns the deleted object instead of a Status."""
         self._columns, self._name_format = columns, name_format
         self.stored_group = self.group if stored_group is None else stored_group
         self.stored_version = stored_version or self.version

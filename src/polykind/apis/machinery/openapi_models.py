@@ -20,15 +20,16 @@ def models(roots: Iterable[ValueType]) -> dict[str, Model]:
     """Return the models of the given types, of the lists of kinds among them and of all types they refer to, sorted."""
     out: dict[str, Model] = {}
     pending = list(roots)
+    for root in pending:
+        if isinstance(root, Kind) and root.persistent:
+            out[f"{root.model}List"] = _list_model(root)
+            pending.append(LIST_META)
     while pending:
         value_type = pending.pop()
         if value_type.model in out:
             continue
         if value_type.model:
             out[value_type.model] = _model(value_type)
-        if isinstance(value_type, Kind) and value_type.persistent:
-            out[f"{value_type.model}List"] = _list_model(value_type)
-            pending.append(LIST_META)
         pending += _children(value_type)
     return {name: out[name] for name in sorted(out)}
 
@@ -125,6 +126,7 @@ def _property(field: Field) -> Model:
             out["x-kubernetes-list-map-keys"] = list(field.keys)
         if field.list_type:
             out["x-kubernetes-list-type"] = field.list_type
+    out |= field.published or {}
     if field.map_type:
         out["x-kubernetes-map-type"] = field.map_type
     if field.merge_key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,8 @@ class Field:
     merge_key: str = ""
     """The patchMergeKey of strategic merge patches; implies the patch strategy `merge`."""
     patch_strategy: str = ""
+    published: Mapping[str, Any] | None = None
+    """Further keys of the OpenAPI schema, which the type does not imply."""
 
     def __post_init__(self) -> None:
         if self.keys:

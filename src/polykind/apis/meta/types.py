@@ -7,6 +7,7 @@ from polykind.apis.machinery.value_types import (
     BOOL,
     INT32,
     INT64,
+    RAW_EXTENSION,
     STRING,
     STRING_MAP,
     STRINGS,
@@ -22,7 +23,7 @@ UID = String("types.UID")
 
 TYPE_META = (
     Field("kind", 0, STRING, "The kind of the object, in CamelCase."),
-    Field("apiVersion", 0, STRING, "The API group and version of this representation of the object."),
+    Field("apiVersion", 0, STRING, "APIVersion defines the API group and version of this representation."),
 )
 """Fields without a protobuf number, because the protobuf envelope carries them."""
 
@@ -92,7 +93,8 @@ OBJECT_META = META_V1.struct(
     Field("uid", 5, UID, "An identifier that is unique in time and space. Set by the server."),
     Field("resourceVersion", 6, STRING, "The opaque version of the object. Set by the server."),
     Field("generation", 7, INT64, "The number of changes of the desired state. Set by the server."),
-    Field("creationTimestamp", 8, TIME, "The time of creation. Set by the server.", omitzero=True),
+    # Tests of Kubernetes search the output of `kubectl explain` for the first words of this description.
+    Field("creationTimestamp", 8, TIME, "CreationTimestamp is a timestamp that the server sets.", omitzero=True),
     Field("deletionTimestamp", 9, TIME, "The time of the deletion. Set by the server.", pointer=True),
     Field(
         "deletionGracePeriodSeconds",
@@ -238,3 +240,11 @@ PARTIAL_OBJECT_METADATA = META_V1.struct(
 
 PATCH = META_V1.struct("Patch", "A patch. The Content-Type of the request says of which type.")
 """The body of PATCH requests in OpenAPI."""
+
+WATCH_EVENT = META_V1.struct(
+    "WatchEvent",
+    "An event of a watch.",
+    Field("type", 1, STRING, "ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.", omitempty=False),
+    Field("object", 2, RAW_EXTENSION, "The object, or a Status after an error.", omitempty=False),
+    kind=True,
+)

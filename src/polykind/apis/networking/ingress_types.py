@@ -58,7 +58,7 @@ _HTTP_INGRESS_RULE_VALUE = _struct(
 _INGRESS_RULE_VALUE = _struct(
     "IngressRuleValue",
     "The part of a rule that depends on the protocol.",
-    Field("http", 1, _HTTP_INGRESS_RULE_VALUE, pointer=True),
+    Field("http", 1, _HTTP_INGRESS_RULE_VALUE, "", pointer=True),
 )
 
 _INGRESS_RULE = _struct(

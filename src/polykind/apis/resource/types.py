@@ -15,6 +15,7 @@ DEVICE_CLASS = Kind(
     columns="polykind.apis.resource.columns:DEVICE_CLASS",
     plural="deviceclasses",
     strategy="polykind.apis.resource.strategy:DeviceClassStrategy",
+    delete_returns_object=True,
 )
 
 RESOURCE_SLICE = Kind(
@@ -25,6 +26,7 @@ RESOURCE_SLICE = Kind(
     columns="polykind.apis.resource.columns:RESOURCE_SLICE",
     selectable=(".spec.nodeName", ".spec.driver"),
     strategy="polykind.apis.resource.strategy:ResourceSliceStrategy",
+    delete_returns_object=True,
 )
 
 RESOURCE_CLAIM = Kind(
@@ -36,6 +38,7 @@ RESOURCE_CLAIM = Kind(
     namespaced=True,
     subresources=(Subresource("status"),),
     strategy="polykind.apis.resource.strategy:ResourceClaimStrategy",
+    delete_returns_object=True,
 )
 
 RESOURCE_CLAIM_TEMPLATE = Kind(
@@ -46,6 +49,7 @@ RESOURCE_CLAIM_TEMPLATE = Kind(
     columns="polykind.apis.resource.columns:RESOURCE_CLAIM_TEMPLATE",
     namespaced=True,
     strategy="polykind.apis.resource.strategy:ResourceClaimTemplateStrategy",
+    delete_returns_object=True,
 )
 
 KINDS = (

@@ -16,6 +16,7 @@ STORAGE_CLASS = Kind(
     plural="storageclasses",
     short_names=("sc",),
     strategy="polykind.apis.storage.strategy:StorageClassStrategy",
+    delete_returns_object=True,
 )
 
 VOLUME_ATTRIBUTES_CLASS = Kind(
@@ -27,6 +28,7 @@ VOLUME_ATTRIBUTES_CLASS = Kind(
     plural="volumeattributesclasses",
     short_names=("vac",),
     strategy="polykind.apis.storage.strategy:VolumeAttributesClassStrategy",
+    delete_returns_object=True,
 )
 
 VOLUME_ATTACHMENT = Kind(
@@ -37,6 +39,7 @@ VOLUME_ATTACHMENT = Kind(
     columns="polykind.apis.storage.columns:VOLUME_ATTACHMENT",
     subresources=(Subresource("status"),),
     strategy="polykind.apis.storage.strategy:VolumeAttachmentStrategy",
+    delete_returns_object=True,
 )
 
 CSI_DRIVER = Kind(
@@ -46,6 +49,7 @@ CSI_DRIVER = Kind(
     fields_in="polykind.apis.storage.csi_types:CSI_DRIVER_FIELDS",
     columns="polykind.apis.storage.columns:CSI_DRIVER",
     strategy="polykind.apis.storage.strategy:CSIDriverStrategy",
+    delete_returns_object=True,
 )
 
 CSI_NODE = Kind(
@@ -55,6 +59,7 @@ CSI_NODE = Kind(
     fields_in="polykind.apis.storage.csi_types:CSI_NODE_FIELDS",
     columns="polykind.apis.storage.columns:CSI_NODE",
     strategy="polykind.apis.storage.strategy:CSINodeStrategy",
+    delete_returns_object=True,
 )
 
 CSI_STORAGE_CAPACITY = Kind(

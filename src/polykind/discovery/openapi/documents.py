@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 import orjson
 
 from polykind import __version__
 from polykind.apis.autoscaling.types import SCALE
-from polykind.apis.groups import find_kind
-from polykind.apis.machinery.kinds import Kind
-from polykind.apis.machinery.openapi_models import models
+from polykind.apis.groups import find_kind, find_subresource_kind
+from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.openapi_models import Model, models
 from polykind.apis.machinery.value_types import ValueType
-from polykind.apis.meta.types import DELETE_OPTIONS, LIST_META, OBJECT_META, PATCH, STATUS
+from polykind.apis.meta.discovery_types import API_RESOURCE_LIST
+from polykind.apis.meta.types import (
+    DELETE_OPTIONS,
+    LIST_META,
+    OBJECT_META,
+    PATCH,
+    STATUS,
+    WATCH_EVENT,
+)
 from polykind.contract import JsonObject
+from polykind.discovery.openapi.endpoint_documents import (
+    Endpoint,
+    path_item_v2,
+    path_item_v3,
+    resource_list_endpoint,
+    root_endpoints,
+)
 from polykind.discovery.openapi.openapi_protobuf import document
-from polykind.discovery.openapi.operations import OpenAPIResource, paths_v2
+from polykind.discovery.openapi.operations import OpenAPIResource, OpenAPISubresource, paths_v2
 from polykind.discovery.openapi.parameters import shared_parameters
 from polykind.discovery.openapi.schemas import V2, V3, Dialect, encode, kind_schema, list_schema, model_name, ordered
 from polykind.discovery.openapi.templates import encoded_paths
@@ -28,7 +44,20 @@ _COMMON_TYPES: Final = (DELETE_OPTIONS, LIST_META, OBJECT_META, PATCH, STATUS)
 """The types that the operations of every stored resource refer to."""
 _CRD_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _BUILTIN_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
-_ITEM_ACTIONS: Final = {"get": "get", "update": "put", "patch": "patch"}
+_ITEM_METHODS: Final = {"get": "get", "update": "put", "create": "post", "delete": "delete", "patch": "patch"}
+_V2_SECURITY: Final = {
+    "BearerToken": {
+        "description": "Bearer Token authentication",
+        "type": "apiKey",
+        "name": "authorization",
+        "in": "header",
+    }
+}
+_V2_REQUIREMENTS: Final[list[JsonObject]] = [{"BearerToken": []}]
+_SECURITY_SCHEMES: Final = (
+    b',"securitySchemes":{"BearerToken":{"type":"apiKey","description":"Bearer Token authentication",'
+    b'"name":"authorization","in":"header"}}'
+)
 
 NamedSchemas = Iterator[tuple[str, JsonObject]]
 """Pairs of a schema's name in a document and the schema."""
@@ -60,7 +89,7 @@ def crd_document(members: Iterable[CrdEntries], version: str) -> bytes:
         resource = _crd_resource(member, version)
         paths |= encoded_paths(resource, V3)
         schemas |= dict(_schemas(member, version, resource, member.structural_schemas().get(version), V3))
-        if any(model == SCALE.model for _, model, _ in resource.subresources):
+        if any(sub.model == SCALE.model for sub in resource.subresources):
             shared.append(SCALE)
     schemas |= rendered(models(shared), V3)
     return _v3_document(_CRD_INFO, paths, schemas)
@@ -70,10 +99,39 @@ def builtin_document(entry: GroupVersionEntry) -> bytes:
     """Return the v3 document of a built-in group version."""
     kinds = _kinds(entry)
     paths: dict[str, bytes] = {}
+    shared: list[ValueType] = [API_RESOURCE_LIST]
     for kind in kinds:
-        paths |= encoded_paths(_builtin_resource(kind), V3)
-    common = _COMMON_TYPES if any(kind.persistent for kind in kinds) else ()
-    return _v3_document(_BUILTIN_INFO, paths, rendered(models([*kinds, *common]), V3))
+        resource = _builtin_resource(kind)
+        paths |= encoded_paths(resource, V3)
+        shared += [_subresource_kind(kind, sub) for sub in kind.subresources if _has_objects(sub)]
+        if "delete" in kind.verbs:
+            shared += _COMMON_TYPES
+        if "watch" in kind.verbs:
+            shared.append(WATCH_EVENT)
+    listed = resource_list_endpoint(entry.group, entry.version)
+    paths[listed.path] = encode(path_item_v3(listed))
+    found = models([*kinds, *shared])
+    for common in (DELETE_OPTIONS, WATCH_EVENT):
+        if common.model in found and entry.group:
+            found[common.model] = _of_group(found[common.model], entry)
+    return _v3_document(_BUILTIN_INFO, paths, rendered(found, V3), _SECURITY_SCHEMES)
+
+
+def endpoint_document(endpoint: Endpoint) -> bytes:
+    """Return the v3 document of an endpoint that is not a resource."""
+    paths = {endpoint.path: encode(path_item_v3(endpoint))}
+    return _v3_document(_BUILTIN_INFO, paths, rendered(models([endpoint.response]), V3), _SECURITY_SCHEMES)
+
+
+def _has_objects(sub: Subresource) -> bool:
+    return bool(sub.kind) and not sub.kind.endswith("Options")
+
+
+def _of_group(model: Model, entry: GroupVersionEntry) -> Model:
+    """Return the model of a kind of every group version, with the core group and the group of `entry`."""
+    (gvk,) = model["x-kubernetes-group-version-kind"]
+    own = {"group": entry.group, "kind": gvk["kind"], "version": entry.version}
+    return {**model, "x-kubernetes-group-version-kind": [gvk, own]}
 
 
 def _kinds(entry: GroupVersionEntry) -> list[Kind]:
@@ -82,7 +140,9 @@ def _kinds(entry: GroupVersionEntry) -> list[Kind]:
     return [kind for kind in found if kind is not None]
 
 
-def _v3_document(info: JsonObject, paths: Mapping[str, bytes], schemas: JsonObject) -> bytes:
+def _v3_document(
+    info: JsonObject, paths: Mapping[str, bytes], schemas: JsonObject, other_components: bytes = b""
+) -> bytes:
     head = b'{"openapi":"3.0.0","info":%s,"paths":' % orjson.dumps(info)
     body = b"".join(
         (
@@ -90,6 +150,7 @@ def _v3_document(info: JsonObject, paths: Mapping[str, bytes], schemas: JsonObje
             _json_object(paths),
             b',"components":{"schemas":',
             _json_object(dict(_encode_all(schemas.items()))),
+            other_components,
             b"}}",
         )
     )
@@ -101,18 +162,35 @@ def v2_parts(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries
     builtins, members = list(builtins), _published(members)
     yield b'{"swagger":"2.0","info":%s,"paths":{' % orjson.dumps(_BUILTIN_INFO)
     resources = _resources(builtins, members)
-    yield from _comma_separated(pair for resource in resources for pair in encoded_paths(resource, V2))
+    endpoints = ((endpoint.path, encode(path_item_v2(endpoint))) for endpoint in _endpoints(builtins))
+    paths = (pair for resource in resources for pair in encoded_paths(resource, V2))
+    yield from _comma_separated(chain(endpoints, paths))
     yield b'},"definitions":{'
     yield from _comma_separated(_encode_all(_v2_schemas(builtins, members)))
-    yield b'},"parameters":%s}' % orjson.dumps(_v2_parameters())
+    yield b'},"parameters":%s' % orjson.dumps(_v2_parameters())
+    yield b',"securityDefinitions":%s,"security":%s}' % (orjson.dumps(_V2_SECURITY), orjson.dumps(_V2_REQUIREMENTS))
 
 
 def v2_protobuf(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries]) -> bytes:
     """Return the v2 document in protobuf."""
     builtins, members = list(builtins), _published(members)
-    head = {"swagger": "2.0", "info": _BUILTIN_INFO, "parameters": _v2_parameters()}
+    head = {
+        "swagger": "2.0",
+        "info": _BUILTIN_INFO,
+        "parameters": _v2_parameters(),
+        "security": _V2_REQUIREMENTS,
+        "securityDefinitions": _V2_SECURITY,
+    }
+    endpoints = ((endpoint.path, path_item_v2(endpoint)) for endpoint in _endpoints(builtins))
     paths = (pair for resource in _resources(builtins, members) for pair in paths_v2(resource).items())
-    return document(head, paths, _v2_schemas(builtins, members))
+    return document(head, chain(endpoints, paths), _v2_schemas(builtins, members))
+
+
+def _endpoints(builtins: list[GroupVersionEntry]) -> Iterator[Endpoint]:
+    """Yield the endpoints that describe the server and the built-in groups."""
+    yield from root_endpoints(dict.fromkeys(entry.group for entry in builtins))
+    for entry in builtins:
+        yield resource_list_endpoint(entry.group, entry.version)
 
 
 def _published(members: Iterable[CrdEntries]) -> list[CrdEntries]:
@@ -135,7 +213,10 @@ def _resources(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> 
 
 def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> NamedSchemas:
     kinds = [kind for entry in builtins for kind in _kinds(entry)]
-    yield from rendered(models([*_COMMON_TYPES, SCALE, *kinds]), V2).items()
+    shared: list[ValueType] = [*_COMMON_TYPES, SCALE, WATCH_EVENT]
+    shared += [_subresource_kind(kind, sub) for kind in kinds for sub in kind.subresources if _has_objects(sub)]
+    shared += [endpoint.response for endpoint in _endpoints(builtins)]
+    yield from rendered(models([*shared, *kinds]), V2).items()
     for member in members:
         schemas = member.structural_schemas()
         for version in member.resources:
@@ -156,7 +237,7 @@ def _crd_resource(member: CrdEntries, version: str) -> OpenAPIResource:
         model=model,
         list_model=model_name(member.group, version, _list_kind(names)),
         subresources=tuple(
-            (sub.name, SCALE.model if sub.name == "scale" else model, ("get", "put", "patch"))
+            OpenAPISubresource(sub.name, SCALE.model if sub.name == "scale" else model, ("get", "put", "patch"))
             for sub in entry.subresources
         ),
     )
@@ -175,18 +256,33 @@ def _builtin_resource(kind: Kind) -> OpenAPIResource:
         namespaced=kind.namespaced,
         model=kind.model,
         list_model=f"{kind.model}List",
-        subresources=tuple(
-            (
-                sub.name,
-                kind.model,
-                tuple(_ITEM_ACTIONS[verb] for verb in ("get", "update", "patch") if verb in sub.verbs),
-            )
-            for sub in kind.subresources
-        ),
+        subresources=tuple(_builtin_subresource(kind, sub) for sub in kind.subresources),
         builtin=True,
-        has_deletecollection="deletecollection" in kind.verbs,
-        stored=kind.persistent,
+        verbs=frozenset(kind.verbs),
+        delete_returns_object=kind.delete_returns_object,
     )
+
+
+def _builtin_subresource(kind: Kind, sub: Subresource) -> OpenAPISubresource:
+    methods = tuple(method for verb, method in _ITEM_METHODS.items() if verb in sub.verbs)
+    gvk = (sub.group or kind.group, sub.version or kind.version, sub.kind) if sub.kind else None
+    if sub.kind.endswith("Options"):
+        return OpenAPISubresource(sub.name, "", (*methods, "options", "head") if len(methods) > 2 else methods, gvk)
+    if sub.name == "log":
+        return OpenAPISubresource(sub.name, "", methods)
+    found = _subresource_kind(kind, sub)
+    return OpenAPISubresource(sub.name, found.model, methods, gvk)
+
+
+def _subresource_kind(kind: Kind, sub: Subresource) -> Kind:
+    """Return the kind of the objects of a subresource."""
+    if not sub.kind:
+        return kind
+    api_version = f"{sub.group}/{sub.version}" if sub.group else kind.group_version.api_version
+    found = find_subresource_kind(api_version, sub.kind)
+    if found is None:
+        raise LookupError(f"{kind.plural}/{sub.name} has the undeclared kind {sub.kind}")
+    return found
 
 
 def _schemas(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from polykind.codec import yaml_writer
 from polykind.contract import JsonObject
 from polykind.discovery.openapi.schemas import encode
 from polykind.golang.varint import encode_varint
@@ -40,8 +42,14 @@ def _named_value(name: str, content: bytes) -> bytes:
 
 
 def _any_value(value: Any) -> bytes:
-    """Encode an arbitrary value as YAML; JSON is valid YAML."""
-    return _field(2, encode(value))
+    """Encode an arbitrary value as the text of a YAML document."""
+    return _field(2, _yaml_text(encode(value)))
+
+
+@lru_cache(maxsize=4096)
+def _yaml_text(data: bytes) -> bytes:
+    """Return a JSON value as YAML. Few values occur many times, such as list types."""
+    return yaml_writer.write(json.loads(data), ordered=True)
 
 
 class _Message:
@@ -165,8 +173,27 @@ _PATH_ITEM: Final = _Message(
     put=(3, _OPERATION),
     post=(4, _OPERATION),
     delete=(5, _OPERATION),
+    options=(6, _OPERATION),
+    head=(7, _OPERATION),
     patch=(8, _OPERATION),
     parameters=(9, "parameters"),
 )
 _INFO: Final = _Message(7, title=(1, "text"), version=(2, "text"))
-_DOCUMENT: Final = _Message(16, swagger=(1, "text"), info=(2, _INFO), parameters=(10, _map_of(_parameter)))
+_API_KEY: Final = _Message(5, type=(1, "text"), name=(2, "text"), description=(4, "text"), **{"in": (3, "text")})
+
+
+def _requirement(value: Mapping[str, list[str]]) -> bytes:
+    return b"".join(
+        _field(1, _named_value(name, b"".join(_field(1, _bytes(scope)) for scope in scopes)))
+        for name, scopes in value.items()
+    )
+
+
+_DOCUMENT: Final = _Message(
+    16,
+    swagger=(1, "text"),
+    info=(2, _INFO),
+    parameters=(10, _map_of(_parameter)),
+    security=(12, lambda requirements: b"".join(_requirement(one) for one in requirements)),
+    securityDefinitions=(13, _map_of(lambda item: _field(2, _API_KEY(item)))),
+)

@@ -11,11 +11,32 @@ from polykind.contract import JsonObject
 from polykind.discovery.openapi.parameters import Parameter, parameters, shared_parameters
 from polykind.discovery.openapi.schemas import META, V2, V3
 
-_MEDIA_TYPES: Final = ("application/json", "application/yaml")
+_JSON, _PROTOBUF, _YAML = "application/json", "application/vnd.kubernetes.protobuf", "application/yaml"
+_MEDIA_TYPES: Final = (_JSON, _YAML)
+BUILTIN_MEDIA_TYPES: Final = (_JSON, _YAML, _PROTOBUF)
+_STREAMED_MEDIA_TYPES: Final = (*BUILTIN_MEDIA_TYPES, f"{_JSON};stream=watch", f"{_PROTOBUF};stream=watch")
+_ANY_MEDIA_TYPE: Final = ("*/*",)
 _PATCHES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
+_ALL_VERBS: Final = frozenset(("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"))
 _STATUSES: Final = {"200": "OK", "201": "Created", "202": "Accepted"}
 _SHARED: Final = frozenset(shared_parameters())
+
+
+@dataclass(frozen=True)
+class OpenAPISubresource:
+    """A subresource. `model` names the schema of its objects; empty: a text, or a connection to a pod or node."""
+
+    name: str
+    model: str
+    methods: tuple[str, ...]
+    gvk: tuple[str, str, str] | None = None
+    """Group, version and kind of its objects, if they differ from the resource's."""
+
+    @property
+    def connects(self) -> bool:
+        """True if the subresource connects the client with a pod or node: proxy, exec, attach and portforward."""
+        return self.gvk is not None and self.gvk[2].endswith("Options")
 
 
 @dataclass(frozen=True)
@@ -29,13 +50,11 @@ class OpenAPIResource:
     namespaced: bool
     model: str
     list_model: str
-    subresources: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """Name, model and actions of each subresource."""
+    subresources: tuple[OpenAPISubresource, ...] = ()
     builtin: bool = False
-    has_deletecollection: bool = True
-    """True if the resource supports the deletecollection verb."""
-    stored: bool = True
-    """True if the resource's objects are stored. False for reviews, which can only be created."""
+    verbs: frozenset[str] = _ALL_VERBS
+    delete_returns_object: bool = False
+    """True if a delete returns the deleted object instead of a Status."""
 
     @property
     def root(self) -> str:
@@ -55,20 +74,34 @@ class Operation:
     response: str
     body: str = ""
     statuses: tuple[str, ...] = ("200",)
-    subresource: str = ""
+    subresource: OpenAPISubresource | None = None
 
     @property
     def parameters(self) -> list[Parameter]:
-        return parameters(self.action, self.path, self.resource.kind, builtin=self.resource.builtin)
+        kind, sub = self.resource.kind, self.subresource
+        options = sub.gvk[2] if sub is not None and sub.gvk is not None else sub.name if sub is not None else ""
+        return parameters(self.action, self.path, kind, builtin=self.resource.builtin, options=options)
 
     @property
     def id(self) -> str:
         """The operationId: the verb, the group version and the object of the operation."""
-        return f"{self.verb}{group_version_name(self.resource)}{_word(self.name, True)}"
+        method = self.method.title() if self.action == "connect" else ""
+        return f"{self.verb}{group_version_name(self.resource)}{method}{camel_case(self.name, capitalize=True)}"
+
+    @property
+    def gvk(self) -> tuple[str, str, str]:
+        """Group, version and kind of the objects of the operation."""
+        if self.subresource is not None and self.subresource.gvk is not None:
+            return self.subresource.gvk
+        return self.resource.group, self.resource.version, self.resource.kind
 
     @property
     def description(self) -> str:
-        kind, of = self.resource.kind, f" {self.subresource} of" if self.subresource else ""
+        kind, of = self.resource.kind, f" {self.subresource.name} of" if self.subresource is not None else ""
+        if self.action == "connect":
+            return f"connect {self.method.upper()} requests to{of.removesuffix(' of')} of {kind}"
+        if self.verb == "watch":
+            return f"watch objects of kind {kind}. Deprecated: use the watch parameter of a list instead."
         if self.action == "deletecollection":
             return f"delete collection of {kind}"
         if self.verb == "list":
@@ -82,42 +115,87 @@ class Operation:
     @property
     def consumes(self) -> tuple[str, ...]:
         if self.action != "patch":
-            return ("*/*",) if self.resource.builtin else _MEDIA_TYPES
-        return (*_PATCHES, _STRATEGIC) if self.resource.builtin else _PATCHES
+            return _ANY_MEDIA_TYPE if self.resource.builtin else _MEDIA_TYPES
+        return (*_PATCHES[:2], _STRATEGIC, *_PATCHES[2:]) if self.resource.builtin else _PATCHES
 
     @property
     def produces(self) -> tuple[str, ...]:
-        watched = self.resource.builtin and self.action == "list"
-        return (_MEDIA_TYPES[0], f"{_MEDIA_TYPES[0]};stream=watch", *_MEDIA_TYPES[1:]) if watched else _MEDIA_TYPES
+        if not self.resource.builtin:
+            return _MEDIA_TYPES
+        if self.action == "connect":
+            return _ANY_MEDIA_TYPE
+        if self.action in ("list", "watch", "watchlist"):
+            return _STREAMED_MEDIA_TYPES
+        return BUILTIN_MEDIA_TYPES if self.response else ("text/plain", *BUILTIN_MEDIA_TYPES)
 
 
 def operations(resource: OpenAPIResource) -> Iterator[Operation]:
     """Yield every operation on a resource and its subresources."""
-    kind, model, status = resource.kind, resource.model, f"{META}Status"
-    name = f"Namespaced{kind}" if resource.namespaced else kind
+    name = f"Namespaced{resource.kind}" if resource.namespaced else resource.kind
     root = f"{resource.root}/{resource.plural}"
     if resource.namespaced:
-        if resource.stored:
-            all_namespaces = f"{kind}ForAllNamespaces"
-            yield Operation(resource, root, "get", "list", "list", all_namespaces, resource.list_model)
+        if "list" in resource.verbs:
+            yield from _collection_reads(resource, root, f"{resource.kind}ForAllNamespaces")
         root = f"{resource.root}/namespaces/{{namespace}}/{resource.plural}"
-    if resource.stored:
-        yield Operation(resource, root, "get", "list", "list", name, resource.list_model)
-    yield Operation(resource, root, "post", "post", "create", name, model, model, ("200", "201", "202"))
-    if not resource.stored:
-        return
-    if resource.has_deletecollection:
-        body = f"{META}DeleteOptions" if resource.builtin else ""
+    if "list" in resource.verbs:
+        yield from _collection_reads(resource, root, name)
+    if "create" in resource.verbs:
+        yield _create(resource, root, name, None)
+    if "deletecollection" in resource.verbs:
+        body, status = f"{META}DeleteOptions" if resource.builtin else "", f"{META}Status"
         yield Operation(resource, root, "delete", "deletecollection", "delete", f"Collection{name}", status, body)
     item_path = f"{root}/{{name}}"
-    for action in ("get", "put", "delete", "patch"):
-        yield _item_operation(resource, item_path, action, name, model, "")
-    for sub, sub_model, actions in resource.subresources:
-        for action in actions:
-            yield _item_operation(resource, f"{item_path}/{sub}", action, f"{name}{sub.title()}", sub_model, sub)
+    for verb, action in (("get", "get"), ("update", "put"), ("delete", "delete"), ("patch", "patch")):
+        if verb in resource.verbs:
+            yield _item_operation(resource, item_path, action, name, None)
+    if resource.builtin and "watch" in resource.verbs:
+        yield _watch(resource, item_path, "watch", name)
+    for sub in resource.subresources:
+        yield from _subresource_operations(resource, f"{item_path}/{sub.name}", f"{name}{sub.name.title()}", sub)
 
 
-def _item_operation(resource: OpenAPIResource, path: str, action: str, name: str, model: str, sub: str) -> Operation:
+def _collection_reads(resource: OpenAPIResource, path: str, name: str) -> Iterator[Operation]:
+    """Yield the list of a collection and, for built-in kinds, its deprecated watch."""
+    yield Operation(resource, path, "get", "list", "list", name, resource.list_model)
+    if resource.builtin and "watch" in resource.verbs:
+        namespaces = "ForAllNamespaces"
+        listed = f"{name.removesuffix(namespaces)}List{namespaces if name.endswith(namespaces) else ''}"
+        yield _watch(resource, path, "watchlist", listed)
+
+
+def _watch(resource: OpenAPIResource, path: str, action: str, name: str) -> Operation:
+    watch_path = f"{resource.root}/watch{path.removeprefix(resource.root)}"
+    return Operation(resource, watch_path, "get", action, "watch", name, f"{META}WatchEvent")
+
+
+def _create(resource: OpenAPIResource, path: str, name: str, sub: OpenAPISubresource | None) -> Operation:
+    model = sub.model if sub is not None else resource.model
+    return Operation(resource, path, "post", "post", "create", name, model, model, ("200", "201", "202"), sub)
+
+
+def _subresource_operations(
+    resource: OpenAPIResource, path: str, name: str, sub: OpenAPISubresource
+) -> Iterator[Operation]:
+    if sub.connects:
+        for method in sub.methods:
+            yield Operation(resource, path, method, "connect", "connect", name, "", subresource=sub)
+            if sub.name == "proxy":
+                with_path = f"{name}WithPath"
+                yield Operation(
+                    resource, f"{path}/{{path}}", method, "connect", "connect", with_path, "", subresource=sub
+                )
+        return
+    for method in sub.methods:
+        if method == "post":
+            yield _create(resource, path, name, sub)
+        else:
+            yield _item_operation(resource, path, method, name, sub)
+
+
+def _item_operation(
+    resource: OpenAPIResource, path: str, action: str, name: str, sub: OpenAPISubresource | None
+) -> Operation:
+    model = sub.model if sub is not None else resource.model
     if action == "get":
         return Operation(resource, path, "get", "get", "read", name, model, subresource=sub)
     if action == "put":
@@ -125,8 +203,8 @@ def _item_operation(resource: OpenAPIResource, path: str, action: str, name: str
     if action == "patch":
         codes = ("200", "201") if resource.builtin else ("200",)
         return Operation(resource, path, "patch", "patch", "patch", name, model, f"{META}Patch", codes, sub)
-    options = f"{META}DeleteOptions"
-    return Operation(resource, path, "delete", "delete", "delete", name, f"{META}Status", options, ("200", "202"), sub)
+    options, deleted = f"{META}DeleteOptions", model if resource.delete_returns_object else f"{META}Status"
+    return Operation(resource, path, "delete", "delete", "delete", name, deleted, options, ("200", "202"), sub)
 
 
 def paths_v3(resource: OpenAPIResource) -> dict[str, JsonObject]:
@@ -150,17 +228,18 @@ def _operation_v3(operation: Operation, common: list[Parameter]) -> JsonObject:
     if own_parameters:
         result["parameters"] = own_parameters
     if operation.body:
-        schema = {"schema": V3.reference(operation.body)}
-        result["requestBody"] = {"content": dict.fromkeys(sorted(operation.consumes), schema)}
+        body = {"schema": V3.reference(operation.body)}
+        result["requestBody"] = {"content": dict.fromkeys(sorted(operation.consumes), body)}
         if not _optional_body(operation):
             result["requestBody"]["required"] = True
-    response = {media_type: {"schema": V3.reference(operation.response)} for media_type in operation.produces}
+    schema = V3.reference(operation.response) if operation.response else {"type": "string"}
+    response = {media_type: {"schema": schema} for media_type in sorted(operation.produces)}
     result["responses"] = {
         **{code: {"description": _STATUSES[code], "content": response} for code in operation.statuses},
         "401": {"description": "Unauthorized"},
     }
-    resource = operation.resource
-    gvk = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    group, version, kind = operation.gvk
+    gvk = {"group": group, "version": version, "kind": kind}
     return {**result, "x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": gvk}
 
 
@@ -190,13 +269,13 @@ def _operation_v2(operation: Operation, common: list[Parameter]) -> JsonObject:
         own_parameters.insert(0, {"name": "body", "in": "body", **required, "schema": V2.reference(operation.body)})
     if own_parameters:
         result["parameters"] = own_parameters
-    response = V2.reference(operation.response)
+    response = V2.reference(operation.response) if operation.response else {"type": "string"}
     result["responses"] = {
         **{code: {"description": _STATUSES[code], "schema": response} for code in operation.statuses},
         "401": {"description": "Unauthorized"},
     }
-    resource = operation.resource
-    gvk = {"group": resource.group, "kind": resource.kind, "version": resource.version}
+    group, version, kind = operation.gvk
+    gvk = {"group": group, "kind": kind, "version": version}
     return {**result, "x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": gvk}
 
 
@@ -215,7 +294,7 @@ def _by_path(resource: OpenAPIResource) -> dict[str, list[Operation]]:
     }
 
 
-_METHODS: Final = ("get", "put", "post", "delete", "patch")
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
 def _common(methods: list[Operation]) -> list[Parameter]:
@@ -230,16 +309,19 @@ def _optional_body(operation: Operation) -> bool:
 
 def group_version_name(resource: OpenAPIResource) -> str:
     """Return the group version in CamelCase, as part of an operationId."""
-    return _word(_group(resource), True) + _word(resource.version, True)
+    return camel_case(short_group(resource.group), capitalize=True) + camel_case(resource.version, capitalize=True)
 
 
 def tag(resource: OpenAPIResource) -> str:
     """Return the tag of all operations of a group version."""
-    return f"{_word(_group(resource), False)}_{_word(resource.version, False)}"
+    return (
+        f"{camel_case(short_group(resource.group), capitalize=False)}_{camel_case(resource.version, capitalize=False)}"
+    )
 
 
-def _group(resource: OpenAPIResource) -> str:
-    return (resource.group or "core").removesuffix(".k8s.io")
+def short_group(group: str) -> str:
+    """Return the name of a group in tags and operationIds."""
+    return (group or "core").removesuffix(".k8s.io")
 
 
 def article(kind: str) -> str:
@@ -249,7 +331,7 @@ def article(kind: str) -> str:
     return " an " if kind[:1].lower() in tuple("aeiou") else " a "
 
 
-def _word(text: str, capitalize: bool) -> str:
+def camel_case(text: str, *, capitalize: bool) -> str:
     """Return text in CamelCase. Characters other than letters, digits and _ separate words; so does a leading digit."""
     if text[:1].isdigit():
         text, capitalize = text[1:], True

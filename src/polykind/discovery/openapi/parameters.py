@@ -59,6 +59,41 @@ _QUERY_PARAMETERS: Final = {
         Parameter("watch", "boolean", "Watch for changes instead of listing."),
     )
 }
+_CONNECT_PARAMETERS: Final = {
+    parameter.name: parameter
+    for parameter in (
+        Parameter("command", "string", "The command to run."),
+        Parameter("container", "string", "The container; by default the only one of the pod."),
+        Parameter("follow", "boolean", "If true, follow the log."),
+        Parameter("insecureSkipTLSVerifyBackend", "boolean", "If true, do not verify the certificate of the kubelet."),
+        Parameter("limitBytes", "integer", "The maximum number of bytes of the log."),
+        Parameter("path", "string", "The path of the request to the target."),
+        Parameter("ports", "integer", "The ports to forward."),
+        Parameter("previous", "boolean", "If true, return the log of the previous container."),
+        Parameter("sinceSeconds", "integer", "The age of the first line of the log."),
+        Parameter("stderr", "boolean", "If true, return the standard error."),
+        Parameter("stdin", "boolean", "If true, send a standard input."),
+        Parameter("stdout", "boolean", "If true, return the standard output."),
+        Parameter("stream", "string", "The stream of the log: All, Stdout or Stderr."),
+        Parameter("tailLines", "integer", "The number of lines from the end of the log."),
+        Parameter("timestamps", "boolean", "If true, start each line of the log with its time."),
+        Parameter("tty", "boolean", "If true, allocate a terminal."),
+    )
+}
+_STREAMS: Final = ("container", "stderr", "stdin", "stdout", "tty")
+_BY_OPTIONS: Final = {
+    "PodAttachOptions": _STREAMS,
+    "PodExecOptions": ("command", *_STREAMS),
+    "PodPortForwardOptions": ("ports",),
+    "NodeProxyOptions": ("path",),
+    "PodProxyOptions": ("path",),
+    "ServiceProxyOptions": ("path",),
+    "log": (
+        *("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "previous"),
+        *("sinceSeconds", "stream", "tailLines", "timestamps"),
+    ),
+}
+"""The parameters of subresources that connect to a pod or node, by the kind of their options."""
 _LIST_OPTIONS: Final = (
     *("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch"),
     *("sendInitialEvents", "shardSelector", "timeoutSeconds"),
@@ -77,23 +112,31 @@ _BY_ACTION: Final = {
     "put": _WRITE,
     "patch": (*_WRITE, "force"),
     "delete": _DELETE,
+    "watch": _LIST,
+    "watchlist": _LIST,
+    "connect": (),
 }
 
 
-def parameters(action: str, path: str, kind: str, *, builtin: bool) -> list[Parameter]:
-    """Return the parameters of an action on a path, by name.
+def parameters(action: str, path: str, kind: str, *, builtin: bool, options: str = "") -> list[Parameter]:
+    """Return the parameters of an action on a path, by name. `options` names the kind of further options.
 
     As in kube-apiserver, deletecollection of a custom resource has the parameters of list.
     """
     names: tuple[str, ...] = _BY_ACTION[action]
     if builtin:
         names = {"deletecollection": (*_LIST_OPTIONS, *_DELETE), "get": ()}.get(action, names)
-    result = [_QUERY_PARAMETERS["pretty"], *(_QUERY_PARAMETERS[name] for name in names)]
+    result = [_QUERY_PARAMETERS[name] for name in names]
+    if action != "connect":
+        result.append(_QUERY_PARAMETERS["pretty"])
+    result += [_CONNECT_PARAMETERS[name] for name in _BY_OPTIONS.get(options, ())]
     if "{namespace}" in path:
         result.append(Parameter("namespace", "string", "The namespace of the objects.", "path"))
     if "{name}" in path:
         result.append(Parameter("name", "string", f"name of the {kind}", "path"))
-    return sorted(result, key=lambda parameter: parameter.name)
+    if "{path}" in path:
+        result.append(Parameter("path", "string", "The path of the request to the target.", "path"))
+    return sorted(result, key=lambda parameter: (parameter.name, parameter.location))
 
 
 def shared_parameters() -> dict[str, Parameter]:

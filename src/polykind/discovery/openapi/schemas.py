@@ -13,9 +13,10 @@ from polykind.contract import JsonObject
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-_API_VERSION: Final = "The group and version of this representation of the object."
+# Tests of Kubernetes search the output of `kubectl explain` for the first words of these two descriptions.
+_API_VERSION: Final = "APIVersion defines the group and version of this representation of the object."
 _KIND: Final = "The kind of the object, in CamelCase."
-_METADATA: Final = "Metadata that every object has."
+_METADATA: Final = "Standard object's metadata, which every object has."
 
 # The keys of a schema before and after its child schemas, in kube-apiserver's order.
 _BEFORE_CHILDREN: Final = (

@@ -42,12 +42,12 @@ def encoded_paths(resource: OpenAPIResource, dialect: Dialect) -> Iterator[tuple
         _PLACEHOLDERS,
         namespaced=resource.namespaced,
         subresources=tuple(
-            (name, _PLACEHOLDERS.model if model == resource.model else model, actions)
-            for name, model, actions in resource.subresources
+            replace(sub, model=_PLACEHOLDERS.model) if sub.model == resource.model else sub
+            for sub in resource.subresources
         ),
         builtin=resource.builtin,
-        has_deletecollection=resource.has_deletecollection,
-        stored=resource.stored,
+        verbs=resource.verbs,
+        delete_returns_object=resource.delete_returns_object,
     )
     for path, template in _templates(shape, dialect):
         for placeholder, replacement in replacements:

@@ -1,0 +1,86 @@
+"""OpenAPI of the endpoints that describe the server: discovery and the version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from polykind.apis.machinery.structs import Struct
+from polykind.apis.meta.discovery_types import API_GROUP, API_GROUP_LIST, API_RESOURCE_LIST, API_VERSIONS, VERSION_INFO
+from polykind.contract import JsonObject
+from polykind.discovery.openapi.operations import BUILTIN_MEDIA_TYPES, camel_case, short_group
+from polykind.discovery.openapi.schemas import V2, V3
+
+_JSON_ONLY: Final = ("application/json",)
+
+
+class Endpoint(NamedTuple):
+    """An endpoint that supports only GET."""
+
+    document: str
+    """The path of its v3 document."""
+    path: str
+    tag: str
+    operation_id: str
+    description: str
+    response: Struct
+    media_types: tuple[str, ...] = BUILTIN_MEDIA_TYPES
+
+
+def root_endpoints(groups: Iterable[str]) -> list[Endpoint]:
+    """Return the endpoints with a v3 document of their own: /api, /apis, /version and those of built-in groups."""
+    return [
+        Endpoint("api", "/api/", "core", "getCoreAPIVersions", "get available API versions", API_VERSIONS),
+        Endpoint("apis", "/apis/", "apis", "getAPIVersions", "get available API versions", API_GROUP_LIST),
+        Endpoint(
+            *("version", "/version/", "version", "getCodeVersion", "get the version information for this server"),
+            *(VERSION_INFO, _JSON_ONLY),
+        ),
+        *(_group_endpoint(group) for group in groups if group),
+    ]
+
+
+def _group_endpoint(group: str) -> Endpoint:
+    name = short_group(group)
+    operation_id = f"get{camel_case(name, capitalize=True)}APIGroup"
+    tag = camel_case(name, capitalize=False)
+    return Endpoint(f"apis/{group}", f"/apis/{group}/", tag, operation_id, "get information of a group", API_GROUP)
+
+
+def resource_list_endpoint(group: str, version: str) -> Endpoint:
+    """Return the endpoint that lists the resources of a built-in group version."""
+    root = f"apis/{group}/{version}" if group else f"api/{version}"
+    name = short_group(group)
+    operation_id = f"get{camel_case(name, capitalize=True)}{camel_case(version, capitalize=True)}APIResources"
+    tag = f"{camel_case(name, capitalize=False)}_{camel_case(version, capitalize=False)}"
+    return Endpoint(root, f"/{root}/", tag, operation_id, "get available resources", API_RESOURCE_LIST)
+
+
+def path_item_v3(endpoint: Endpoint) -> JsonObject:
+    """Return the path item of an endpoint for a v3 document."""
+    schema = V3.reference(endpoint.response.model)
+    content = {media_type: {"schema": schema} for media_type in sorted(endpoint.media_types)}
+    return {
+        "get": {
+            "tags": [endpoint.tag],
+            "description": endpoint.description,
+            "operationId": endpoint.operation_id,
+            "responses": {"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}},
+        }
+    }
+
+
+def path_item_v2(endpoint: Endpoint) -> JsonObject:
+    """Return the path item of an endpoint for a v2 document."""
+    schema = V2.reference(endpoint.response.model)
+    return {
+        "get": {
+            "description": endpoint.description,
+            "consumes": list(endpoint.media_types),
+            "produces": list(endpoint.media_types),
+            "schemes": ["https"],
+            "tags": [endpoint.tag],
+            "operationId": endpoint.operation_id,
+            "responses": {"200": {"description": "OK", "schema": schema}, "401": {"description": "Unauthorized"}},
+        }
+    }
