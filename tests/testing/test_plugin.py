@@ -180,6 +180,24 @@ def test_it(polykind):
 """
 
 
+UNSERVED = """
+import ssl, urllib.request, urllib.error
+
+def test_it(polykind):
+    context = ssl.create_default_context(cafile=polykind.ca)
+    request = urllib.request.Request(
+        polykind.url + "/apis/a.example.com/v1/gizmos", headers={"Authorization": f"Bearer {polykind.token}"}
+    )
+    urllib.request.urlopen(request, context=context)
+"""
+
+
+def test_failed_test_names_resources_that_are_not_served(project: pytest.Pytester) -> None:
+    result = run(project, UNSERVED)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["not served here: GET /apis/a.example.com/v1/gizmos"])
+
+
 def test_failed_test_data_can_be_kept(project: pytest.Pytester, tmp_path: Path) -> None:
     result = run(project, FAILING, "--polykind-keep", "--basetemp=base")
     result.assert_outcomes(failed=1)

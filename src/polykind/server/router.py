@@ -19,6 +19,7 @@ from polykind.http.options import request_timeout
 from polykind.metrics.requests import RequestMonitor
 from polykind.resources.resource import ServedVersion
 from polykind.server.endpoints import NO_SNIFF, Endpoints, error_response, is_public
+from polykind.server.unserved_requests import UnservedRequests
 from polykind.verbs import subresources
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.create import create, create_review
@@ -53,6 +54,7 @@ class Router:
         self._monitor = monitor
         self._authentication = authentication
         self._endpoints = endpoints
+        self.unserved = UnservedRequests()
         self._builtin_groups = {group for group, _ in backend.registry.builtin_versions}
 
     async def __call__(self, request: Request) -> Response | Stream:
@@ -133,6 +135,8 @@ class Router:
         if served is None or (served.is_builtin and len(rest) > 3):
             if rest[0] in ("watch", "proxy") and len(rest) == 1:
                 return _request_info_error(request)
+            if served is None:
+                self.unserved.record(request.method, group, version, plural)
             if not group or group in self._builtin_groups:
                 return error_response(request, errors.unknown_resource())
             return NOT_FOUND

@@ -257,6 +257,7 @@ class Server:
             self.registry.builtin_versions,
         )
         router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
+        self.unserved = router.unserved
         self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))
         on_stop(self.http.stop)
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)

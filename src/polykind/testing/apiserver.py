@@ -77,6 +77,11 @@ class ApiServer:
         return self._folder
 
     @property
+    def unserved_requests(self) -> list[str]:
+        """The requests for resources that the server does not serve, such as `not served here: GET /api/v1/saucers`."""
+        return self._server.unserved.lines() if self._server is not None else []
+
+    @property
     @raise_at_caller
     def converter(self) -> Converter:
         """The converter that runs beside the server. Raises Refused if the server has no converter."""

@@ -45,7 +45,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     server = item.stash.get(_SERVER, None)
     if server is not None and report.failed and report.when == "call":
         server.keep_data = item.config.getoption("polykind_keep")
-        report.sections.append(("polykind", _inspection_hint(server)))
+        report.sections.append(("polykind", "\n".join([*server.unserved_requests, _inspection_hint(server)])))
     return report
 
 
