@@ -7,7 +7,7 @@ from polykind.contract import JsonObject
 
 def default_network_policy(policy: JsonObject) -> None:
     """Set the protocol of ports, and the policy types that follow from the rules."""
-    spec = policy.get("spec") or {}
+    spec = policy["spec"]
     for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
         for port in rule.get("ports") or ():
             port.setdefault("protocol", "TCP")
@@ -17,6 +17,6 @@ def default_network_policy(policy: JsonObject) -> None:
 
 def default_ingress_class(ingress_class: JsonObject) -> None:
     """Set the scope of the parameters."""
-    parameters = (ingress_class.get("spec") or {}).get("parameters")
+    parameters = ingress_class["spec"].get("parameters")
     if parameters is not None and parameters.get("scope") is None:
         parameters["scope"] = "Cluster"
