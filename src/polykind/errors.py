@@ -64,6 +64,11 @@ _REASONS_WITHOUT_VALUE = {
 }
 
 
+MAX_FIELD_ERRORS: Final = 10_000
+"""The number of field errors that a response reports. kube-apiserver reports all, or times out."""
+_MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One field's validation error: `reason` as in a Status cause, `field` a path such as spec.versions[0].name."""
@@ -307,17 +312,37 @@ class UnsupportedMediaTypeError(APIError):
     code, reason = 415, "UnsupportedMediaType"
 
 
+class TooManyRequestsError(APIError):
+    code, reason = 429, "TooManyRequests"
+
+
 class InvalidError(APIError):
     code, reason = 422, "Invalid"
     include_details = True
 
     def __init__(self, kind: str, group: str, name: str, errors: Sequence[FieldError]) -> None:
         details = _status_details(name, group, kind)
+        errors = _reportable(errors)
         if errors:
             details["causes"] = [e.cause() for e in errors]
         summary = f"{qualified_resource(kind, group)} {go_quote(name)} is invalid"
         super().__init__(f"{summary}: {aggregate_message(errors)}" if errors else summary, details=details)
         self.errors = list(errors)
+
+
+def _reportable(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+    """Return the first errors whose texts have a reasonable size in all."""
+    if len(errors) < _FEW_ERRORS:
+        return errors
+    size = 0
+    for count, error in enumerate(errors[:MAX_FIELD_ERRORS]):
+        size += len(error.field) + len(error.detail)
+        if size > _MAX_MESSAGE_BYTES and count:
+            return errors[:count]
+    return errors[:MAX_FIELD_ERRORS]
+
+
+_FEW_ERRORS: Final = 16
 
 
 class InternalError(APIError):

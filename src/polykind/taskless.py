@@ -8,7 +8,9 @@ is cheaper than a task, too, and saves one event loop iteration. docs/decisions/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import threading
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -92,8 +94,45 @@ def run(
     return Continuation(coroutine, awaited, loop, on_done)
 
 
+class LoopCall(Generic[T]):
+    """A coroutine that has to run on the event loop, awaited by a coroutine that runs in a worker thread."""
+
+    __slots__ = ("coroutine",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self.coroutine = coroutine
+
+    def __await__(self) -> Generator[LoopCall[T], T, T]:
+        return (yield self)
+
+
+class _ThreadState(threading.local):
+    in_worker = False
+
+
+_thread_state = _ThreadState()
+
+
+@contextmanager
+def in_worker() -> Iterator[None]:
+    """Mark the current thread as a worker thread: `in_task` then returns to the event loop."""
+    _thread_state.in_worker = True
+    try:
+        yield
+    finally:
+        _thread_state.in_worker = False
+
+
+async def run_on_loop(call: LoopCall[T]) -> T:
+    """Run the coroutine of a LoopCall. The event loop calls this for the worker thread."""
+    return await in_task(call.coroutine)
+
+
 async def in_task(coroutine: Coroutine[Any, Any, T]) -> T:
     """Await the coroutine in the current task, or in a new task if there is none."""
+    if _thread_state.in_worker:
+        result: T = await LoopCall(coroutine)
+        return result
     if asyncio.current_task() is not None:
         return await coroutine
     return await asyncio.get_running_loop().create_task(coroutine)

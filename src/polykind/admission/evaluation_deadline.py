@@ -37,6 +37,11 @@ class EvaluationInterruptedError(Exception):
     """An evaluation that exceeded its deadline. CEL operators do not absorb this error."""
 
 
+def on_loop_check() -> InterruptCheck:
+    """Return a check that raises EvaluationInterruptedError when an evaluation has held the event loop too long."""
+    return _deadline_check(ON_LOOP_SECONDS, _ON_LOOP_CALL_LIMIT)
+
+
 async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
     """Run an evaluation on the event loop. If it takes too long there, run it again from the start in a thread.
 
@@ -44,7 +49,7 @@ async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
     Raise EvaluationInterruptedError when the deadline of the thread is exceeded.
     """
     try:
-        return evaluate(_deadline_check(ON_LOOP_SECONDS, _ON_LOOP_CALL_LIMIT))
+        return evaluate(on_loop_check())
     except EvaluationInterruptedError:
         loop = asyncio.get_running_loop()
 

@@ -179,12 +179,13 @@ _KEY = b',"resourceVersion":"'
 class Encoded:
     """An object's JSON in two parts, before and after the text of its resourceVersion."""
 
-    __slots__ = ("head", "obj", "tail")
+    __slots__ = ("_labels", "_version", "head", "tail")
 
     def __init__(self, obj: JsonObject, *, integers_only: bool = False) -> None:
         """Encode an object. If `integers_only`, the object contains no floats and a faster encoder is used."""
         meta = obj["metadata"]
-        self.obj = obj
+        self._labels = labels_of(obj)
+        self._version = sys.intern(obj["apiVersion"].rpartition("/")[2])
         before = meta.get("resourceVersion")
         meta["resourceVersion"] = _PLACEHOLDER
         text = json_codec.encode(obj, no_floats=integers_only)
@@ -211,5 +212,4 @@ class Encoded:
 
     def cached_object(self, key: str, stored: bytes, revision: int, normalized: bool) -> CachedObject:
         """Return the CachedObject that the watch cache would make of the stored bytes, without parsing them."""
-        version = sys.intern(self.obj["apiVersion"].rpartition("/")[2])
-        return CachedObject(key, self.served(revision), revision, version, labels_of(self.obj), normalized)
+        return CachedObject(key, self.served(revision), revision, self._version, self._labels, normalized)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from polykind.cache.cached_object import CachedObject, parse_stored
 from polykind.contract import HistoryEvent, KeyValue, StoreEvent
+from polykind.workers import Workers
 
 WINDOW_EVENTS = 4096
 WINDOW_BYTES = 8 * 1024 * 1024
@@ -51,8 +52,10 @@ class CacheObserver(Protocol):
 class ResourceCache:
     """All objects stored under one prefix, such as /registry/example.com/crontabs/."""
 
-    def __init__(self, prefix: str, progress: Callable[[], int] | None = None) -> None:
+    def __init__(self, prefix: str, progress: Callable[[], int] | None = None, workers: Workers | None = None) -> None:
         self.prefix = prefix
+        self.workers = workers or Workers()
+        """Compute the representations of large objects."""
         self._progress = progress
         self.loaded = False
         self.revision = 0

@@ -18,6 +18,7 @@ from polykind.contract import (
     StoreEvent,
     WatchHandle,
 )
+from polykind.workers import Workers
 
 log = logging.getLogger("polykind.cache")
 
@@ -29,8 +30,9 @@ _RETRY_SECONDS = 0.5
 class WatchCache:
     """The caches of all resources. A resource is loaded from the store on first use."""
 
-    def __init__(self, store: Store, prefix: str = "/registry/") -> None:
+    def __init__(self, store: Store, prefix: str = "/registry/", workers: Workers | None = None) -> None:
         self.store = store
+        self.workers = workers or Workers()
         self.prefix = prefix
         self.revision = 0
         """All events up to this revision have been applied to the loaded resources."""
@@ -68,7 +70,7 @@ class WatchCache:
         prefix = f"{self.prefix}{path}/"
         cache = self._resources.get(prefix)
         if cache is None:
-            cache = self._resources[prefix] = ResourceCache(prefix, lambda: self.revision)
+            cache = self._resources[prefix] = ResourceCache(prefix, lambda: self.revision, self.workers)
         return cache
 
     def remove(self, cache: ResourceCache) -> None:

@@ -28,11 +28,14 @@ class RuleProgram:
     def __init__(self, ast: Expr, decl_type: DeclType, *, optional_old: bool) -> None:
         planner = Planner({"self": decl_type, "oldSelf": decl_type}, optional_old=optional_old)
         self._closure, self._fixed_cost = planner.plan(ast)
-        self._free_slots = ((None,) * (planner.size - FIRST_FREE_SLOT)) + interrupt_slots(None)
+        self._free_slots = (None,) * (planner.size - FIRST_FREE_SLOT)
 
-    def cost_if_true(self, value: Any, old: Any) -> int | None:
-        """Return the cost if the rule is true or exceeds the cost limit. Return None if the rule is false or fails."""
-        frame: Frame = [self._fixed_cost, value, old, *self._free_slots]
+    def cost_if_true(self, value: Any, old: Any, check: InterruptCheck | None = None) -> int | None:
+        """Return the cost if the rule is true or exceeds the cost limit. Return None if the rule is false or fails.
+
+        An exception from `check` ends the evaluation.
+        """
+        frame: Frame = [self._fixed_cost, value, old, *self._free_slots, *interrupt_slots(check)]
         try:
             return int(frame[0]) if self._closure(frame) is True or frame[0] > PER_CALL_LIMIT else None
         except (*CEL_ERRORS, InternalError, RecursionError):
@@ -40,9 +43,12 @@ class RuleProgram:
         except CostExceededError:
             return max(int(frame[0]), PER_CALL_LIMIT + 1)
 
-    def run(self, value: Any, old: Any) -> EvaluationResult:
-        """Evaluate the expression for a JSON value. `old` is None if there is no old value."""
-        frame: Frame = [self._fixed_cost, value, old, *self._free_slots]
+    def run(self, value: Any, old: Any, check: InterruptCheck | None = None) -> EvaluationResult:
+        """Evaluate the expression for a JSON value. `old` is None if there is no old value.
+
+        An exception from `check` ends the evaluation.
+        """
+        frame: Frame = [self._fixed_cost, value, old, *self._free_slots, *interrupt_slots(check)]
         return _evaluate(self._closure, frame)
 
 

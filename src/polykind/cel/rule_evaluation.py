@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from polykind.cel.activation import PER_CALL_LIMIT
+from polykind.cel.activation import PER_CALL_LIMIT, InterruptCheck
 from polykind.cel.from_json import wrong_type_message
 from polykind.cel.library.strings import trim
 from polykind.cel.program import EvaluationResult
@@ -63,9 +63,10 @@ _NO_RATCHET = Ratchet(None, None)
 class RuleEvaluation:
     """Evaluates the rules of a schema for one object and collects `errors` and `warnings`."""
 
-    __slots__ = ("budget", "errors", "root_path", "warnings")
+    __slots__ = ("_check", "budget", "errors", "root_path", "warnings")
 
-    def __init__(self, root_path: str) -> None:
+    def __init__(self, root_path: str, check: InterruptCheck | None = None) -> None:
+        self._check = check
         self.root_path = root_path
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
@@ -122,11 +123,13 @@ class RuleEvaluation:
             if type_error:
                 self._report_failure(node, path, rule, type_error)
                 continue
-            cost = program.cost_if_true(value, old)
+            if self._check is not None:
+                self._check(0)
+            cost = program.cost_if_true(value, old, self._check)
             if cost is not None and cost <= PER_CALL_LIMIT and cost <= self.budget:
                 self.budget -= cost
                 continue
-            result = program.run(value, old) if cost is None else EvaluationResult(None, _EXCEEDED, cost)
+            result = program.run(value, old, self._check) if cost is None else EvaluationResult(None, _EXCEEDED, cost)
             if result.cost > self.budget:
                 self._abort(node, path, _OUT_OF_BUDGET)
             self.budget -= result.cost
@@ -181,7 +184,7 @@ class RuleEvaluation:
         program = rule.message_program
         if program is None:
             return None
-        result = program.run(value, old)
+        result = program.run(value, old, self._check)
         if result.cost > self.budget:
             raise CostBudgetError(
                 "messageExpression evaluation failed due to running out of cost budget, "

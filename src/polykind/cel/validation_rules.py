@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from polykind.cel import environment
+from polykind.cel.activation import InterruptCheck
 from polykind.cel.cel_types import BOOL, STRING
 from polykind.cel.from_json import PYTHON_TYPES
 from polykind.cel.library.strings import trim
@@ -126,15 +127,24 @@ class Rules:
         self._node: SchemaNode | None = None
 
     def validate(
-        self, obj: Any, old: Any, *, root_path: str = "", ratchet: bool = True
+        self,
+        obj: Any,
+        old: Any,
+        *,
+        root_path: str = "",
+        ratchet: bool = True,
+        check: InterruptCheck | None = None,
     ) -> tuple[list[FieldError], list[str]]:
-        """Return the violations, and warnings for the violations that ratcheting tolerates if `ratchet` is true."""
+        """Return the violations, and warnings for the violations that ratcheting tolerates if `ratchet` is true.
+
+        An exception from `check` ends the evaluation.
+        """
         correlation = None
         if old is not None and ratchet:
             if self._node is None:
                 self._node = SchemaNode(self._openapi)
             correlation = Correlation(obj, old, self._node)
-        evaluation = RuleEvaluation(root_path)
+        evaluation = RuleEvaluation(root_path, check)
         evaluation.run(self._root, obj, old, correlation)
         return evaluation.errors, evaluation.warnings
 

@@ -200,26 +200,32 @@ def encode_line(value: Any) -> bytes:
 
 
 def indent(encoded: bytes) -> bytes:
-    """Indent JSON bytes by two spaces per level, for ?pretty. No trailing newline."""
-    out: list[bytes] = []
+    """Indent JSON bytes by two spaces per level, for ?pretty. No trailing newline.
+
+    Return the bytes unchanged if deep nesting would make the result too long. Indentation is only for human readers.
+    """
+    out = bytearray()
     level = 0
     for match in _pieces(encoded):
         piece = match[0]
         if piece in (b"{", b"["):
             level += 1
-            out.append(piece + b"\n" + b"  " * level)
+            out += piece + b"\n" + b"  " * level
         elif piece in (b"}", b"]"):
             level -= 1
-            out.append(b"\n" + b"  " * level + piece)
+            out += b"\n" + b"  " * level + piece
         elif piece == b",":
-            out.append(b",\n" + b"  " * level)
+            out += b",\n" + b"  " * level
         elif piece == b":":
-            out.append(b": ")
+            out += b": "
         else:
-            out.append(piece)
-    return b"".join(out)
+            out += piece
+        if len(out) > _MAX_INDENTED_BYTES:
+            return encoded
+    return bytes(out)
 
 
+_MAX_INDENTED_BYTES = 32 * 1024 * 1024
 _pieces = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+').finditer
 
 
@@ -244,8 +250,8 @@ def sort_strict_errors(strict_errors: list[str], body: bytes) -> list[str]:
     """Sort strict-decoding errors about unknown and duplicate keys by position in the body. Return at most 100."""
     positions: dict[str, int] = {}
     remaining = set(strict_errors)
-    for position, (path, duplicate) in enumerate(json_syntax.iter_keys(_replace_invalid_text(body))):
-        text = f"{'duplicate' if duplicate else 'unknown'} field {go_quote(path)}"
+    for position, key in enumerate(json_syntax.iter_keys(_replace_invalid_text(body))):
+        text = f"{'duplicate' if key.duplicate else 'unknown'} field {go_quote(key.path())}"
         if text in remaining:
             positions.setdefault(text, position)
             if len(positions) == len(remaining):

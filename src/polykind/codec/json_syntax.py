@@ -177,22 +177,37 @@ class _Scanner:
 _tokens = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]').finditer
 
 
+class Key:
+    """A key of a JSON text: True if its object already has the key, and the key's path."""
+
+    __slots__ = ("_name", "_steps", "duplicate")
+
+    def __init__(self, name: str, duplicate: bool, steps: list[str | int]) -> None:
+        self.duplicate = duplicate
+        self._name = name
+        self._steps = steps
+
+    def path(self) -> str:
+        """Return the path, such as spec.list[0].x. Call this before the next key, and rarely: deep paths take long."""
+        out = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in self._steps[:-1]]
+        return "".join((*out, f".{self._name}")).removeprefix(".")
+
+
 def duplicate_keys(body: bytes) -> list[str]:
     """Return the paths of the first 100 duplicate keys of a valid JSON text, in order and without repetition."""
     out: dict[str, None] = {}
-    for path, duplicate in iter_keys(body):
-        if duplicate:
-            out[path] = None
+    for key in iter_keys(body):
+        if key.duplicate:
+            out[key.path()] = None
             if len(out) >= MAX_STRICT_ERRORS:
                 break
     return list(out)
 
 
-def iter_keys(body: bytes) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each key of a valid JSON text, and True if its object already has the key."""
-    frames: list[tuple[str, set[str] | None]] = []  # per open bracket: path, and keys of an object
-    indices: list[int] = []
-    path = ""
+def iter_keys(body: bytes) -> Iterator[Key]:
+    """Yield each key of a valid JSON text."""
+    keys: list[set[str] | None] = []  # per open bracket: the keys of an object, None for a list
+    steps: list[str | int] = []  # per open bracket: the current key or index
     text = b""
     for match in _tokens(body):
         token = match[0]
@@ -200,20 +215,20 @@ def iter_keys(body: bytes) -> Iterator[tuple[str, bool]]:
         if first == 0x22:
             text = token
         elif token == b":":
-            base, known_keys = frames[-1]
+            known_keys = keys[-1]
             key = json.loads(text)
-            path = f"{base}.{key}" if base else key
-            yield path, known_keys is not None and key in known_keys
+            steps[-1] = key
+            yield Key(key, known_keys is not None and key in known_keys, steps)
             if known_keys is not None:
                 known_keys.add(key)
-        elif first in b"{[":
-            frames.append((path, set() if first == 0x7B else None))
-            indices.append(0)
-            if first == 0x5B:
-                path = f"{path}[0]"
+        elif first == 0x7B:
+            keys.append(set())
+            steps.append("")
+        elif first == 0x5B:
+            keys.append(None)
+            steps.append(0)
         elif first in b"}]":
-            frames.pop()
-            indices.pop()
-        elif frames[-1][1] is None:
-            indices[-1] += 1
-            path = f"{frames[-1][0]}[{indices[-1]}]"
+            keys.pop()
+            steps.pop()
+        elif keys[-1] is None:
+            steps[-1] += 1  # type: ignore[operator]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 import orjson
 import re2
 
+from polykind.golang.sorting import sorted_strings
 from polykind.golang.strconv import fixed_point, scientific, shortest_decimal
 
 # Finds numbers that orjson writes differently from Go. It may also match inside strings, which only costs time.
@@ -68,47 +70,57 @@ def encode_json(value: Any, *, sort_keys: bool = True, no_floats: bool = False) 
 
 
 def _encode_exactly(root: Any, sort_keys: bool) -> bytes:
-    """Encode values that orjson cannot encode as Go does: deep nesting, lone surrogates, long ints, some floats."""
-    out: list[bytes] = []
-    stack: list[Any] = [_Pending(root)]
-    while stack:
-        item = stack.pop()
-        if type(item) is bytes:
-            out.append(item)
-            continue
-        value = item.value
-        if isinstance(value, dict):
-            stack.append(b"}")
-            for key in sorted(value, reverse=True) if sort_keys else reversed(value):
-                stack += (_Pending(value[key]), b":", _encode_string(key), b",")
-            if value:
-                stack.pop()
-            stack.append(b"{")
-        elif isinstance(value, (list, tuple)):
-            stack.append(b"]")
-            for member in reversed(value):
-                stack += (_Pending(member), b",")
-            if value:
-                stack.pop()
-            stack.append(b"[")
-        elif isinstance(value, str):
-            out.append(_encode_string(value))
-        elif isinstance(value, float) and value - value == 0.0:
-            out.append(json_float(value).encode())
-        elif isinstance(value, int) and not isinstance(value, bool):
-            out.append(str(value).encode())
+    """Encode values that orjson cannot encode as Go does: deep nesting, lone surrogates, long ints, some floats.
+
+    The stack holds one iterator for each open bracket, so memory does not grow with the number of values.
+    """
+    out = bytearray()
+    stack: list[tuple[Iterator[Any], bytes, dict[str, Any] | None]] = []
+    value, first = root, True
+    while True:
+        kind = type(value)
+        if kind is dict or isinstance(value, dict):
+            stack.append((iter(sorted_strings(value) if sort_keys else value), b"}", value))
+            out += b"{"
+            first = True
+        elif kind is list or isinstance(value, (list, tuple)):
+            stack.append((iter(value), b"]", None))
+            out += b"["
+            first = True
         else:
-            out.append(orjson.dumps(value))
-    return b"".join(out)
+            out += _encode_scalar(value)
+            first = False
+        while stack:
+            members, closing, obj = stack[-1]
+            member: Any = next(members, _END)
+            if member is not _END:
+                break
+            stack.pop()
+            out += closing
+            first = False
+        else:
+            return bytes(out)
+        if not first:
+            out += b","
+        if obj is not None:
+            out += _encode_string(member)
+            out += b":"
+            value = obj[member]
+        else:
+            value = member
 
 
-class _Pending:
-    """A value on the encoder's stack that is not encoded yet, in contrast to encoded bytes."""
+_END: Final = object()
 
-    __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+def _encode_scalar(value: Any) -> bytes:
+    if isinstance(value, str):
+        return _encode_string(value)
+    if isinstance(value, float) and value - value == 0.0:
+        return json_float(value).encode()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value).encode()
+    return orjson.dumps(value)
 
 
 def _encode_string(text: str) -> bytes:

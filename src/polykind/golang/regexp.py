@@ -24,6 +24,12 @@ _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
 _CATEGORIES = frozenset("CLMNPSZ")
 _MAX_REPEATS = 1000
+_RE2_MEMORY = 8 * 1024 * 1024
+_RE2_LARGE_MEMORY = 48 * 1024 * 1024
+"""RE2's limits of memory for one pattern. RE2 needs more than Go, because it expands character classes to UTF-8."""
+_UNICODE_CLASS_SIZE = 700
+_MAX_EAGER_SIZE = 50_000
+"""The estimated number of RE2's instructions up to which a pattern is compiled at once, in a few milliseconds."""
 
 
 class PatternError(ValueError):
@@ -55,14 +61,43 @@ def compile_pattern(text: str) -> Pattern:
     """Compile a pattern with Go's meaning: \\d and \\w are ASCII, `$` matches only at the end. Raises PatternError."""
     if not text.isprintable():
         text = replace_lone_surrogates(text)
-    translated = to_re2(text)
+    translator = _Translator(text)
+    translated = translator.translate()
+    if translator.size <= _MAX_EAGER_SIZE:
+        return Pattern(_compile(translated, text))
+    # RE2 would take a second for each such pattern. Check the parts that the translator does not check, and compile
+    # the pattern when the first value is matched.
+    for part in translator.classes:
+        _compile(part, text)
+    _compile("".join(translator.simplified), text)
+    return Pattern(_LazyPattern(translated, text).contains)
+
+
+def _compile(translated: str, text: str, max_memory: int = _RE2_MEMORY) -> Callable[[str], bool]:
     try:
-        return Pattern(re2.compile(translated, re2.ASCII).contains)
+        contains: Callable[[str], bool] = re2.compile(translated, re2.ASCII, max_mem=max_memory).contains
     except re2.error as error:
         code, _, expr = str(error).partition(": ")
         raise PatternError(_go_error_code(code), expr or text) from None
     except Exception:
         raise PatternError("invalid or unsupported Perl syntax", text) from None
+    return contains
+
+
+class _LazyPattern:
+    """A large pattern that is compiled on first use."""
+
+    __slots__ = ("_compiled", "_text", "_translated")
+
+    def __init__(self, translated: str, text: str) -> None:
+        self._translated = translated
+        self._text = text
+        self._compiled: Callable[[str], bool] | None = None
+
+    def contains(self, value: str) -> bool:
+        if self._compiled is None:
+            self._compiled = _compile(self._translated, self._text, _RE2_LARGE_MEMORY)
+        return self._compiled(value)
 
 
 def to_re2(text: str) -> str:
@@ -84,13 +119,36 @@ class _Translator:
         self.at = 0
         self.out: list[str] = []
         self.depth = 0
+        self.simplified: list[str] = []
+        """The translated pattern with `a` for each character class."""
+        self.classes: set[str] = set()
+        """The character classes of the translated pattern."""
+        self._weight = 0
+        self._max_repeat = 1
+
+    @property
+    def size(self) -> int:
+        """An upper estimate of the compiled pattern's size."""
+        return self._weight * self._max_repeat
+
+    def _add_part(self, start: int, *, is_class: bool) -> None:
+        """Record the part of the translated pattern that begins at `self.out[start]`."""
+        part = self.out[start:]
+        if not is_class:
+            self.simplified += part
+            self._weight += 1
+            return
+        text = "".join(part)
+        self.classes.add(text)
+        self.simplified.append("a")
+        self._weight += len(part) + _UNICODE_CLASS_SIZE * (text.count("\\p") + text.count("\\P"))
 
     def translate(self) -> str:
         text, size = self.text, len(self.text)
         operand = False
         repeat_from = -1
         while self.at < size:
-            char, start = text[self.at], self.at
+            char, start, begin = text[self.at], self.at, len(self.out)
             if char in "*+?" or (char == "{" and self._is_count()):
                 end = self._repetition_end(start)
                 if not operand and repeat_from < 0:
@@ -98,6 +156,7 @@ class _Translator:
                 if repeat_from >= 0:
                     raise PatternError("invalid nested repetition operator", text[repeat_from:end])
                 self.out.append(text[start:end])
+                self.simplified.append(text[start:end])
                 self.at, operand, repeat_from = end, False, start
                 continue
             repeat_from = -1
@@ -120,6 +179,7 @@ class _Translator:
             else:
                 self._copy(1)
                 operand = True
+            self._add_part(begin, is_class=char == "[" or text[start : start + 2] in ("\\p", "\\P"))
         if self.depth:
             raise PatternError("missing closing )", text)
         return "".join(self.out)
@@ -154,6 +214,7 @@ class _Translator:
             minimum, maximum, end = bounds
             if minimum > _MAX_REPEATS or maximum > _MAX_REPEATS or 0 <= maximum < minimum:
                 raise PatternError("invalid repeat count", self.text[start:end])
+            self._max_repeat = max(self._max_repeat, minimum, maximum)
         if self.text[end : end + 1] == "?":
             end += 1
         return end

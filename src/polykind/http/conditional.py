@@ -9,7 +9,7 @@ from functools import lru_cache
 from time import gmtime, strftime
 from typing import Final
 
-from polykind.http.messages import TEXT, Request, Response
+from polykind.http.messages import TEXT, Request, Response, body_size
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -52,7 +52,7 @@ def compress(request: Request, response: Response) -> Response:
     vary = (b"Vary", b"Accept-Encoding")
     response.headers = (vary, *response.headers)
     body = response.body
-    compressible = response.status == 200 and request.method != "HEAD" and len(body) >= _MIN_COMPRESSED_BYTES
+    compressible = response.status == 200 and request.method != "HEAD" and body_size(body) >= _MIN_COMPRESSED_BYTES
     if compressible and isinstance(body, bytes) and _accepts_gzip(request.header(b"accept-encoding")):
         response.body = _gzip(body)
         response.headers = (*response.headers, (b"Content-Encoding", b"gzip"))

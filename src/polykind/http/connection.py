@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from polykind import errors, taskless
-from polykind.http.messages import TEXT, Request, Response, Stream
+from polykind.http.messages import TEXT, Body, Request, Response, Stream, body_size
 from polykind.http.request_parser import RequestParser
 from polykind.taskless import Continuation
 
@@ -258,13 +258,11 @@ class Connection(asyncio.Protocol):
             parts.append(b"\r\nTransfer-Encoding: chunked")
         elif response.status != 304:
             # A 304 has no body, and a Content-Length would describe the document that the client has cached.
-            body = response.body
-            size = len(body) if isinstance(body, bytes) else sum(map(len, body))
-            parts.append(b"\r\nContent-Length: %d" % size)
+            parts.append(b"\r\nContent-Length: %d" % body_size(response.body))
         parts.append(b"\r\n\r\n" if keep_alive else b"\r\nConnection: close\r\n\r\n")
         return b"".join(parts)
 
-    async def _write_long(self, head: bytes, body: Sequence[bytes], keep_alive: bool) -> None:
+    async def _write_long(self, head: bytes, body: Body, keep_alive: bool) -> None:
         """Send a long body in pieces. Send each piece when the client has read the previous one."""
         try:
             batch, size = [head], len(head)

@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote_to_bytes
 
@@ -44,6 +44,7 @@ class Request:
         "audit_id",
         "body",
         "headers",
+        "holds_large_object",
         "method",
         "path",
         "peer_certificate",
@@ -69,27 +70,76 @@ class Request:
         self.user: User | None = None
         self.timeout: float | None = None
         """The client's timeout in seconds; None for the server's default."""
-        self.warnings: list[str] = []
-        """Texts to send as Warning headers."""
+        self.holds_large_object = False
+        """True if the request holds a large object, which pauses the garbage collector."""
+        self.warnings: dict[str, None] = {}
+        """Texts to send as Warning headers, in order."""
 
     def header(self, name: bytes, default: str = "") -> str:
         value = self.headers.get(name)
         return default if value is None else value.decode("latin-1")
 
     def warn(self, text: str) -> None:
-        if text not in self.warnings:
-            self.warnings.append(text)
+        """Add a warning unless it is present, or unless the response has no room for more."""
+        if len(self.warnings) < _MAX_TOTAL_WARNINGS:
+            self.warnings[text] = None
+
+
+class JoinedParts:
+    """A long body whose items are joined while it is sent, so that clients that read slowly share the items."""
+
+    __slots__ = ("_head", "_items", "_separator", "_shorten", "_tail", "size")
+
+    _ITEMS_PER_PART = 64
+
+    def __init__(
+        self,
+        head: bytes,
+        items: list[bytes],
+        separator: bytes,
+        tail: bytes,
+        shorten: Callable[[bytes], bytes] | None = None,
+        shorter_by: int = 0,
+    ) -> None:
+        """`shorten` removes `shorter_by` bytes from each item before it is sent."""
+        self._shorten = shorten
+        self._head = head
+        self._items = items
+        self._separator = separator
+        self._tail = tail
+        self.size = len(head) + sum(map(len, items)) + len(separator) * max(0, len(items) - 1) + len(tail)
+        self.size -= shorter_by * len(items)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._head
+        items, step = self._items, self._ITEMS_PER_PART
+        for start in range(0, len(items), step):
+            part_items = items[start : start + step]
+            part = self._separator.join(map(self._shorten, part_items) if self._shorten else part_items)
+            yield self._separator + part if start else part
+        yield self._tail
+
+
+Body = Sequence[bytes] | JoinedParts
+"""A body in parts."""
+
+
+def body_size(body: bytes | Body) -> int:
+    """Return the length of a body in bytes."""
+    if isinstance(body, bytes):
+        return len(body)
+    return body.size if isinstance(body, JoinedParts) else sum(map(len, body))
 
 
 class Response:
-    """A complete response. `body` is one or several byte strings; a long body is sent in pieces."""
+    """A complete response. `body` is one byte string or several; a long body is sent in pieces."""
 
     __slots__ = ("body", "content_type", "headers", "status")
 
     def __init__(
         self,
         status: int,
-        body: bytes | Sequence[bytes] = b"",
+        body: bytes | Body = b"",
         content_type: bytes = JSON,
         headers: tuple[Header, ...] = (),
     ) -> None:
@@ -198,7 +248,7 @@ _MAX_TOTAL_WARNINGS = 4096
 _MAX_TRUNCATED_WARNING = 256
 
 
-def warning_headers(texts: list[str]) -> tuple[Header, ...]:
+def warning_headers(texts: Iterable[str]) -> tuple[Header, ...]:
     """Return a Warning header for each distinct text, within kube-apiserver's limit of 4096 characters in all."""
     distinct = [t for t in dict.fromkeys(texts) if t]
     out, total = [], 0

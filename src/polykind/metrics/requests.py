@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from polykind.http.messages import Request, Response, Stream
+from polykind.http.messages import Request, Response, Stream, body_size
 from polykind.metrics.metrics import Metrics, RequestSeries
 from polykind.metrics.usage import VersionUsage
 from polykind.resources.registry import Registry
@@ -77,8 +77,8 @@ class RequestMonitor:
             self._record_response(request, series, response, started)
 
     def _record_response(self, request: Request, series: RequestSeries, response: Response, started: float) -> None:
-        seconds, body = time.perf_counter() - started, response.body
-        series.done(response.status, seconds, len(body) if isinstance(body, bytes) else sum(map(len, body)))
+        seconds = time.perf_counter() - started
+        series.done(response.status, seconds, body_size(response.body))
         if log.isEnabledFor(logging.DEBUG):
             _log(request, series.name, response.status, seconds)
 

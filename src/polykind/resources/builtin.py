@@ -17,6 +17,7 @@ from polykind.apply.typemodel import TypeModel
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch_cache import WatchCache
+from polykind.cel.activation import InterruptCheck
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -158,7 +159,9 @@ class BuiltinStrategy(Strategy):
         elif field is not None and field.always:
             obj["status"] = field.type.zero()
 
-    def validate_create(self, obj: JsonObject, *, values_validated: bool = False) -> Validation:
+    def validate_create(
+        self, obj: JsonObject, *, values_validated: bool = False, check: InterruptCheck | None = None
+    ) -> Validation:
         return Validation(self.create_errors(obj))
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -170,7 +173,7 @@ class BuiltinStrategy(Strategy):
         if self.counts_generation and not deep_equal(new.get("spec"), old.get("spec")):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> Validation:
+    def validate_update(self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None) -> Validation:
         return Validation(self.update_errors(new, old))
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -182,7 +185,9 @@ class BuiltinStrategy(Strategy):
         changed = {name: value for name, value in new.items() if name in ("metadata", "status")}
         return {**kept, **changed}
 
-    def validate_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> Validation:
+    def validate_subresource(
+        self, subresource: str, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None
+    ) -> Validation:
         return Validation(self.subresource_errors(subresource, new, old))
 
     def subresource_errors(self, subresource: str, new: JsonObject, old: JsonObject) -> list[FieldError]:

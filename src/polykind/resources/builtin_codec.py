@@ -18,6 +18,7 @@ from polykind.cache.cached_object import CachedObject, Representation, labels_of
 from polykind.codec import json_codec
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
+from polykind.http.messages import JoinedParts
 from polykind.resources.representer import Representer
 from polykind.resources.resource import Decoded, ObjectCodec, Resource
 from polykind.schema import object_meta
@@ -156,14 +157,23 @@ class BuiltinRepresenter(Representer):
     def as_item(self, obj: JsonObject) -> JsonObject:
         return {k: v for k, v in obj.items() if k not in ("apiVersion", "kind")}
 
-    def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
+    def list_parts(
+        self,
+        items: list[bytes],
+        metadata: JsonObject,
+        shorten: Callable[[bytes], bytes] | None = None,
+        shorter_by: int = 0,
+    ) -> JoinedParts:
         """Return the JSON of a list. The items of a built-in list do not repeat apiVersion and kind."""
         if self._has_fields_before_metadata:
             decoded = (self.as_item(json_codec.decode(item)) for item in items)
             return super().list_parts([json_codec.encode(item) for item in decoded], metadata)
         if self._has_fields_between:
-            return super().list_parts([self._without_type_meta(item) for item in items], metadata)
-        return super().list_parts([item.replace(self._type_meta, b"", 1) for item in items], metadata)
+            shorter_by = len(self._api_version_field) + len(self._kind_field)
+            return super().list_parts(items, metadata, self._without_type_meta, shorter_by)
+        return super().list_parts(
+            items, metadata, lambda item: item.replace(self._type_meta, b"", 1), len(self._type_meta)
+        )
 
     def _without_type_meta(self, item: bytes) -> bytes:
         # A map such as a ConfigMap's data may contain the same text, so find the kind that comes before the metadata.

@@ -163,6 +163,10 @@ class CustomCodec(ObjectCodec):
     def _schema(self) -> CompiledSchema:
         return self._resource.schema(self._version)
 
+    @property
+    def steps_per_value(self) -> int:
+        return self._schema.steps_per_value
+
     def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
         resource, kind, api_version = self._resource, value.get("kind", ""), value.get("apiVersion", "")
         if api_version is None:

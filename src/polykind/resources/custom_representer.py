@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class CustomRepresenter(Representer):
     """Returns custom objects at one version, using the CRD's converter if there is one."""
 
+    defers_large = True
+
     def __init__(self, resource: CustomResource, version_entry: JsonObject, *, has_status: bool) -> None:
         version, converter = version_entry["name"], resource.converter
         super().__init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polykind import errors
+from polykind.cel.activation import InterruptCheck
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.resource import Strategy, Validation
@@ -36,20 +37,26 @@ class CustomStrategy(Strategy):
         self._has_status = has_status
         self._scale = scale
 
+    @property
+    def evaluates_rules(self) -> bool:
+        return self._resource.rules(self._version) is not None
+
     def prepare_create(self, obj: JsonObject) -> None:
         if self._has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
-    def validate_create(self, obj: JsonObject, *, values_validated: bool = False) -> Validation:
+    def validate_create(
+        self, obj: JsonObject, *, values_validated: bool = False, check: InterruptCheck | None = None
+    ) -> Validation:
         if field_errors := self._type_errors(obj):
-            return self._validate_other_type(field_errors, obj, None)
+            return self._validate_other_type(field_errors, obj, None, check)
         field_errors = metadata_validation.validate_object_meta(obj["metadata"], namespaced=self._resource.namespaced)
         if not values_validated:
             field_errors += self._resource.schema(self._version).validate(obj, None, scale=self._scale)
         elif self._scale is not None:
             field_errors += validate_scale(obj, self._scale)
-        return self._with_rules(field_errors, obj, None)
+        return self._with_rules(field_errors, obj, None, check)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         if self._has_status:
@@ -65,12 +72,12 @@ class CustomStrategy(Strategy):
         changed = changed or not all(deep_equal(new[k], old[k]) for k in compared)
         meta["generation"] = old["metadata"].get("generation", 1) + (1 if changed else 0)
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> Validation:
+    def validate_update(self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None) -> Validation:
         if field_errors := self._type_errors(new):
-            return self._validate_other_type(field_errors, new, old)
+            return self._validate_other_type(field_errors, new, old, check)
         field_errors = metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
         field_errors += self._resource.schema(self._version).validate(new, old, scale=self._scale)
-        return self._with_rules(field_errors, new, old)
+        return self._with_rules(field_errors, new, old, check)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         """Return `old` with the status, managedFields and resourceVersion of `new`."""
@@ -85,12 +92,12 @@ class CustomStrategy(Strategy):
             merged["status"] = new["status"]
         return merged
 
-    def validate_status(self, new: JsonObject, old: JsonObject) -> Validation:
+    def validate_status(self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None) -> Validation:
         if field_errors := self._type_errors(new):
             return Validation(field_errors)
         field_errors = metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
         field_errors += self._resource.schema(self._version).validate_status(new, old, scale=self._scale)
-        return self._with_rules(field_errors, new, old)
+        return self._with_rules(field_errors, new, old, check)
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         return metadata_validation.finalizer_warnings(new["metadata"], (old or {}).get("metadata"))
@@ -104,7 +111,11 @@ class CustomStrategy(Strategy):
         return field_errors
 
     def _validate_other_type(
-        self, field_errors: list[FieldError], new: JsonObject, old: JsonObject | None
+        self,
+        field_errors: list[FieldError],
+        new: JsonObject,
+        old: JsonObject | None,
+        check: InterruptCheck | None,
     ) -> Validation:
         """Validate an object with a wrong kind or apiVersion, without checking its values against the schema."""
         schema = self._resource.schema(self._version)
@@ -112,16 +123,22 @@ class CustomStrategy(Strategy):
         # kube-apiserver's CEL rules fail on values of unexpected types; skip the rules for such values.
         if not _blocks_rules(field_errors) and _blocks_rules(schema.validate(new, old)):
             return Validation(field_errors)
-        return self._with_rules(field_errors, new, old)
+        return self._with_rules(field_errors, new, old, check)
 
-    def _with_rules(self, field_errors: list[FieldError], new: JsonObject, old: JsonObject | None) -> Validation:
+    def _with_rules(
+        self,
+        field_errors: list[FieldError],
+        new: JsonObject,
+        old: JsonObject | None,
+        check: InterruptCheck | None,
+    ) -> Validation:
         """Add the errors of the CEL rules. The rules do not run if an error makes their input unusable."""
         rules = self._resource.rules(self._version)
         if rules is None:
             return Validation(field_errors)
         if _blocks_rules(field_errors):
             return Validation([*field_errors, _RULES_NOT_CHECKED])
-        broken, ratcheted = rules.validate(new, old)
+        broken, ratcheted = rules.validate(new, old, check=check)
         return Validation(field_errors + broken, ratcheted)
 
 

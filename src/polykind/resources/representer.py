@@ -12,7 +12,9 @@ from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.resource_cache import ResourceCache
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.http.messages import JoinedParts
 from polykind.resources.singleflight import Singleflight
+from polykind.workers import INLINE_BYTES
 
 if TYPE_CHECKING:
     from polykind.codec.table import TableFormat
@@ -85,8 +87,11 @@ class Representer(ABC):
         """Compute the representations of objects that need a call to a converter."""
         raise NotImplementedError
 
-    def ready(self, cached: CachedObject) -> Representation | None:
-        """Return the representation of a cached object. Return None if this needs a call to a converter."""
+    defers_large = False
+    """True if `ready` leaves large objects to `view`, which computes their representations in a worker thread."""
+
+    def known(self, cached: CachedObject) -> Representation | None:
+        """Return the representation of a cached object if it has already been computed, else None."""
         if cached.schema_generation != self.cache.schema_generation:
             cached.invalidate(self.cache.schema_generation)
         if cached.normalized and cached.version == self.version:
@@ -94,17 +99,34 @@ class Representer(ABC):
         representation = cached.representation(self.version)
         if representation is not None:
             self.hits += 1
+        return representation
+
+    def ready(self, cached: CachedObject) -> Representation | None:
+        """Return the representation of a cached object. Return None if the caller has to await `view`."""
+        representation = self.known(cached)
+        if representation is not None or (self.defers_large and len(cached.data) > INLINE_BYTES):
             return representation
         representation = self.show(cached)
+        self._keep(cached, representation)
+        return representation
+
+    def _keep(self, cached: CachedObject, representation: Representation | None) -> None:
         if representation is cached:
             cached.normalized = True
         elif representation is not None:
             cached.add_representation(self.version, representation)
+
+    async def _show_in_worker(self, cached: CachedObject) -> Representation | None:
+        """Compute the representation of a large object in a worker thread. Return None if this needs a converter."""
+        generation = self.cache.schema_generation
+        representation = await self.cache.workers.run("", lambda: self.show(cached))
+        if generation == self.cache.schema_generation == cached.schema_generation:
+            self._keep(cached, representation)
         return representation
 
     async def view(self, cached: CachedObject) -> Representation:
         """Return the representation of a cached object, converted if necessary."""
-        representation = self.ready(cached)
+        representation = self.known(cached)
         return representation if representation is not None else (await self.view_many([cached]))[0]
 
     async def view_many(self, objects: Sequence[CachedObject]) -> list[Representation]:
@@ -112,7 +134,11 @@ class Representer(ABC):
         representations: list[Representation | None] = []
         since = monotonic()
         for index, cached in enumerate(objects):
-            representations.append(self.ready(cached))
+            representation = self.known(cached)
+            if representation is None:
+                large = len(cached.data) > INLINE_BYTES
+                representation = await self._show_in_worker(cached) if large else self.ready(cached)
+            representations.append(representation)
             # A cached representation takes no time, but computing one may take half a millisecond.
             if index % 16 == 15 and monotonic() - since > _TIME_SLICE:
                 await asyncio.sleep(0)
@@ -149,13 +175,14 @@ class Representer(ABC):
         """Return the object as it appears in the items of a list."""
         return obj
 
-    def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
-        """Return the JSON of a list as parts to be joined."""
+    def list_parts(
+        self,
+        items: list[bytes],
+        metadata: JsonObject,
+        shorten: Callable[[bytes], bytes] | None = None,
+        shorter_by: int = 0,
+    ) -> JoinedParts:
+        """Return the JSON of a list as parts to be joined. `shorten` removes `shorter_by` bytes from each item."""
         head = b'{"apiVersion":"%b","items":[' % self.api_version.encode()
         tail = b'],"kind":"%b","metadata":%b}\n' % (self.list_kind.encode(), json_codec.encode(metadata))
-        parts = [head]
-        for start in range(0, len(items), 64):
-            chunk = b",".join(items[start : start + 64])
-            parts.append(b"," + chunk if start else chunk)
-        parts.append(tail)
-        return parts
+        return JoinedParts(head, items, b",", tail, shorten, shorter_by)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from polykind import errors
 from polykind.apply.ownership import MAIN_RESET, Reset
 from polykind.cache.resource_cache import ResourceCache
+from polykind.cel.activation import InterruptCheck
 from polykind.codec import negotiation, partial_metadata
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -271,6 +272,11 @@ class ObjectCodec(ABC):
         """The field types that server-side apply works with."""
 
     @property
+    def steps_per_value(self) -> int:
+        """The number of steps that decoding and validation may need for one value. It tells large work from small."""
+        return 1
+
+    @property
     def merge_strategy(self) -> MergeStrategy:
         """The strategy by which strategic merge patches merge objects. Only built-in resources accept such patches."""
         raise NotImplementedError
@@ -327,6 +333,8 @@ class Strategy(ABC):
     """True if an update may omit the resourceVersion."""
     grants = False
     """True if objects grant permissions. The writer must hold these (RBAC escalation check)."""
+    expensive = False
+    """True if even small objects take long to validate, as CRDs do, which have patterns and CEL rules to compile."""
     reads_params = False
     """True if objects refer to params. The writer must be allowed to read these."""
     creates_on_update = False
@@ -340,26 +348,38 @@ class Strategy(ABC):
     default_policy_warning = ""
     """The warning for a delete that names no propagation policy."""
 
+    @property
+    def evaluates_rules(self) -> bool:
+        """True if validation evaluates CEL rules, which can take long for small objects."""
+        return False
+
     @abstractmethod
     def prepare_create(self, obj: JsonObject) -> None:
         """Reset, in place, the fields that a create cannot set."""
 
     @abstractmethod
-    def validate_create(self, obj: JsonObject, *, values_validated: bool = False) -> Validation:
-        """Validate a new object. `values_validated`: decoding has already validated its values."""
+    def validate_create(
+        self, obj: JsonObject, *, values_validated: bool = False, check: InterruptCheck | None = None
+    ) -> Validation:
+        """Validate a new object. `values_validated`: decoding has already validated its values.
+
+        CEL rules call `check`, which may raise EvaluationInterruptedError.
+        """
 
     @abstractmethod
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         """Reset, in place, the fields that an update cannot set."""
 
     @abstractmethod
-    def validate_update(self, new: JsonObject, old: JsonObject) -> Validation: ...
+    def validate_update(
+        self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None
+    ) -> Validation: ...
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         """Return `new` without the changes that clients cannot make through the status endpoint."""
         raise NotImplementedError
 
-    def validate_status(self, new: JsonObject, old: JsonObject) -> Validation:
+    def validate_status(self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None) -> Validation:
         raise NotImplementedError
 
     def prepare_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> JsonObject:
@@ -368,10 +388,12 @@ class Strategy(ABC):
             return self.prepare_status(new, old)
         raise NotImplementedError(subresource)
 
-    def validate_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> Validation:
+    def validate_subresource(
+        self, subresource: str, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None
+    ) -> Validation:
         """Validate an update through a subresource other than scale."""
         if subresource == "status":
-            return self.validate_status(new, old)
+            return self.validate_status(new, old, check=check)
         raise NotImplementedError(subresource)
 
     def grace_period(self, obj: JsonObject, requested: int | None) -> int | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.golang.sorting import sorted_strings
 from polykind.schema import object_meta
 from polykind.schema.codegen import Function
 from polykind.schema.correlation import Correlation
@@ -58,6 +59,7 @@ class CompiledSchema:
         self._root: SchemaNode | None = None
         self._uses = 0
         self._has_floats: bool | None = None
+        self._steps_per_value = 0
         self._validation: Function | None = None
         self._pruning_and_defaulting: Function | None = None
         self._single_pass: Function | None = None
@@ -100,7 +102,7 @@ class CompiledSchema:
             text = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
             raise object_meta.BadObjectMetaError(text, str(error)) from None
         apply_defaults(self.root, obj, root=True)
-        return [*sorted(unknown), *sorted(in_metadata)] if report else []
+        return [*sorted_strings(unknown), *sorted_strings(in_metadata)] if report else []
 
     def prune_default_and_validate(self, obj: JsonObject, *, report: bool) -> tuple[list[str], bool]:
         """Do the same as `prune_and_default`, and try to validate in the same pass. Return unknown fields and a flag.
@@ -156,6 +158,13 @@ class CompiledSchema:
     def apply_defaults(self, obj: JsonObject) -> None:
         """Fill in the defaults of absent fields, in place."""
         apply_defaults(self.root, obj, root=True)
+
+    @property
+    def steps_per_value(self) -> int:
+        """The highest number of properties, required fields and branches that apply to one value."""
+        if self._steps_per_value == 0:
+            self._steps_per_value = _steps_per_value(self._raw)
+        return self._steps_per_value
 
     @property
     def has_floats(self) -> bool:
@@ -276,6 +285,37 @@ class CompiledSchema:
             if old_errors:
                 return
         all_errors.extend(new_errors)
+
+
+def _steps_per_value(schema: JsonObject | None) -> int:
+    """Return the highest number of steps that a value can take at any node, including all branches of that node."""
+    highest = 1
+    pending: list[Any] = [schema]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, dict):
+            continue
+        steps = 0
+        alternatives = [node]
+        while alternatives:
+            current = alternatives.pop()
+            properties, required = current.get("properties"), current.get("required")
+            steps += _STEPS_PER_BRANCH
+            steps += len(properties) if isinstance(properties, dict) else 0
+            steps += len(required) if isinstance(required, list) else 0
+            for keyword in ("allOf", "anyOf", "oneOf"):
+                branches = current.get(keyword)
+                if isinstance(branches, list):
+                    alternatives += [branch for branch in branches if isinstance(branch, dict)]
+            if isinstance(current.get("not"), dict):
+                alternatives.append(current["not"])
+            pending += [current.get("items"), current.get("additionalProperties")]
+            pending += properties.values() if isinstance(properties, dict) else ()
+        highest = max(highest, steps)
+    return highest
+
+
+_STEPS_PER_BRANCH = 5
 
 
 def _has_floats(value: object) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from polykind import errors, names
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.golang.sorting import sorted_strings
 from polykind.schema import metadata_validation
 from polykind.schema.node import SchemaNode
 from polykind.schema.object_meta import ObjectMetaDecodeError, round_trip
@@ -68,7 +69,7 @@ def validate_embedded(node: SchemaNode | None, value: Any, path: str, field_erro
     if type(value) is dict:
         if node.embedded_resource:
             _validate_resource(value, path, field_errors)
-        for key in sorted(value):
+        for key in sorted_strings(value):
             if type(value[key]) in (dict, list):
                 child = node.child(key)
                 if child is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from polykind import errors
 from polykind.errors import FieldError
+from polykind.golang.sorting import sorted_strings
 from polykind.schema.equality import hashable_key
 from polykind.schema.node import SchemaNode
 
@@ -17,10 +18,10 @@ def validate_list_types(node: SchemaNode | None, value: Any, path: str, field_er
     if type(value) is dict:
         additional = node.additional
         if additional is not None:
-            for key in sorted(value):
+            for key in sorted_strings(value):
                 if type(value[key]) in (dict, list):
                     validate_list_types(additional, value[key], f"{path}[{key}]", field_errors)
-        for key in sorted(value):
+        for key in sorted_strings(value):
             if type(value[key]) in (dict, list):
                 validate_list_types(node.property_node(key), value[key], f"{path}.{key}" if path else key, field_errors)
     elif type(value) is list:

@@ -9,6 +9,7 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import go_json
+from polykind.golang.sorting import sorted_strings
 from polykind.golang.utf8 import byte_length
 from polykind.names import NameCheck
 from polykind.schema.equality import deep_equal, hashable_key
@@ -16,6 +17,8 @@ from polykind.schema.equality import deep_equal, hashable_key
 _MAX_ANNOTATION_BYTES = 256 * 1024
 _MAX_MANAGER_BYTES = 128
 _MAX_SUBRESOURCE_BYTES = 256
+_MAX_CONTROLLER_TEXT = 1024 * 1024
+"""The number of characters after which further errors that quote all owner references are dropped."""
 _COMMON_SUBRESOURCES = ("", "status", "scale")
 _STANDARD_FINALIZERS = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 _OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
@@ -66,7 +69,7 @@ def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "m
     """Validate the metadata of an updated object."""
     field_errors: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
-        added = sorted(set(_strings(new, "finalizers")) - set(_strings(old, "finalizers")))
+        added = sorted_strings(set(_strings(new, "finalizers")) - set(_strings(old, "finalizers")))
         if added:
             quoted = ", ".join(map(go_quote, added))
             text = (
@@ -104,7 +107,7 @@ def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[
     if old:
         added.difference_update(_strings(old, "finalizers"))
     field_errors: list[str] = []
-    for name in sorted(added):
+    for name in sorted_strings(added):
         start = f"metadata.finalizers: {go_quote(name)}: "
         field_errors.extend(start + message for message in names.qualified_name(name))
         if "/" not in name and name not in _STANDARD_FINALIZERS:
@@ -151,7 +154,10 @@ def validate_labels(labels: JsonObject | None, path: str) -> list[FieldError]:
     field_errors: list[FieldError] = []
     if not labels or names.are_simple_labels(labels):
         return field_errors
-    for key, value in sorted(labels.items()):
+    for key in sorted_strings(labels):
+        value = labels[key]
+        if len(field_errors) >= errors.MAX_FIELD_ERRORS:
+            break
         _add_messages(field_errors, path, key, names.qualified_name(key))
         if isinstance(value, str):
             _add_messages(field_errors, path, value, names.label_value(value))
@@ -166,7 +172,11 @@ def validate_annotations(annotations: JsonObject | None, path: str) -> list[Fiel
     """Validate the keys and the total size of annotations."""
     field_errors: list[FieldError] = []
     total = 0
-    for key, value in sorted((annotations or {}).items()):
+    annotations = annotations or {}
+    for key in sorted_strings(annotations):
+        value = annotations[key]
+        if len(field_errors) >= errors.MAX_FIELD_ERRORS:
+            break
         _add_messages(field_errors, path, key, names.qualified_name(key.lower()))
         total += byte_length(key) + (byte_length(value) if isinstance(value, str) else 0)
     if total > _MAX_ANNOTATION_BYTES:
@@ -179,8 +189,11 @@ def _validate_owner_references(meta: JsonObject, path: str, field_errors: list[F
         return
     path = f"{path}.ownerReferences"
     owners = [owner for owner in _list(meta, "ownerReferences") if isinstance(owner, dict)]
-    controller = ""
+    controller = all_owners = ""
+    room = _MAX_CONTROLLER_TEXT
     for owner in owners:
+        if len(field_errors) >= errors.MAX_FIELD_ERRORS:
+            break
         api_version, kind, name = _string(owner, "apiVersion"), _string(owner, "kind"), _string(owner, "name")
         group, version = _group_version(api_version)
         if not version:
@@ -196,14 +209,16 @@ def _validate_owner_references(meta: JsonObject, path: str, field_errors: list[F
             field_errors.append(errors.invalid_struct(path, _owner_json(owner), text))
         if owner.get("controller") is True:
             current = f"{kind}/{name}"
-            if controller:
+            if not controller:
+                controller = current
+            elif room > 0:
+                all_owners = all_owners or f"[{','.join(map(_owner_json, owners))}]"
+                room -= len(all_owners)
                 text = (
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {current}'
                 )
-                field_errors.append(errors.invalid_struct(path, f"[{','.join(map(_owner_json, owners))}]", text))
-            else:
-                controller = current
+                field_errors.append(errors.invalid_struct(path, all_owners, text))
 
 
 def _owner_json(owner: JsonObject) -> str:
@@ -217,6 +232,8 @@ def _validate_finalizers(meta: JsonObject, path: str, field_errors: list[FieldEr
         return
     path = f"{path}.finalizers"
     for name in finalizers:
+        if len(field_errors) >= errors.MAX_FIELD_ERRORS:
+            break
         _add_messages(field_errors, path, name, names.qualified_name(name))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         text = "finalizer orphan and foregroundDeletion cannot be both set"

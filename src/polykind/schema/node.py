@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from polykind import errors
+from polykind.golang.fmt import go_print
+from polykind.golang.json import go_json
 from polykind.golang.regexp import Pattern, PatternError, compile_pattern
 from polykind.schema import string_formats
+from polykind.schema.equality import hashable_key
 
 ABSENT: Any = object()
 META_KEYS = frozenset(("apiVersion", "kind", "metadata"))
+
+
+class EnumIndex:
+    """An enum prepared for lookup and for error messages. A large enum is as fast as a small one."""
+
+    __slots__ = ("keys", "supported", "text", "types")
+
+    def __init__(self, enum: list[Any]) -> None:
+        listed = [value for value in enum if value is not None]
+        self.keys = frozenset(map(hashable_key, listed))
+        self.types = frozenset(map(type, listed))
+        self.text = go_print(enum)
+        self.supported = errors.not_supported(
+            "", None, [value if isinstance(value, str) else go_json(value) for value in enum]
+        ).detail
 
 
 class SchemaNode:
@@ -20,7 +39,7 @@ class SchemaNode:
     """
 
     __slots__ = (
-        "_additional", "_items", "_pattern", "_properties", "additional_allowed", "all_of", "any_of",
+        "_additional", "_enum_index", "_items", "_pattern", "_properties", "additional_allowed", "all_of", "any_of",
         "embedded_resource", "enum", "exclusive_maximum", "exclusive_minimum", "for_defaults", "format",
         "list_map_keys", "list_type", "max_items", "max_length", "max_properties", "maximum", "metadata_path",
         "min_items", "min_length", "min_properties", "minimum", "multiple_of", "not_", "nullable", "one_of",
@@ -76,6 +95,7 @@ class SchemaNode:
         self._items: Any = ABSENT
         self._additional: Any = ABSENT
         self._pattern: Any = ABSENT
+        self._enum_index: EnumIndex | None = None
         self.prepared_default: Any = ABSENT
         """A cache for `effective_default`."""
 
@@ -130,6 +150,13 @@ class SchemaNode:
     def specifies(self, key: str) -> bool:
         """True if the schema allows a key. A key that `additionalProperties: true` allows still has no node."""
         return key in self._properties or self.additional_allowed is not None
+
+    @property
+    def enum_index(self) -> EnumIndex:
+        """The enum, prepared for fast lookup."""
+        if self._enum_index is None:
+            self._enum_index = EnumIndex(self.enum)
+        return self._enum_index
 
     def matcher(self) -> Pattern | PatternError | None:
         """Return the compiled pattern, or the error if Go rejects the pattern. Return None if there is no pattern."""

@@ -7,6 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.golang.json import json_float, json_type_name
+from polykind.golang.sorting import sorted_strings
 from polykind.golang.time import is_normalized_time, normalize_time
 
 _STRINGS = frozenset(("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"))
@@ -66,7 +67,7 @@ def round_trip(meta: object, *, strict: bool) -> tuple[JsonObject, list[str]]:
         decoder.finish()
         return coerced, decoder.unknown
     coerced, unknown = {}, []
-    for key in sorted(meta):
+    for key in sorted_strings(meta):
         decoder = _Decoder()
         part = decoder.struct({key: meta[key]}, "ObjectMeta", (), "")
         if not decoder.failed:
@@ -185,7 +186,7 @@ class _Decoder:
     def struct(self, value: JsonObject, struct: str, stack: tuple[str, ...], path: str) -> JsonObject:
         fields = _FIELDS[struct]
         out: JsonObject = {key: "" for key, kind in fields.items() if kind == "string!"}
-        for key in sorted(value):
+        for key in sorted_strings(value):
             if self.fatal:
                 break
             kind = fields.get(key)
@@ -253,7 +254,7 @@ class _Decoder:
             self._mismatch(json_type_name(value), target, _STRING_MAP)
             return
         strings = {}
-        for name in sorted(value):
+        for name in sorted_strings(value):
             text = value[name]
             if text is None or type(text) is str:
                 strings[name] = text or ""

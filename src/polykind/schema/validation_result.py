@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from polykind import errors
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
-from polykind.golang.json import go_json
+
+_MAX_TEXT = 4 * 1024 * 1024
+"""The number of characters in error texts after which further errors are dropped."""
 
 
 class SchemaError(NamedTuple):
@@ -27,19 +29,22 @@ class ValidationResult:
     If no branch of anyOf or oneOf is valid, only the errors of the branch with the most successful checks count.
     """
 
-    __slots__ = ("_texts", "errors", "match_count")
+    __slots__ = ("_size", "_texts", "errors", "match_count")
 
     def __init__(self, error: SchemaError | None = None) -> None:
         self.errors: list[SchemaError] = []
         self._texts: set[str] = set()
+        self._size = 0
         self.match_count = 0
         if error:
             self.add(error)
 
     def add(self, error: SchemaError) -> None:
-        """Add an error unless one with the same text is present."""
-        if error.text not in self._texts:
-            self._texts.add(error.text)
+        """Add an error unless one with the same text is present or the result has too many errors to report."""
+        text = error.text
+        if text not in self._texts and len(self._texts) < errors.MAX_FIELD_ERRORS and self._size < _MAX_TEXT:
+            self._texts.add(text)
+            self._size += len(text)
             self.errors.append(error)
 
     def merge(self, other: ValidationResult) -> None:
@@ -74,8 +79,7 @@ def _field_error(error: SchemaError, prefix: str) -> FieldError:
     if reason == "FieldValueRequired":
         return errors.required(path)
     if reason == "FieldValueNotSupported":
-        supported = [value if isinstance(value, str) else go_json(value) for value in error.limit]
-        return errors.not_supported(path, error.value, supported)
+        return FieldError(reason, path, error.value, error.limit)
     if reason == "FieldValueTooLong":
         return errors.too_long(path, error.limit)
     if reason == "FieldValueTooMany":

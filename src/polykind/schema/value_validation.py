@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.golang.fmt import go_print, go_quote
+from polykind.golang.fmt import go_quote
 from polykind.golang.regexp import PatternError
+from polykind.golang.sorting import sorted_strings
 from polykind.golang.strconv import float_to_int64
 from polykind.schema.correlation import Correlation
-from polykind.schema.equality import deep_equal, hashable_key
+from polykind.schema.equality import hashable_key
 from polykind.schema.node import SchemaNode
 from polykind.schema.numeric_validation import is_integral, validate_number
 from polykind.schema.string_formats import format_check
@@ -120,14 +121,10 @@ def is_in_enum(node: SchemaNode, value: Any) -> bool:
     """True if the enum lists the value. Null never counts as listed."""
     if value is None:
         return False
-    for listed in node.enum:
-        if listed is None:
-            continue
-        if deep_equal(listed, value):
-            return True
-        if _go_convert(value, type(listed)) == listed:
-            return True
-    return False
+    enum = node.enum_index
+    if hashable_key(value) in enum.keys:
+        return True
+    return any(hashable_key(_go_convert(value, kind)) in enum.keys for kind in enum.types)
 
 
 def _go_convert(value: Any, kind: type) -> Any:
@@ -143,8 +140,9 @@ def _go_convert(value: Any, kind: type) -> Any:
 
 def _validate_enum(node: SchemaNode, value: Any, path: str, result: ValidationResult) -> None:
     if node.enum and not is_in_enum(node, value):
-        text = f"{path} in body should be one of {go_print(node.enum)}"
-        result.add(SchemaError(text, "FieldValueNotSupported", path, value, node.enum))
+        enum = node.enum_index
+        text = f"{path} in body should be one of {enum.text}"
+        result.add(SchemaError(text, "FieldValueNotSupported", path, value, enum.supported))
 
 
 def _validate_list(node: SchemaNode, value: list[Any], path: str, correlation: Correlation | None) -> ValidationResult:
@@ -177,16 +175,16 @@ def _validate_object(
         result.add(SchemaError(text, "FieldValueTooMany", path, size, node.max_properties))
     additional = node.additional
     if node.additional_allowed is False:
-        for key in sorted(value):
+        for key in sorted_strings(value):
             if not node.has_property(key):
                 result.add(SchemaError(f"{path}.{key} in body is a forbidden property", "FieldValueInvalid", path, key))
     elif additional is not None:
-        for key in sorted(value):
+        for key in sorted_strings(value):
             if not node.has_property(key):
                 result.merge(
                     validate_value(additional, value[key], f"{path}.{key}", _correlate(correlation, path, key))
                 )
-    for key in sorted(value):
+    for key in sorted_strings(value):
         child = node.property_node(key)
         if child is not None:
             result.merge(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from polykind import errors
 from polykind.apis.machinery.decoding import describe
@@ -58,8 +59,13 @@ def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: Pa
     """Return the change that an apply makes to an existing object."""
 
     async def change(old: JsonObject, write: Write) -> JsonObject:
-        merged = await _merge(ctx, old, applied.value, options)
+        merging = _merge(ctx, old, applied.value, options)
+        merged = await (ctx.compute_async(merging) if write.large else merging)
         applied.report_duplicates(ctx, options)
+        finish = partial(finish_change, old, write, merged)
+        return await ctx.compute(finish) if write.large else finish()
+
+    def finish_change(old: JsonObject, write: Write, merged: JsonObject) -> JsonObject:
         kubectl = options.field_manager == last_applied.MANAGER
         ignores_last_applied = kubectl and last_applied.is_server_annotation(old, merged, applied.value)
         only_managers = only_managers_changed(old, merged, ignore_last_applied=ignores_last_applied)
@@ -75,14 +81,18 @@ def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: Pa
 
 async def apply_create(ctx: RequestContext, applied: AppliedConfiguration, options: PatchOptions) -> bytes:
     """Create the object of an apply. Return its representation."""
-    merged = await _merge(ctx, None, applied.value, options)
+    large = ctx.is_large(ctx.request.body)
+    merging = _merge(ctx, None, applied.value, options)
+    merged = await (ctx.compute_async(merging) if large else merging)
     applied.report_duplicates(ctx, options)
     meta = applied.value.get("metadata")
     uid = meta.get("uid") if isinstance(meta, dict) else None
     if uid:
         raise apply_body.uid_mismatch_error(ctx.resource.plural, ctx.resource.group, ctx.name, uid)
     write = Write({}, APPLY, CreateOptions(dry_run=options.dry_run), normalized=False)
-    write.obj = _decode_merged(ctx, write, merged, default=True)
+    write.large = large
+    decode = partial(_decode_merged, ctx, write, merged, default=True)
+    write.obj = await ctx.compute(decode) if large else decode()
     ignore_resource_version(write.obj["metadata"], dry_run=options.dry_run)
     return await create_object(ctx, write)
 

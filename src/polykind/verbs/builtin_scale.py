@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from polykind import errors
 from polykind.apis.autoscaling.types import SCALE
@@ -25,6 +25,7 @@ from polykind.verbs.metadata import check_name, match_namespace, track_update
 from polykind.verbs.patch import patch_change, patch_type
 from polykind.verbs.update import Change, change_object, check_uid
 from polykind.verbs.write import PUT, SCALE_PATCH, SCALE_PUT, Origin, Write
+from polykind.workers import is_large
 
 _META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -51,24 +52,24 @@ async def get_scale(ctx: RequestContext) -> Response:
     scale_ctx = _scale_context(ctx)
     response_format = respond.negotiate(scale_ctx)
     scale = _scale_of(json_codec.decode((await read_object(ctx)).data))
-    return respond.object_response(scale_ctx, response_format, 200, json_codec.encode(scale))
+    return await respond.object_response(scale_ctx, response_format, 200, json_codec.encode(scale))
 
 
 async def update_scale(ctx: RequestContext) -> Response:
     scale_ctx = _scale_context(ctx)
     options = UpdateOptions.from_query(ctx.query)
-    scale = _decode_update(scale_ctx, options)
+    scale = await _decode_update(scale_ctx, options)
     decoded = [scale]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
         # Another attempt, after a lost race, decodes the body again, because the first one has modified the Scale.
-        return decoded.pop() if decoded else _decode_update(scale_ctx, options)
+        return decoded.pop() if decoded else await _decode_update(scale_ctx, options)
 
     return await _change_scale(ctx, scale_ctx, replace, options, SCALE_PUT)
 
 
-def _decode_update(ctx: RequestContext, options: UpdateOptions) -> JsonObject:
-    scale = decode(ctx, PUT, options).obj
+async def _decode_update(ctx: RequestContext, options: UpdateOptions) -> JsonObject:
+    scale = (await decode(ctx, PUT, options)).obj
     match_namespace(ctx, scale["metadata"])
     check_name(ctx, scale)
     return scale
@@ -79,7 +80,8 @@ async def patch_scale(ctx: RequestContext) -> Response:
     content_type = patch_type(scale_ctx)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
-        applied = decode_applied(ctx.request.body, scale_ctx.version.api_version, SCALE.kind)
+        decode_body = partial(decode_applied, ctx.request.body, scale_ctx.version.api_version, SCALE.kind)
+        applied = await ctx.compute(decode_body) if is_large(ctx.request.body) else decode_body()
         change = apply_change(scale_ctx, applied, options)
         return await _change_scale(ctx, scale_ctx, change, options, SCALE_PATCH, tracked=True)
     change = patch_change(scale_ctx, content_type, options.field_validation)
@@ -104,7 +106,7 @@ async def _change_scale(
         entries = old["metadata"].get("managedFields") or []
         if scale_entries := scale_managed_fields.to_scale(entries, paths):
             before["metadata"]["managedFields"] = scale_entries
-        scale_write = Write({}, origin, options, before)
+        scale_write = Write({}, origin, options, before, large=write.large)
         scale_write.obj = await change(before, scale_write)
         if origin.replaces:
             check_uid(ctx, scale_write.obj, old, dry_run=options.dry_run)
@@ -125,7 +127,7 @@ async def _change_scale(
 
     data = await change_object(ctx, change_through_scale, options, origin, _scale_of)
     scale = _scale_of(json_codec.decode(data))
-    return respond.object_response(scale_ctx, response_format, 200, json_codec.encode(scale))
+    return await respond.object_response(scale_ctx, response_format, 200, json_codec.encode(scale))
 
 
 def _decode_mutated(mutated: JsonObject) -> JsonObject:

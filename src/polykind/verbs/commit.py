@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Encoded, Representation, parse_stored
-from polykind.contract import RevisionConflictError
+from polykind.contract import JsonObject, RevisionConflictError
 from polykind.resources.resource import ServedVersion
 from polykind.verbs.context import RequestContext
 from polykind.verbs.write import Write
+
+T = TypeVar("T")
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -29,11 +34,11 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     if not dry_run:
         # kube-apiserver drops selfLink in its storage layer, so the response to a dry run still shows the field.
         obj["metadata"].pop("selfLink", None)
-    unpruned = None if write.normalized else _encode_unpruned(ctx, write)
-    stored = await version.representer.to_storage(obj)
+    unpruned = None if write.normalized else await _in_worker(ctx, write, lambda: _encode_unpruned(ctx, write))
+    stored = await _to_storage(ctx, write, version)
     while (current := _current_version(ctx)) is not version:
         version = current
-        stored = await version.representer.to_storage(obj)
+        stored = await _to_storage(ctx, write, version)
     # The object has been pruned and defaulted with the schema at the start of the request, not with a newer one.
     same_schema = version is ctx.version
     normalized = same_schema and version.representer.stores_normalized
@@ -43,7 +48,11 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
         and (cached is None or write.old_integers_only)
         and version.representer.adds_no_floats
     )
-    encoded = Encoded(stored, integers_only=integers_only)
+    encoded = (
+        await ctx.compute(lambda: Encoded(stored, integers_only=integers_only))
+        if write.large
+        else Encoded(stored, integers_only=integers_only)
+    )
     if unpruned is not None and same_schema and not unpruned.same(encoded):
         encoded, normalized = unpruned, False
     if cached is not None and encoded.served(cached.revision) == cached.raw:
@@ -64,7 +73,17 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     if written is None or written.revision != revision:
         written = parse_stored(key, value, revision, False)
         written.schema_generation = cache.schema_generation
-    return version.representer.ready(written) or await version.representer.view(written)
+    return version.representer.known(written) or await version.representer.view(written)
+
+
+async def _in_worker(ctx: RequestContext, write: Write, call: Callable[[], T]) -> T:
+    return await ctx.compute(call) if write.large else call()
+
+
+async def _to_storage(ctx: RequestContext, write: Write, version: ServedVersion) -> JsonObject:
+    """Return the object at the storage version."""
+    converting = version.representer.to_storage(write.obj)
+    return await (ctx.compute_async(converting) if write.large else converting)
 
 
 def _encode_unpruned(ctx: RequestContext, write: Write) -> Encoded | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any, TypeVar
 
 from polykind import errors, names
 from polykind.admission.admission_chain import AdmissionChain
@@ -19,6 +21,9 @@ from polykind.http.messages import Request, parse_query
 from polykind.metrics.metrics import Metrics
 from polykind.resources.registry import Registry
 from polykind.resources.resource import Resource, ServedVersion
+from polykind.workers import Workers, is_large
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -36,6 +41,11 @@ class Backend:
     service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
     service_account_tokens: ServiceAccountTokens | None = None
     bookmark_interval: float = 60.0
+
+    @property
+    def workers(self) -> Workers:
+        """The worker threads for computations on large objects."""
+        return self.cache.workers
 
 
 @lru_cache(maxsize=64)
@@ -98,6 +108,37 @@ class RequestContext:
     def key(self) -> str:
         """The object's key below the resource's prefix."""
         return self.resource.key(self.namespace or "", self.name)
+
+    # ------------------------------------------------------------------ computations on large objects
+
+    def is_large(self, data: bytes) -> bool:
+        """True if work on an object of the request's version belongs in a worker thread."""
+        return self.version.strategy.expensive or is_large(data, self.version.codec.steps_per_value)
+
+    async def compute(self, call: Callable[[], T]) -> T:
+        """Run a stage of a large write in a worker thread. Users take turns."""
+        self._begin_large()
+        return await self.backend.workers.run(self._requester, call)
+
+    async def compute_async(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run an asynchronous stage of a large write in a worker thread, except for its calls of converters."""
+        self._begin_large()
+        return await self.backend.workers.run_coroutine(self._requester, coroutine)
+
+    def _begin_large(self) -> None:
+        if not self.request.holds_large_object:
+            self.request.holds_large_object = True
+            self.backend.workers.begin_large()
+
+    def end(self) -> None:
+        """End the request. The router calls this when the verb has returned."""
+        if self.request.holds_large_object:
+            self.request.holds_large_object = False
+            self.backend.workers.end_large()
+
+    @property
+    def _requester(self) -> str:
+        return self.request.user.name if self.request.user is not None else ""
 
     def not_found(self) -> errors.APIError:
         """Return the error for a missing object, or a BadRequestError if the name in the URL is invalid."""

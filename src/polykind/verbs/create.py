@@ -21,6 +21,7 @@ from polykind.verbs.metadata import (
     resource_version_error,
     track_create,
 )
+from polykind.verbs.validate import add_warnings, invalid_error, run_validation
 from polykind.verbs.write import POST, Write
 
 _NAME_ATTEMPTS = 8
@@ -30,8 +31,8 @@ _MAX_PREFIX = 58
 
 async def create(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
-    write = decode(ctx, POST, CreateOptions.from_query(ctx.query))
-    return respond.object_response(ctx, response_format, 201, await create_object(ctx, write))
+    write = await decode(ctx, POST, CreateOptions.from_query(ctx.query))
+    return await respond.object_response(ctx, response_format, 201, await create_object(ctx, write))
 
 
 async def create_object(ctx: RequestContext, write: Write) -> bytes:
@@ -41,7 +42,7 @@ async def create_object(ctx: RequestContext, write: Write) -> bytes:
     await ctx.backend.cache.load(ctx.resource.cache)
     await check_namespace(ctx, meta.get("name") or meta.get("generateName", ""))
     _check_creatable(ctx, meta)
-    dedupe_owners(ctx, meta, after_admission=origin.merges)
+    await dedupe_owners(ctx, write, after_admission=origin.merges)
     if not origin.merges:
         await track_create(ctx, write)
     if (ctx.backend.admission.mutates or ctx.version.is_builtin) and await admit(ctx, write):
@@ -49,7 +50,7 @@ async def create_object(ctx: RequestContext, write: Write) -> bytes:
         if origin.named_by_path:
             ignore_resource_version(meta, dry_run=dry_run)
         match_namespace(ctx, meta)
-        dedupe_owners(ctx, meta, after_admission=True)
+        await dedupe_owners(ctx, write, after_admission=True)
     if ctx.version.strategy.grants:
         from polykind.verbs.privileges import check_escalation
 
@@ -71,7 +72,7 @@ async def _store(ctx: RequestContext, write: Write) -> bytes:
             if ctx.resource.has_effects:
                 write.finish = await ctx.resource.begin_create(ctx, write.obj, dry_run=dry_run)
             ctx.version.strategy.prepare_create(write.obj)
-            _validate(ctx, write)
+            await _validate(ctx, write)
         if origin.named_by_path and not ctx.backend.authorizer.allows_everything:
             _require_create_permission(ctx)
         if ctx.backend.admission.validates or ctx.version.is_builtin:
@@ -106,10 +107,17 @@ def _assign_identity(ctx: RequestContext, write: Write) -> None:
     meta["creationTimestamp"] = ctx.now()
 
 
-def _validate(ctx: RequestContext, write: Write) -> None:
+async def _validate(ctx: RequestContext, write: Write) -> None:
     """Validate the object and send warnings. Raise InvalidError if it is invalid."""
     strategy, obj = ctx.version.strategy, write.obj
-    field_errors = strategy.validate_create(obj, values_validated=write.values_validated).errors
+
+    field_errors = (
+        await run_validation(
+            ctx,
+            write,
+            lambda check: strategy.validate_create(obj, values_validated=write.values_validated, check=check),
+        )
+    ).errors
     strategy.canonicalize(obj)
     if strategy.reads_params and not field_errors and not ctx.backend.authorizer.allows_everything:
         from polykind.verbs.privileges import param_errors
@@ -118,9 +126,8 @@ def _validate(ctx: RequestContext, write: Write) -> None:
     if field_errors:
         name = obj["metadata"].get("name", "")
         group = ctx.resource.group if strategy.error_group is None else strategy.error_group
-        raise errors.InvalidError(obj.get("kind", ""), group, name, field_errors)
-    for text in strategy.warnings(obj, None):
-        ctx.request.warn(text)
+        raise await invalid_error(ctx, write, obj.get("kind", ""), group, name, field_errors)
+    await add_warnings(ctx, write)
 
 
 def _require_create_permission(ctx: RequestContext) -> None:
@@ -178,12 +185,12 @@ async def create_review(ctx: RequestContext) -> Response:
     if not isinstance(strategy, ReviewStrategy):
         raise AssertionError("not a review")
     response_format = respond.negotiate(ctx, negotiation.METADATA_TRANSFORMS)
-    write = decode(ctx, POST, CreateOptions.from_query(ctx.query))
+    write = await decode(ctx, POST, CreateOptions.from_query(ctx.query))
     match_namespace(ctx, write.obj["metadata"])
-    dedupe_owners(ctx, write.obj["metadata"])
+    await dedupe_owners(ctx, write)
     await track_create(ctx, write)
     await admit(ctx, write)
     strategy.check(write.obj)
     await approve(ctx, write)
     answered = await strategy.answer(write.obj, ctx.user, ctx.now())
-    return respond.object_response(ctx, response_format, 201, json_codec.encode(answered))
+    return await respond.object_response(ctx, response_format, 201, json_codec.encode(answered))

@@ -27,7 +27,16 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
     kind: str | None = None
 
 
-def decode(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
+async def decode(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
+    """Decode the request body (see `decode_body`), in a worker thread if the body is large."""
+    if not ctx.is_large(ctx.request.body):
+        return decode_body(ctx, origin, options)
+    write = await ctx.compute(lambda: decode_body(ctx, origin, options))
+    write.large = True
+    return write
+
+
+def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
     """Decode the request body: parse, check its kind, coerce, prune and default.
 
     Unknown and duplicate fields are errors or warnings, as `options.field_validation` says. Raise BadRequestError if

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 from polykind import errors
@@ -27,6 +28,7 @@ from polykind.verbs.context import RequestContext
 from polykind.verbs.list import collect
 from polykind.verbs.selection import RequestSelection
 from polykind.verbs.write import DELETE, Write
+from polykind.workers import is_large
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -46,7 +48,7 @@ class Deletion(NamedTuple):
 
 async def delete(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
-    options = _decode_options(ctx)
+    options = await _read_options(ctx)
     if options.ignore_read_error:
         from polykind.verbs.unreadable import delete_unreadable
 
@@ -55,10 +57,10 @@ async def delete(ctx: RequestContext) -> Response:
     deletion = await delete_object(ctx, options)
     if not deletion.gone:
         status = 202 if options.orphan_dependents is False else 200
-        return respond.object_response(ctx, response_format, status, deletion.data)
+        return await respond.object_response(ctx, response_format, status, deletion.data)
     resource = ctx.resource
     if ctx.version.strategy.returns_deleted_object:
-        return respond.object_response(ctx, response_format, 200, deletion.data)
+        return await respond.object_response(ctx, response_format, 200, deletion.data)
     details = {"name": ctx.name, "group": resource.group, "kind": resource.plural, "uid": deletion.uid}
     status_object = {
         "kind": "Status",
@@ -73,7 +75,7 @@ async def delete(ctx: RequestContext) -> Response:
 async def deletecollection(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     list_options = ListOptions.from_query(ctx.query)
-    options = _decode_options(ctx)
+    options = await _read_options(ctx)
     if options.ignore_read_error:
         text = "is not allowed with DELETECOLLECTION, try again after removing the option"
         field_error = errors.invalid("ignoreStoreReadErrorWithClusterBreakingPotential", True, text)
@@ -111,6 +113,12 @@ def _warn_about_default_policy(ctx: RequestContext, options: DeleteOptions) -> N
         ctx.request.warn(text)
 
 
+async def _read_options(ctx: RequestContext) -> DeleteOptions:
+    if is_large(ctx.request.body):
+        return await ctx.compute(lambda: _decode_options(ctx))
+    return _decode_options(ctx)
+
+
 def _decode_options(ctx: RequestContext) -> DeleteOptions:
     """Return the DeleteOptions of the body or, if the body is empty, of the query."""
     body = ctx.request.body
@@ -146,8 +154,10 @@ async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: b
         cached = cache.get(ctx.key)
         if cached is None:
             raise ctx.not_found()
-        representation = representer.ready(cached) or await representer.view(cached)
-        obj: JsonObject = json_codec.decode(representation.data)
+        representation = representer.known(cached) or await representer.view(cached)
+        large = ctx.is_large(representation.data)
+        decode = partial(json_codec.decode, representation.data)
+        obj: JsonObject = await ctx.compute(decode) if large else decode()
         _check_preconditions(ctx, obj["metadata"], options)
         await approve_delete(ctx, obj, options, named=named)
         uid = obj["metadata"].get("uid", "")
@@ -155,16 +165,17 @@ async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: b
             grace = _apply_grace_period(ctx, obj, options)
             if grace is _Grace.PENDING:
                 return Deletion(False, representation.data, uid)
-            if not _mark_terminating(ctx, obj, options, graceful=grace is _Grace.BEGUN):
+            mark = partial(_mark_terminating, ctx, obj, options, graceful=grace is _Grace.BEGUN)
+            if not (await ctx.compute(mark) if large else mark()):
                 await _remove(ctx, cached, options)
             elif obj["metadata"].get("finalizers") or resource.has_spec_finalizers(obj) or _has_grace_period(obj):
-                kept = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached))
+                kept = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached, large=large))
                 if not options.dry_run:
                     await resource.after_write(ctx.name)
                 return Deletion(False, kept.data, uid)
             elif grace is _Grace.BEGUN:
                 # Watches see a grace period of zero seconds before the removal.
-                representation = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached))
+                representation = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached, large=large))
                 await _remove(ctx, cache.get(ctx.key) or cached, options)
             elif options.dry_run and resource.deletion_bumps_generation:
                 # In this dry run kube-apiserver has no written object to return, so it returns one without content.
@@ -272,7 +283,8 @@ def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptio
     kept_by_controller = resource.prepare_delete(obj)
     if not wanted and not finalizers and not kept_by_controller and not graceful:
         return False
-    wanted += [f for f in meta.get("finalizers") or [] if f not in wanted and f not in finalizers]
+    known = {*wanted, *finalizers}
+    wanted += [f for f in dict.fromkeys(meta.get("finalizers") or []) if f not in known]
     if wanted:
         meta["finalizers"] = wanted
     else:

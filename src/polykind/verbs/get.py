@@ -12,7 +12,7 @@ from polykind.verbs.metadata import parse_resource_version
 
 async def get(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
-    return respond.object_response(ctx, response_format, 200, (await read_object(ctx)).data)
+    return await respond.object_response(ctx, response_format, 200, (await read_object(ctx)).data)
 
 
 async def read_object(ctx: RequestContext) -> Representation:
@@ -24,7 +24,7 @@ async def read_object(ctx: RequestContext) -> Representation:
     cached = cache.get(ctx.key)
     if cached is None:
         raise ctx.not_found()
-    return representer.ready(cached) or await representer.view(cached)
+    return representer.known(cached) or await representer.view(cached)
 
 
 async def _wait_for_stated_revision(ctx: RequestContext) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from polykind import errors, names
 from polykind.apply import field_manager
 from polykind.contract import JsonObject
@@ -113,9 +115,13 @@ def ignore_resource_version(meta: JsonObject, *, dry_run: bool) -> None:
 # ---------------------------------------------------------------------- owners and field managers
 
 
-def dedupe_owners(ctx: RequestContext, meta: JsonObject, *, after_admission: bool = False) -> None:
+async def dedupe_owners(ctx: RequestContext, write: Write, *, after_admission: bool = False) -> None:
     """Drop duplicate owner references and send a warning, which says whether they were found after admission."""
-    for warning in metadata_validation.dedupe_owner_references(meta, after_admission=after_admission):
+    meta = write.obj["metadata"]
+    if not meta.get("ownerReferences"):
+        return
+    dedupe = partial(metadata_validation.dedupe_owner_references, meta, after_admission=after_admission)
+    for warning in await ctx.compute(dedupe) if write.large else dedupe():
         ctx.request.warn(warning)
 
 
@@ -125,14 +131,14 @@ async def track_create(ctx: RequestContext, write: Write) -> None:
     if write.origin is POST:
         for name in _SERVER_FIELDS & meta.keys():
             del meta[name]
-    _set_managers(meta, await _track(ctx, write))
+    _set_managers(meta, await _managed_fields(ctx, write))
 
 
 async def track_update(ctx: RequestContext, write: Write) -> None:
     """Set managedFields for an update or a patch. Clear them if the object has an unknown kind or apiVersion."""
     new = write.obj
     known = new.get("kind") == ctx.resource.kind and new.get("apiVersion") in ctx.resource.models
-    _set_managers(new["metadata"], await _track(ctx, write) if known else [])
+    _set_managers(new["metadata"], await _managed_fields(ctx, write) if known else [])
 
 
 def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
@@ -140,6 +146,11 @@ def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
         meta["managedFields"] = managed_fields
     else:
         meta.pop("managedFields", None)
+
+
+async def _managed_fields(ctx: RequestContext, write: Write) -> list[JsonObject]:
+    tracking = _track(ctx, write)
+    return await (ctx.compute_async(tracking) if write.large else tracking)
 
 
 async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:

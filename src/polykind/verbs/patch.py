@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from polykind import errors
@@ -39,13 +40,14 @@ async def patch(ctx: RequestContext) -> Response:
         missing = ctx.resource.cache.get(ctx.key) is None
         if missing and (ctx.subresource or path_segment(ctx.name)):
             raise ctx.not_found()
-        applied = decode_applied(ctx.request.body, ctx.version.api_version, ctx.resource.kind)
+        decode = partial(decode_applied, ctx.request.body, ctx.version.api_version, ctx.resource.kind)
+        applied = await ctx.compute(decode) if ctx.is_large(ctx.request.body) else decode()
         if missing:
-            return respond.object_response(ctx, response_format, 201, await apply_create(ctx, applied, options))
+            return await respond.object_response(ctx, response_format, 201, await apply_create(ctx, applied, options))
         data = await change_object(ctx, apply_change(ctx, applied, options), options, APPLY)
     else:
         data = await change_object(ctx, patch_change(ctx, content_type, options.field_validation), options, PATCH)
-    return respond.object_response(ctx, response_format, 200, data)
+    return await respond.object_response(ctx, response_format, 200, data)
 
 
 def patch_type(ctx: RequestContext) -> str:
@@ -65,6 +67,10 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
     decoded: list[DecodedPatch] = []
 
     async def change(old: JsonObject, write: Write) -> JsonObject:
+        apply = partial(apply_patch, old, write)
+        return await ctx.compute(apply) if write.large else apply()
+
+    def apply_patch(old: JsonObject, write: Write) -> JsonObject:
         if not decoded:
             spelled = not ctx.version.is_builtin
             decoded.append(decode_patch(ctx.request.body, content_type, field_validation, spelled=spelled))

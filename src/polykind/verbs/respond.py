@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
@@ -14,9 +16,10 @@ from polykind.codec.negotiation import ResponseFormat, Transform
 from polykind.codec.protobuf_envelope import encode_envelope, encode_list, encode_object
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
-from polykind.http.messages import JSON, Response
+from polykind.http.messages import JSON, Body, Response, body_size
 from polykind.http.options import include_object
 from polykind.verbs.context import RequestContext
+from polykind.workers import INLINE_BYTES, is_large
 
 _YAML = b"application/yaml"
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
@@ -24,7 +27,8 @@ _NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
 """The protobuf field numbers of metadata and items in a PartialObjectMetadataList, by version."""
 _GZIP = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
 _SLICE = 200
-"""The number of objects that are encoded before the coroutine yields to the event loop."""
+_BATCH_BYTES = 64 * 1024
+"""The numbers of objects and bytes that are encoded before the coroutine yields to the event loop."""
 
 Encode = Callable[[JsonObject], bytes]
 
@@ -45,15 +49,25 @@ def _sends_stored_bytes(response_format: ResponseFormat) -> bool:
     return response_format.media == "json" and response_format.as_kind is None and not response_format.pretty
 
 
-def object_response(
+async def object_response(
     ctx: RequestContext, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None = None
 ) -> Response:
     """Return a response with one object. `table` replaces the resource's columns, for example for a Scale."""
     if _sends_stored_bytes(response_format):
-        body = data + b"\n"
-        if len(body) > negotiation.GZIP_ABOVE:
-            return _compress(ctx, Response(status, body))
-        return Response(status, body)
+        if len(data) < negotiation.GZIP_ABOVE:
+            return Response(status, data + b"\n")
+        if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), len(data)):
+            return await ctx.compute(lambda: _compress(ctx, Response(status, data + b"\n")))
+        # Clients that read slowly share the bytes of the object.
+        return Response(status, (data, b"\n"))
+    encode = partial(_encode_object, ctx, response_format, status, data, table)
+    return await ctx.compute(encode) if is_large(data) else encode()
+
+
+def _encode_object(
+    ctx: RequestContext, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None
+) -> Response:
+    """Return a response with one object in another format than its stored bytes."""
     obj = _decode(data)
     if response_format.as_kind == "Table":
         include = _include_object(ctx)
@@ -130,15 +144,14 @@ async def list_response(
     if response_format.as_kind == "Table":
         table, now, include = version.representer.table, ctx.backend.clock.now(), _include_object(ctx)
         value = table.table([], metadata, now, include=include, version=response_format.as_version)
-        members = [table.row(o, now, include, response_format.as_version) async for o in _decode_all(items)]
-        return await _long_list(ctx, response_format, value, "rows", members, json_codec.encode_ordered)
+        row = partial(table.row, now=now, include=include, version=response_format.as_version)
+        return await _long_list(ctx, response_format, value, "rows", items, row, json_codec.encode_ordered)
     if response_format.as_kind is not None:
         value = partial_metadata.partial_list([], metadata, response_format.as_version)
-        members = [partial_metadata.partial_object(o, response_format.as_version) async for o in _decode_all(items)]
-        return await _long_list(ctx, response_format, value, "items", members, json_codec.encode_ordered)
+        part = partial(partial_metadata.partial_object, version=response_format.as_version)
+        return await _long_list(ctx, response_format, value, "items", items, part, json_codec.encode_ordered)
     value = {"apiVersion": version.api_version, "kind": version.resource.list_kind, "metadata": metadata, "items": []}
-    members = [version.representer.as_item(o) async for o in _decode_all(items)]
-    return await _long_list(ctx, response_format, value, "items", members, json_codec.encode)
+    return await _long_list(ctx, response_format, value, "items", items, version.representer.as_item, json_codec.encode)
 
 
 async def _long_list(
@@ -146,37 +159,67 @@ async def _long_list(
     response_format: ResponseFormat,
     value: JsonObject,
     key: str,
-    members: list[JsonObject],
+    items: Sequence[bytes],
+    member: Callable[[JsonObject], JsonObject],
     encode: Encode,
 ) -> Response:
-    """Return a response with a document whose only field `key` is a long list, encoded in slices."""
-    if members:
-        value[key] = members
+    """Return a response with a document whose only field `key` is a long list of members, one for each item."""
     if response_format.media == "yaml":
-        body = await asyncio.to_thread(yaml_codec.encode, value)
-        return await _parts_response(ctx, [body], _YAML)
-    if members:
+
+        def encode_yaml() -> bytes:
+            if items:
+                value[key] = [member(_decode(data)) for data in items]
+            return yaml_codec.encode(value)
+
+        small = sum(map(len, items)) <= INLINE_BYTES
+        return await _parts_response(ctx, [encode_yaml() if small else await ctx.compute(encode_yaml)], _YAML)
+    if items:
         value[key] = []
     empty = b'"%b":[]' % key.encode()
     head, found, tail = encode(value).partition(empty)
     parts = [head + found.removesuffix(b"]")]
-    for start in range(0, len(members), _SLICE):
-        chunk = b",".join([encode(m) for m in members[start : start + _SLICE]])
-        parts.append(b"," + chunk if start else chunk)
+    for batch in _batches(items):
+        encode_batch = partial(_encode_batch, batch, member, encode)
+        large = len(batch) == 1 and len(batch[0]) > INLINE_BYTES
+        chunk = await ctx.compute(encode_batch) if large else encode_batch()
+        parts.append(b"," + chunk if len(parts) > 1 else chunk)
         await asyncio.sleep(0)
     parts.append(b"]" + tail if found else tail)
     if response_format.pretty:
-        return await _parts_response(ctx, [await asyncio.to_thread(lambda: json_codec.indent(b"".join(parts)))])
+        return await _parts_response(ctx, [await ctx.compute(lambda: json_codec.indent(b"".join(parts)))])
     parts.append(b"\n")
     return await _parts_response(ctx, parts)
 
 
-async def _parts_response(ctx: RequestContext, parts: list[bytes], content_type: bytes = JSON) -> Response:
+def _batches(items: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Cut a list into batches that take a few milliseconds to encode. A large object is a batch of its own."""
+    start, size = 0, 0
+    for index, data in enumerate(items):
+        if index > start and (size + len(data) > _BATCH_BYTES or index - start >= _SLICE):
+            yield items[start:index]
+            start, size = index, 0
+        size += len(data)
+    if start < len(items):
+        yield items[start:]
+
+
+def _encode_batch(batch: Sequence[bytes], member: Callable[[JsonObject], JsonObject], encode: Encode) -> bytes:
+    return b",".join([encode(member(_decode(data))) for data in batch])
+
+
+async def _parts_response(ctx: RequestContext, parts: Body, content_type: bytes = JSON) -> Response:
     """Return a response with a body in parts, compressed if the client accepts gzip."""
-    if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), sum(map(len, parts))):
-        body = await asyncio.to_thread(lambda: gzip.compress(b"".join(parts), 1))
+    if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), body_size(parts)):
+        body = await asyncio.to_thread(_compress_parts, parts)
         return Response(200, body, content_type, _GZIP)
     return Response(200, parts, content_type)
+
+
+def _compress_parts(parts: Body) -> list[bytes]:
+    """Compress a body part by part, so that it is never in memory as a whole."""
+    compressor = zlib.compressobj(1, wbits=31)
+    compressed = [compressor.compress(part) for part in parts]
+    return [part for part in (*compressed, compressor.flush()) if part]
 
 
 async def _protobuf_list(
@@ -184,12 +227,15 @@ async def _protobuf_list(
 ) -> Response:
     """Return a protobuf list of objects or of their metadata. Yield after each object: it may be large."""
     version, messages = ctx.version, []
-    for data in items:
+
+    def encode(data: bytes) -> bytes:
         obj = _decode(data)
         if response_format.as_kind is None:
-            messages.append(version.codec.to_message(obj))
-        else:
-            messages.append(encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA))
+            return version.codec.to_message(obj)
+        return encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA)
+
+    for data in items:
+        messages.append(await ctx.compute(partial(encode, data)) if len(data) > INLINE_BYTES else encode(data))
         await asyncio.sleep(0)
     if response_format.as_kind is None:
         return _protobuf_response(ctx, encode_list(version.api_version, version.resource.list_kind, metadata, messages))
@@ -200,13 +246,6 @@ async def _protobuf_list(
     return _protobuf_response(
         ctx, encode_list(api_version, response_format.as_kind, metadata, messages, numbers=numbers)
     )
-
-
-async def _decode_all(items: Sequence[bytes]) -> AsyncIterator[JsonObject]:
-    for index, data in enumerate(items):
-        if index % _SLICE == _SLICE - 1:
-            await asyncio.sleep(0)
-        yield _decode(data)
 
 
 def _include_object(ctx: RequestContext) -> str:

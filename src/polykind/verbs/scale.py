@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from polykind import errors
@@ -30,6 +31,7 @@ from polykind.verbs.metadata import check_name, match_namespace
 from polykind.verbs.patch import DecodedPatch, decode_patch, patched_text
 from polykind.verbs.update import change_object, check_uid
 from polykind.verbs.write import SCALE_PATCH, SCALE_PUT, Origin, Write
+from polykind.workers import is_large
 
 _API_VERSION = "autoscaling/v1"
 _UNREGISTERED_TYPE = (
@@ -54,18 +56,19 @@ ScaleChange = Callable[[JsonObject], Awaitable[JsonObject]]
 async def get_scale(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     representation = await read_object(ctx)
-    scale, has_replicas = _scale_of(ctx, json_codec.decode(representation.data))
+    scale, has_replicas = _scale_of(ctx, await _decode_object(ctx, representation.data))
     if not has_replicas:
         path = _paths(ctx)["specReplicasPath"]
         raise errors.InternalError(f"the spec replicas field {go_quote(path)} does not exist")
-    return _respond(ctx, response_format, scale)
+    return await _respond(ctx, response_format, scale)
 
 
 async def update_scale(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     options = UpdateOptions.from_query(ctx.query)
     media = negotiation.body_media(ctx.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
-    scale, strict_errors = _decode_body(ctx, media)
+    decode = partial(_decode_body, ctx, media)
+    scale, strict_errors = await ctx.compute(decode) if is_large(ctx.request.body) else decode()
     if strict_errors and options.field_validation == "Strict":
         raise errors.BadRequestError(_UNREGISTERED_TYPE)
     _warn(ctx, strict_errors, options.field_validation)
@@ -88,6 +91,10 @@ async def patch_scale(ctx: RequestContext) -> Response:
     decoded: list[DecodedPatch] = []
 
     async def patch(old: JsonObject) -> JsonObject:
+        apply = partial(apply_patch, old)
+        return await ctx.compute(apply) if is_large(ctx.request.body) else apply()
+
+    def apply_patch(old: JsonObject) -> JsonObject:
         if not decoded:
             decoded.append(decode_patch(ctx.request.body, content_type, options.field_validation, spelled=True))
         patch, strict_errors, _ = decoded[0]
@@ -113,7 +120,8 @@ async def patch_scale(ctx: RequestContext) -> Response:
 
 def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
     async def apply(old: JsonObject) -> JsonObject:
-        applied = decode_applied(ctx.request.body, _API_VERSION, "Scale")
+        decode = partial(decode_applied, ctx.request.body, _API_VERSION, "Scale")
+        applied = await ctx.compute(decode) if is_large(ctx.request.body) else decode()
         if not old["metadata"].get("managedFields"):
             raise errors.UnknownReasonError(_NO_MANAGERS)
         merged = await field_manager.apply(
@@ -175,8 +183,14 @@ async def _change_scale(
         return _apply_scale(ctx, old, scale, entries)
 
     data = await change_object(ctx, change_through_scale, options, origin, lambda obj: _scale_of(ctx, obj)[0])
-    scale, _ = _scale_of(ctx, json_codec.decode(data))
-    return _respond(ctx, response_format, scale)
+    scale, _ = _scale_of(ctx, await _decode_object(ctx, data))
+    return await _respond(ctx, response_format, scale)
+
+
+async def _decode_object(ctx: RequestContext, data: bytes) -> JsonObject:
+    decode = partial(json_codec.decode, data)
+    obj: JsonObject = await ctx.compute(decode) if is_large(data) else decode()
+    return obj
 
 
 async def _track(ctx: RequestContext, before: JsonObject, scale: JsonObject, manager: str) -> None:
@@ -219,8 +233,8 @@ def _apply_scale(ctx: RequestContext, old: JsonObject, scale: JsonObject, entrie
     return new
 
 
-def _respond(ctx: RequestContext, response_format: ResponseFormat, scale: JsonObject) -> Response:
-    return respond.object_response(ctx, response_format, 200, json_codec.encode_ordered(scale), SCALE.table)
+async def _respond(ctx: RequestContext, response_format: ResponseFormat, scale: JsonObject) -> Response:
+    return await respond.object_response(ctx, response_format, 200, json_codec.encode_ordered(scale), SCALE.table)
 
 
 def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from polykind import errors, names
 from polykind.cache.cached_object import CachedObject
+from polykind.cel.activation import InterruptCheck
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.http.messages import Response
 from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
+from polykind.resources.resource import Validation
 from polykind.schema import metadata_validation
 from polykind.schema.equality import deep_equal
 from polykind.verbs import respond
@@ -27,6 +30,7 @@ from polykind.verbs.metadata import (
     resource_version_error,
     track_update,
 )
+from polykind.verbs.validate import add_warnings, invalid_error, run_validation
 from polykind.verbs.write import PUT, Origin, Write
 
 Change = Callable[[JsonObject, Write], Awaitable[JsonObject]]
@@ -37,27 +41,27 @@ View = Callable[[JsonObject], JsonObject]
 async def update(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     options = UpdateOptions.from_query(ctx.query)
-    decoded = [_decode_update(ctx, options)]
+    decoded = [await _decode_update(ctx, options)]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
         # An attempt that lost a race has modified the decoded object, so the next attempt decodes the body again.
-        sent = decoded.pop() if decoded else _decode_update(ctx, options)
+        sent = decoded.pop() if decoded else await _decode_update(ctx, options)
         write.integers_only = sent.integers_only
         return sent.obj
 
     if ctx.version.strategy.creates_on_update:
         created = await _create_if_missing(ctx, options)
         if created is not None:
-            return respond.object_response(ctx, response_format, 201, created)
+            return await respond.object_response(ctx, response_format, 201, created)
     data = await change_object(ctx, replace, options, PUT)
-    return respond.object_response(ctx, response_format, 200, data)
+    return await respond.object_response(ctx, response_format, 200, data)
 
 
-def _decode_update(ctx: RequestContext, options: UpdateOptions) -> Write:
-    write = decode(ctx, PUT, options)
+async def _decode_update(ctx: RequestContext, options: UpdateOptions) -> Write:
+    write = await decode(ctx, PUT, options)
     match_namespace(ctx, write.obj["metadata"])
     check_name(ctx, write.obj)
-    dedupe_owners(ctx, write.obj["metadata"])
+    await dedupe_owners(ctx, write)
     return write
 
 
@@ -66,7 +70,7 @@ async def _create_if_missing(ctx: RequestContext, options: UpdateOptions) -> byt
     await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
     if ctx.resource.cache.get(ctx.key) is not None or names.path_segment(ctx.name):
         return None
-    write = _decode_update(ctx, options)
+    write = await _decode_update(ctx, options)
     check_uid(ctx, write.obj, {"metadata": {}}, dry_run=options.dry_run)
     ignore_resource_version(write.obj["metadata"], dry_run=options.dry_run)
     write.options = CreateOptions(options.dry_run, options.field_manager)
@@ -90,12 +94,19 @@ async def change_object(
         cached = cache.get(ctx.key)
         if cached is None:
             raise ctx.not_found()
-        representation = representer.ready(cached) or await representer.view(cached)
-        old, old_integers_only = json_codec.decode_flagged(representation.data)
-        write = Write({}, origin, options, old, cached, old_integers_only=old_integers_only)
+        representation = representer.known(cached) or await representer.view(cached)
+        data = representation.data
+        large = ctx.is_large(ctx.request.body) or ctx.is_large(data)
+        old, old_integers_only = (
+            await ctx.compute(partial(json_codec.decode_flagged, data)) if large else json_codec.decode_flagged(data)
+        )
+        write = Write({}, origin, options, old, cached, large=large, old_integers_only=old_integers_only)
         write.normalized = not origin.merges
         write.obj = await change(old, write)
-        _share_unchanged(write.obj, old)
+        if large:
+            await ctx.compute(partial(_share_unchanged, write.obj, old))
+        else:
+            _share_unchanged(write.obj, old)
         if origin.replaces:
             check_uid(ctx, write.obj, old, dry_run=options.dry_run)
         if not origin.merges:
@@ -120,13 +131,15 @@ async def _store(
 ) -> bytes:
     """Prepare, validate and store a changed object. Return its representation."""
     match_namespace(ctx, write.obj["metadata"])
-    dedupe_owners(ctx, write.obj["metadata"], after_admission=True)
+    await dedupe_owners(ctx, write, after_admission=True)
     if ctx.resource.has_effects:
         write.finish = await ctx.resource.begin_update(ctx, write.obj, old, dry_run=write.options.dry_run)
-    write.obj = _prepare(ctx, write.obj, old)
-    _validate(ctx, write.obj, old)
+    prepare = partial(_prepare, ctx, write.obj, old)
+    write.obj = await ctx.compute(prepare) if write.large else prepare()
+    await _validate(ctx, write, old)
     if not write.raw_metadata:
-        keep_manager_times(write.obj, old)
+        keep_times = partial(keep_manager_times, write.obj, old)
+        await ctx.compute(keep_times) if write.large else keep_times()
     if ctx.backend.admission.validates or ctx.version.is_builtin:
         await approve(ctx, write, admission_view)
     if _last_finalizer_removed(write.obj) and not ctx.resource.has_spec_finalizers(write.obj):
@@ -203,18 +216,24 @@ def _prepare(ctx: RequestContext, new: JsonObject, old: JsonObject) -> JsonObjec
     return new
 
 
-def _validate(ctx: RequestContext, new: JsonObject, old: JsonObject) -> None:
+async def _validate(ctx: RequestContext, write: Write, old: JsonObject) -> None:
     """Validate the new object and send warnings. Raise InvalidError if it is invalid."""
+    new = write.obj
     strategy, meta = ctx.version.strategy, new["metadata"]
-    field_errors = metadata_validation.validate_object_meta(
-        meta, namespaced=ctx.resource.namespaced, name_rule=names.path_segment
-    )
-    field_errors += metadata_validation.validate_object_meta_update(meta, old["metadata"])
-    if ctx.subresource in ("", "scale"):
-        validation = strategy.validate_update(new, old)
-    else:
-        validation = strategy.validate_subresource(ctx.subresource, new, old)
-    field_errors += validation.errors
+
+    def validate_all(check: InterruptCheck | None) -> Validation:
+        field_errors = metadata_validation.validate_object_meta(
+            meta, namespaced=ctx.resource.namespaced, name_rule=names.path_segment
+        )
+        field_errors += metadata_validation.validate_object_meta_update(meta, old["metadata"])
+        if ctx.subresource in ("", "scale"):
+            validation = strategy.validate_update(new, old, check=check)
+        else:
+            validation = strategy.validate_subresource(ctx.subresource, new, old, check=check)
+        return Validation(field_errors + validation.errors, validation.ratcheted)
+
+    validation = await run_validation(ctx, write, validate_all)
+    field_errors = validation.errors
     if strategy.reads_params and not (field_errors or ctx.subresource or ctx.backend.authorizer.allows_everything):
         from polykind.verbs.privileges import param_errors
 
@@ -224,11 +243,8 @@ def _validate(ctx: RequestContext, new: JsonObject, old: JsonObject) -> None:
         ctx.request.warn(text)
     if field_errors:
         group = new["apiVersion"].rpartition("/")[0] if strategy.error_group is None else strategy.error_group
-        raise errors.InvalidError(new.get("kind", ""), group, meta.get("name", ""), field_errors)
-    subresource = ctx.subresource
-    warnings = strategy.subresource_warnings(subresource, new, old) if subresource else strategy.warnings(new, old)
-    for text in warnings:
-        ctx.request.warn(text)
+        raise await invalid_error(ctx, write, new.get("kind", ""), group, meta.get("name", ""), field_errors)
+    await add_warnings(ctx, write)
 
 
 def _last_finalizer_removed(new: JsonObject) -> bool:
@@ -242,7 +258,11 @@ def _last_finalizer_removed(new: JsonObject) -> bool:
 
 async def _delete_finalized(ctx: RequestContext, write: Write, cached: CachedObject) -> bytes:
     """Delete the object instead of storing it. The response is the object of the request."""
-    data = json_codec.encode(write.as_applied())
+    data = (
+        await ctx.compute(lambda: json_codec.encode(write.as_applied()))
+        if write.large
+        else json_codec.encode(write.as_applied())
+    )
     if not write.options.dry_run:
         await remove(ctx, ctx.key, cached)
         await ctx.resource.after_write(ctx.name)

@@ -45,6 +45,8 @@ class Write:
     """The object before the write, at the request's version; None for a create."""
     cached: CachedObject | None = None
     """The stored object that the write replaces; None for a create."""
+    large: bool = False
+    """True if the stages run in a worker thread because they would hold the event loop for too long."""
     values_validated: bool = False
     """True if decoding has already validated the values against the schema."""
     integers_only: bool = False

@@ -10,6 +10,7 @@ from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.decoding import DecodeError
 from polykind.apis.machinery.structs import Struct
 from polykind.apis.machinery.value_types import ListOf, MapOf, String, ValueType
+from polykind.golang.sorting import sorted_strings
 
 _BYTE = types.Int("uint8", 8)
 _GO_KINDS = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
@@ -28,7 +29,7 @@ def conversion_error(value: Any, value_type: ValueType) -> str:
     if isinstance(value_type, MapOf):
         if go_kind != "map":
             return f"cannot restore map from {go_kind}"
-        return _first_error((value[key], value_type.item) for key in sorted(value))
+        return _first_error((value[key], value_type.item) for key in sorted_strings(value))
     if isinstance(value_type, ListOf | types.Wrapped) or (isinstance(value_type, types.Bytes) and go_kind != "string"):
         if go_kind != "slice":
             return f"cannot restore slice from {go_kind}"

@@ -21,6 +21,7 @@ from polykind.codec.protobuf_wire import BYTES, FIXED64, bytes_field, encode_utf
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
 from polykind.golang.json import encode_json, go_json
+from polykind.golang.sorting import sorted_strings
 from polykind.golang.varint import encode_varint
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -83,7 +84,7 @@ def _writer(number: int, value_type: ValueType) -> Writer:
     if isinstance(value_type, MapOf):
         named = _writer(2, value_type.item)
         return lambda items: b"".join(
-            [bytes_field(number, bytes_field(1, encode_utf8(key)) + named(items[key])) for key in sorted(items)]
+            [bytes_field(number, bytes_field(1, encode_utf8(key)) + named(items[key])) for key in sorted_strings(items)]
         )
     if isinstance(value_type, types.Bool):
         no, yes = varint_field(number, 0), varint_field(number, 1)

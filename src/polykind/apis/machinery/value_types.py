@@ -9,6 +9,7 @@ from polykind.apis.machinery.decoding import MAX_DEPTH, DecodeError, Decoding, L
 from polykind.contract import JsonObject
 from polykind.golang.base64 import Base64Error, decode_base64, encode_base64
 from polykind.golang.json import NumberLiteral, go_json
+from polykind.golang.sorting import sorted_strings
 from polykind.golang.strconv import shortest_int
 from polykind.golang.time import normalize_micro_time, normalize_time
 from polykind.quantity import QuantityError, parse_quantity
@@ -277,7 +278,7 @@ class MapOf(ValueType):
             key: item if type(item) is plain else element(item, Location(at, key, "", depth), run)
             for key, item in value.items()
         }
-        return dict(sorted(out.items()))
+        return {key: out[key] for key in sorted_strings(out)}
 
 
 def sorted_keys(

@@ -1,0 +1,18 @@
+"""Sorting of long lists without holding the interpreter lock."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import Final
+
+_STEP: Final = 8192
+
+
+def sorted_strings(values: Iterable[str]) -> list[str]:
+    """Return sorted strings. Python's sort of a long list would stop all other threads, so sort it in steps."""
+    items = list(values)
+    if len(items) <= _STEP:
+        items.sort()
+        return items
+    return list(heapq.merge(*(sorted(items[start : start + _STEP]) for start in range(0, len(items), _STEP))))

@@ -1,0 +1,320 @@
+"""Worker threads for long computations, with fair queueing between users.
+
+The event loop must not be held by one request, so a computation that grows with its input runs in a worker thread once
+the input is large. The threads share Python's global interpreter lock with the event loop: while a computation runs,
+the interpreter switches between them every half millisecond. docs/decisions/0018 has the reasons and figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from typing import Any, Final, TypeVar
+
+from polykind import taskless
+from polykind.errors import TooManyRequestsError
+from polykind.taskless import LoopCall, run_on_loop
+
+T = TypeVar("T")
+
+INLINE_BYTES: Final = 16 * 1024
+"""The input size up to which a computation runs on the event loop: about five milliseconds of Python code at worst."""
+_INLINE_CONTAINERS: Final = 500
+"""The number of objects and lists up to which a computation runs on the event loop. It also limits the nesting."""
+_INLINE_STEPS: Final = 20_000
+_IDLE_SECONDS: Final = 5.0
+_STACK_BYTES: Final = 256 * 1024 * 1024
+"""The stack of a worker thread. It takes memory only as far as a deeply nested object needs it."""
+_RECURSION_LIMIT: Final = 65_000
+"""Six Python frames for each of the 10,000 levels of nesting that kube-apiserver accepts."""
+_SWITCH_INTERVAL: Final = 0.0005
+_MAX_PAUSE_SECONDS: Final = 30.0
+"""Time without garbage collection after which young objects are collected although large requests are running."""
+
+
+def is_large(data: bytes, steps_per_value: int = 1) -> bool:
+    """True if work on JSON or YAML of this size belongs in a worker thread.
+
+    `steps_per_value` is the number of steps that a schema may need for one value.
+    """
+    if len(data) > INLINE_BYTES:
+        return True
+    containers = data.count(b"{") + data.count(b"[")
+    if containers > _INLINE_CONTAINERS:
+        return True
+    return steps_per_value > 1 and (containers + data.count(b",") + data.count(b"\n")) * steps_per_value > _INLINE_STEPS
+
+
+class CancelledComputationError(BaseException):
+    """Ends a computation whose request has timed out or whose client is gone."""
+
+
+class FairQueue:
+    """A fixed number of seats for expensive work. Users that wait for a seat take turns.
+
+    The model is kube-apiserver's API Priority and Fairness: one user with many requests waits for its own requests,
+    not the other users.
+    """
+
+    def __init__(self, seats: int, max_waiting: int) -> None:
+        self._free = seats
+        self._max_waiting = max_waiting
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        """The waiting requests of each user. The first user is served next."""
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for a seat."""
+        return sum(map(len, self._waiting.values()))
+
+    async def acquire(self, user: str) -> None:
+        """Wait for a seat. Raise TooManyRequestsError if too many requests of the user are already waiting.
+
+        The server's own work has the user "", which has no limit.
+        """
+        if self._free and not self._waiting:
+            self._free -= 1
+            return
+        queue = self._waiting.setdefault(user, deque())
+        if user and len(queue) >= self._max_waiting:
+            raise TooManyRequestsError("too many requests, please try again later", retry_after=1)
+        seat = asyncio.get_running_loop().create_future()
+        queue.append(seat)
+        try:
+            await seat
+        except BaseException:
+            if seat.done() and not seat.cancelled():
+                self.release()
+            else:
+                self._forget(user, seat)
+            raise
+
+    def release(self) -> None:
+        """Give the seat to the next waiting user, or free it."""
+        while self._waiting:
+            user, queue = next(iter(self._waiting.items()))
+            seat = queue.popleft()
+            # Move the user to the end, so that the other users are served first.
+            del self._waiting[user]
+            if queue:
+                self._waiting[user] = queue
+            if not seat.done():
+                seat.set_result(None)
+                return
+        self._free += 1
+
+    def _forget(self, user: str, seat: asyncio.Future[None]) -> None:
+        queue = self._waiting.get(user)
+        if queue is not None and seat in queue:
+            queue.remove(seat)
+            if not queue:
+                del self._waiting[user]
+
+
+class _Interpreter:
+    """The settings of the interpreter while computations run, in any event loop of the process.
+
+    The garbage collector is off while a large object is decoded: JSON has no cycles, and a collection would visit all
+    parts of the object while it holds the interpreter lock.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = 0
+        self._before: tuple[float, int] = (0.0, 0)
+        self._pauses = 0
+        self._paused_at = 0.0
+        self._collects = False
+
+    def enter(self) -> None:
+        self.pause_collector()
+        with self._lock:
+            self._running += 1
+            if self._running == 1:
+                self._before = sys.getswitchinterval(), sys.getrecursionlimit()
+                sys.setswitchinterval(_SWITCH_INTERVAL)
+                sys.setrecursionlimit(max(_RECURSION_LIMIT, sys.getrecursionlimit()))
+
+    def leave(self) -> None:
+        with self._lock:
+            self._running -= 1
+            if self._running == 0:
+                interval, recursion_limit = self._before
+                sys.setswitchinterval(interval)
+                sys.setrecursionlimit(recursion_limit)
+        self.resume_collector()
+
+    def pause_collector(self) -> None:
+        with self._lock:
+            self._pauses += 1
+            if self._pauses == 1:
+                self._collects = gc.isenabled()
+                self._paused_at = monotonic()
+                gc.disable()
+
+    def resume_collector(self) -> None:
+        with self._lock:
+            self._pauses -= 1
+            if self._collects and self._pauses == 0:
+                gc.enable()
+            elif self._collects and monotonic() - self._paused_at > _MAX_PAUSE_SECONDS:
+                self._paused_at = monotonic()
+                gc.collect(0)
+
+
+_interpreter = _Interpreter()
+
+
+class _Computation:
+    """One function call in a worker thread."""
+
+    __slots__ = ("_call", "_finished", "_lock", "_loop", "_outcome", "_thread", "cancelled", "result")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], Any], finished: Callable[[], None]) -> None:
+        self._loop = loop
+        self._call = call
+        self._finished = finished
+        self.result: asyncio.Future[Any] = loop.create_future()
+        self.cancelled = False
+        self._lock = threading.Lock()
+        self._thread = 0
+        self._outcome: tuple[Any, BaseException | None] = (None, None)
+
+    def run(self) -> None:
+        """Run the call. A worker thread calls this method."""
+        try:
+            with self._lock:
+                if self.cancelled:
+                    return
+                self._thread = threading.get_ident()
+            try:
+                self._outcome = self._call(), None
+            finally:
+                with self._lock:
+                    self._thread = 0
+        except CancelledComputationError:
+            pass
+        except BaseException as error:
+            self._outcome = None, error
+        finally:
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def cancel(self) -> None:
+        """End the call as soon as it runs Python code again. The event loop calls this method."""
+        with self._lock:
+            self.cancelled = True
+            if self._thread:
+                raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
+                raise_in_thread(ctypes.c_ulong(self._thread), ctypes.py_object(CancelledComputationError))
+
+    def _deliver(self) -> None:
+        self._finished()
+        if self.result.done():
+            return
+        value, error = self._outcome
+        if error is not None:
+            self.result.set_exception(error)
+        else:
+            self.result.set_result(value)
+
+
+class Workers:
+    """Runs computations in worker threads: a bounded number at once, and users take turns.
+
+    Threads are started on demand and end when they are idle.
+    """
+
+    def __init__(self, threads: int = 2, max_waiting: int = 64) -> None:
+        self._queue = FairQueue(threads, max_waiting)
+        self._pending: deque[_Computation] = deque()
+        self._wanted = threading.Condition()
+        self._idle = 0
+
+    def begin_large(self) -> None:
+        """Pause the garbage collector while a request holds a large object. Call `end_large` at its end."""
+        _interpreter.pause_collector()
+
+    def end_large(self) -> None:
+        _interpreter.resume_collector()
+
+    async def run(self, user: str, call: Callable[[], T]) -> T:
+        """Return the result of `call`, which runs in a worker thread. `call` must not touch shared mutable state.
+
+        If the request is cancelled, the computation ends soon, and its seat stays taken until then. Raise
+        TooManyRequestsError if too many computations of the user are already waiting.
+        """
+        await self._queue.acquire(user)
+        computation = _Computation(asyncio.get_running_loop(), call, self._finished)
+        _interpreter.enter()
+        with self._wanted:
+            self._pending.append(computation)
+            if self._idle >= len(self._pending):
+                self._wanted.notify()
+            else:
+                _start_thread(self._work)
+        try:
+            result: T = await computation.result
+        except asyncio.CancelledError:
+            computation.cancel()
+            raise
+        return result
+
+    async def run_coroutine(self, user: str, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in worker threads. It may await only coroutines that end at once, or use `taskless.in_task`.
+
+        `in_task` returns to the event loop for what it awaits.
+        """
+        resume: Callable[[], Any] = partial(coroutine.send, None)
+        while True:
+            call = await self.run(user, partial(_step, resume))
+            if not isinstance(call, LoopCall):
+                result: T = call[0]
+                return result
+            try:
+                resume = partial(coroutine.send, await run_on_loop(call))
+            except Exception as error:
+                resume = partial(coroutine.throw, error)
+
+    def _finished(self) -> None:
+        _interpreter.leave()
+        self._queue.release()
+
+    def _work(self) -> None:
+        while True:
+            with self._wanted:
+                self._idle += 1
+                available = self._wanted.wait_for(lambda: bool(self._pending), _IDLE_SECONDS)
+                self._idle -= 1
+                if not available:
+                    return
+                computation = self._pending.popleft()
+            # A cancellation may arrive just after the computation has ended.
+            with suppress(CancelledComputationError):
+                computation.run()
+            del computation
+
+
+def _step(resume: Callable[[], Any]) -> Any:
+    """Run a coroutine until it awaits something of the event loop, or return its result in a tuple."""
+    with taskless.in_worker():
+        try:
+            return resume()
+        except StopIteration as done:
+            return (done.value,)
+
+
+def _start_thread(target: Callable[[], None]) -> None:
+    """Start a daemon thread with a large stack. Other threads keep the default size."""
+    before = threading.stack_size(_STACK_BYTES)
+    try:
+        threading.Thread(target=target, name="computation", daemon=True).start()
+    finally:
+        threading.stack_size(before)
