@@ -38,6 +38,12 @@ class AppliedConfiguration:
             ctx.request.warn(message)
 
 
+async def read_applied(ctx: RequestContext, api_version: str, kind: str) -> AppliedConfiguration:
+    """Decode the body of an apply (see `decode_applied`), in a worker thread if the body is large."""
+    decode = partial(decode_applied, ctx.request.body, api_version, kind)
+    return await ctx.compute(decode) if ctx.is_large(ctx.request.body) else decode()
+
+
 def decode_applied(data: bytes, api_version: str, kind: str) -> AppliedConfiguration:
     """Decode the YAML or JSON body of an apply. Raise BadRequestError if the body is not of the request's kind."""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
 from polykind import errors
 from polykind.apis.autoscaling.types import SCALE
@@ -17,7 +17,7 @@ from polykind.schema import metadata_validation
 from polykind.selectors.selector_objects import compile_label_selector
 from polykind.verbs import respond
 from polykind.verbs.admit import admit_scale
-from polykind.verbs.apply import apply_change, decode_applied
+from polykind.verbs.apply import apply_change, read_applied
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
 from polykind.verbs.get import read_object
@@ -25,7 +25,6 @@ from polykind.verbs.metadata import check_name, match_namespace, track_update
 from polykind.verbs.patch import patch_change, patch_type
 from polykind.verbs.update import Change, change_object, check_uid
 from polykind.verbs.write import PUT, SCALE_PATCH, SCALE_PUT, Origin, Write
-from polykind.workers import is_large
 
 _META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -80,8 +79,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
     content_type = patch_type(scale_ctx)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
-        decode_body = partial(decode_applied, ctx.request.body, scale_ctx.version.api_version, SCALE.kind)
-        applied = await ctx.compute(decode_body) if is_large(ctx.request.body) else decode_body()
+        applied = await read_applied(ctx, scale_ctx.version.api_version, SCALE.kind)
         change = apply_change(scale_ctx, applied, options)
         return await _change_scale(ctx, scale_ctx, change, options, SCALE_PATCH, tracked=True)
     change = patch_change(scale_ctx, content_type, options.field_validation)

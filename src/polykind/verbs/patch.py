@@ -18,7 +18,7 @@ from polykind.names import path_segment
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from polykind.schema.object_meta import BadObjectMetaError
 from polykind.verbs import respond
-from polykind.verbs.apply import apply_change, apply_create, decode_applied
+from polykind.verbs.apply import apply_change, apply_create, read_applied
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import relevant_duplicates, unknown_field_errors
 from polykind.verbs.metadata import check_name, match_namespace
@@ -40,8 +40,7 @@ async def patch(ctx: RequestContext) -> Response:
         missing = ctx.resource.cache.get(ctx.key) is None
         if missing and (ctx.subresource or path_segment(ctx.name)):
             raise ctx.not_found()
-        decode = partial(decode_applied, ctx.request.body, ctx.version.api_version, ctx.resource.kind)
-        applied = await ctx.compute(decode) if ctx.is_large(ctx.request.body) else decode()
+        applied = await read_applied(ctx, ctx.version.api_version, ctx.resource.kind)
         if missing:
             return await respond.object_response(ctx, response_format, 201, await apply_create(ctx, applied, options))
         data = await change_object(ctx, apply_change(ctx, applied, options), options, APPLY)

@@ -24,7 +24,7 @@ from polykind.resources.resource import APPLY_PATCH, JSON_PATCH
 from polykind.schema.scale_validation import nested_value, split_path
 from polykind.verbs import respond
 from polykind.verbs.admit import admit_scale
-from polykind.verbs.apply import decode_applied, only_managers_changed
+from polykind.verbs.apply import only_managers_changed, read_applied
 from polykind.verbs.context import RequestContext
 from polykind.verbs.get import read_object
 from polykind.verbs.metadata import check_name, match_namespace
@@ -120,8 +120,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
 
 def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
     async def apply(old: JsonObject) -> JsonObject:
-        decode = partial(decode_applied, ctx.request.body, _API_VERSION, "Scale")
-        applied = await ctx.compute(decode) if is_large(ctx.request.body) else decode()
+        applied = await read_applied(ctx, _API_VERSION, "Scale")
         if not old["metadata"].get("managedFields"):
             raise errors.UnknownReasonError(_NO_MANAGERS)
         merged = await field_manager.apply(
