@@ -52,7 +52,7 @@ async def create_token(ctx: RequestContext) -> Response:
     if tokens is None:
         raise errors.unknown_resource()
     request_ctx = RequestContext(ctx.backend, ctx.request, _token_requests(), ctx.namespace, ctx.name, ctx.subresource)
-    write = decode(request_ctx, POST, CreateOptions.from_query(ctx.query))
+    write = await decode(request_ctx, POST, CreateOptions.from_query(ctx.query))
     uid = write.obj["metadata"].get("uid")
     await track_create(request_ctx, write)
     if uid:
@@ -68,7 +68,7 @@ async def create_token(ctx: RequestContext) -> Response:
     await approve(request_ctx, write)
     bound = await _bound_objects(ctx, request["spec"].get("boundObjectRef"))
     request["status"] = await _issue(ctx, request["spec"], account, bound, tokens)
-    return respond.object_response(request_ctx, response_format, 201, json_codec.encode(request))
+    return await respond.object_response(request_ctx, response_format, 201, json_codec.encode(request))
 
 
 def _check_metadata(ctx: RequestContext, meta: JsonObject) -> None:
