@@ -132,7 +132,7 @@ class Router:
         if not plural:
             return await self._endpoint(request)
         served = self._backend.registry.find(group, version, plural)
-        if served is None or (served.is_builtin and len(rest) > 3):
+        if served is None or (served.is_builtin and len(rest) > 3 and subresource != "proxy"):
             if rest[0] in ("watch", "proxy") and len(rest) == 1:
                 return _request_info_error(request)
             if served is None:
@@ -218,6 +218,8 @@ _STATUS: dict[str, Verb] = {"GET": get, "HEAD": get, "PUT": update, "PATCH": pat
 _SCALE: dict[str, Verb] = {"GET": get_scale, "HEAD": get_scale, "PUT": update_scale, "PATCH": patch_scale}
 _ITEM_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _SUBRESOURCE_VERBS = {**_ITEM_VERBS, "POST": "create"}
+_PROXY_VERBS = {**_SUBRESOURCE_VERBS, "HEAD": "get", "OPTIONS": "get"}
+"""A proxy forwards every method."""
 _FUNCTIONS: dict[str, Verb] = {
     "get": get,
     "list": list_,
@@ -306,7 +308,7 @@ def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
     if legacy_watch:
         table = {} if ctx.subresource else {"GET": "watch"}
     elif ctx.subresource:
-        table = _SUBRESOURCE_VERBS
+        table = _PROXY_VERBS if ctx.subresource == "proxy" else _SUBRESOURCE_VERBS
     elif ctx.name:
         table = _ITEM_VERBS
     elif all_namespaces:

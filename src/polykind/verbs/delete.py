@@ -141,10 +141,12 @@ def _decode_protobuf_options(body: bytes) -> JsonObject:
         raise errors.BadRequestError(str(error)) from None
 
 
-async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: bool = True) -> Deletion:
+async def delete_object(
+    ctx: RequestContext, options: DeleteOptions, *, named: bool = True, admission: bool = True
+) -> Deletion:
     """Delete an object, or mark it as terminating if finalizers or a grace period keep it.
 
-    `named`: False in a deletecollection.
+    `named`: False in a deletecollection. `admission`: False if admission has already seen the request, as an eviction.
     """
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.name in resource.protected_names:
@@ -159,7 +161,8 @@ async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: b
         decode = partial(json_codec.decode, representation.data)
         obj: JsonObject = await ctx.compute(decode) if large else decode()
         _check_preconditions(ctx, obj["metadata"], options)
-        await approve_delete(ctx, obj, options, named=named)
+        if admission:
+            await approve_delete(ctx, obj, options, named=named)
         uid = obj["metadata"].get("uid", "")
         try:
             grace = _apply_grace_period(ctx, obj, options)

@@ -96,11 +96,13 @@ def _encode_object(
     )
 
 
-def status_response(ctx: RequestContext, response_format: ResponseFormat, status: JsonObject) -> Response:
+def status_response(
+    ctx: RequestContext, response_format: ResponseFormat, status: JsonObject, code: int = 200
+) -> Response:
     """Return a response with a Status. The keys of the Status keep their order."""
     if response_format.media == "protobuf":
-        return _protobuf_response(ctx, encode_object(status, STATUS))
-    return _encode_response(ctx, response_format, 200, status, json_codec.encode_ordered)
+        return _protobuf_response(ctx, encode_object(status, STATUS), code)
+    return _encode_response(ctx, response_format, code, status, json_codec.encode_ordered)
 
 
 def _protobuf_response(ctx: RequestContext, body: bytes, status: int = 200) -> Response:

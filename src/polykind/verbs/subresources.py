@@ -13,7 +13,20 @@ from polykind.verbs.context import RequestContext
 Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]
 """Serves one request."""
 
+_ALL_VERBS = ("create", "delete", "get", "patch", "update")
+_STREAM = dict.fromkeys(("create", "get"), "node_connections:open_stream")
+
 _SPECIAL: dict[tuple[str, str, str], dict[str, str]] = {
+    ("", "bindings", ""): {"create": "binding:create_binding"},
+    ("", "nodes", "proxy"): dict.fromkeys(_ALL_VERBS, "node_connections:proxy_node"),
+    ("", "pods", "attach"): _STREAM,
+    ("", "pods", "binding"): {"create": "binding:create_pod_binding"},
+    ("", "pods", "eviction"): {"create": "eviction:create_eviction"},
+    ("", "pods", "exec"): _STREAM,
+    ("", "pods", "log"): {"get": "node_connections:get_log"},
+    ("", "pods", "portforward"): _STREAM,
+    ("", "pods", "proxy"): dict.fromkeys(_ALL_VERBS, "node_connections:proxy_pod"),
+    ("", "services", "proxy"): dict.fromkeys(_ALL_VERBS, "node_connections:proxy_service"),
     ("", "serviceaccounts", "token"): {"create": "token_request:create_token"},
     ("apiregistration.k8s.io", "apiservices", ""): {
         "get": "api_services:get_api_service",

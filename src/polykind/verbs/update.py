@@ -160,14 +160,20 @@ def _share_unchanged(new: JsonObject, old: JsonObject) -> None:
 
 def check_uid(ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool) -> None:
     """Raise a ConflictError if the client states a uid other than the stored object's."""
-    resource, uid = ctx.resource, new["metadata"].get("uid")
-    if uid and uid != old["metadata"].get("uid"):
+    check_precondition(ctx, "uid", new["metadata"].get("uid"), old, dry_run=dry_run)
+
+
+def check_precondition(ctx: RequestContext, field: str, wanted: str | None, old: JsonObject, *, dry_run: bool) -> None:
+    """Raise a ConflictError if the client states another uid or resourceVersion (`field`) than the stored object's."""
+    resource, actual = ctx.resource, old["metadata"].get(field, "")
+    if wanted and wanted != actual:
         # The message has the key in the store; a dry run does not reach the layer that adds the server's prefix.
         cache_prefix = resource.cache.prefix
         prefix = f"/{cache_prefix.removeprefix(ctx.backend.cache.prefix)}" if dry_run else cache_prefix
+        word = "UID" if field == "uid" else "ResourceVersion"
         reason = (
             f"StorageError: invalid object, Code: 4, Key: {prefix}{ctx.key}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata'].get('uid', '')}"
+            f"Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {actual}"
         )
         raise errors.conflict(resource.plural, resource.group, ctx.name, reason)
 

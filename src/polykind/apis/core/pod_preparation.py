@@ -17,17 +17,23 @@ def initial_status(pod: JsonObject) -> JsonObject:
     """Return the status of a new pod."""
     status: JsonObject = {"phase": "Pending", "qosClass": qos_class(pod["spec"])}
     if pod["spec"].get("schedulingGates"):
-        status["conditions"] = [
-            {
-                "type": "PodScheduled",
-                "status": "False",
-                "lastProbeTime": None,
-                "lastTransitionTime": pod["metadata"].get("creationTimestamp"),
-                "reason": "SchedulingGated",
-                "message": "Scheduling is blocked due to non-empty scheduling gates",
-            }
-        ]
+        message = "Scheduling is blocked due to non-empty scheduling gates"
+        condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message}
+        set_condition(status, condition, pod["metadata"].get("creationTimestamp", ""))
     return status
+
+
+def set_condition(status: JsonObject, condition: JsonObject, now: str) -> None:
+    """Add a condition to the status of a pod, or replace the one of the same type, in place."""
+    conditions = status["conditions"] = list(status.get("conditions") or ())
+    changed = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
+    for index, old in enumerate(conditions):
+        if old.get("type") == condition["type"]:
+            if old.get("status") == condition["status"]:
+                changed["lastTransitionTime"] = old.get("lastTransitionTime")
+            conditions[index] = changed
+            return
+    conditions.append(changed)
 
 
 def drop_disabled_fields(spec: JsonObject, old_spec: JsonObject | None) -> None:

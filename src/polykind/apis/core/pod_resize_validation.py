@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind.apis.core.pod_options import PodValidationOptions
 from polykind.apis.core.pod_resources import is_sidecar, qos_class
-from polykind.apis.core.pod_spec_validation import MIRROR_POD_ANNOTATION
+from polykind.apis.core.pod_spec_validation import MIRROR_POD_ANNOTATION, NO_FIELD
 from polykind.apis.core.pod_validation import validate_pod
 from polykind.apis.core.resource_names import POD_RESOURCES
 from polykind.contract import JsonObject
@@ -17,9 +17,9 @@ def validate_pod_resize(new: JsonObject, old: JsonObject, options: PodValidation
     """Validate an update through the resize subresource, except for the metadata of the pod."""
     spec, old_spec = new["spec"], old["spec"]
     if MIRROR_POD_ANNOTATION in (old["metadata"].get("annotations") or {}):
-        return [forbidden("", "static pods cannot be resized")]
+        return [forbidden(NO_FIELD, "static pods cannot be resized")]
     if (old_spec.get("os") or {}).get("name") == "windows":
-        return [forbidden("", "windows pods cannot be resized")]
+        return [forbidden(NO_FIELD, "windows pods cannot be resized")]
     found = validate_pod(new, options)
     qos = (old.get("status") or {}).get("qosClass") or qos_class(old_spec)
     if qos != qos_class(spec):

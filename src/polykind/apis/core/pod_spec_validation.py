@@ -42,6 +42,8 @@ from polykind.names import dns1123_label, dns1123_subdomain, qualified_name, sub
 from polykind.schema.metadata_validation import validate_labels
 
 MIRROR_POD_ANNOTATION = "kubernetes.io/config.mirror"
+NO_FIELD = "[]"
+"""The path that kube-apiserver's messages show for an error of the whole object."""
 _MAX_INT32 = 2**31 - 1
 _MAX_HOSTNAME = 64
 _MAX_NAMESERVERS, _MAX_SEARCHES, _MAX_SEARCH_BYTES = 3, 32, 2048
@@ -143,7 +145,7 @@ def _validate_resource_claims(claims: list[JsonObject], metadata: JsonObject | N
     is_mirror_pod = MIRROR_POD_ANNOTATION in ((metadata or {}).get("annotations") or {})
     for index, claim in enumerate(claims):
         if is_mirror_pod:
-            found.append(forbidden("", "static pods do not support resource claims"))
+            found.append(forbidden(NO_FIELD, "static pods do not support resource claims"))
             continue
         here, name = f"{at}[{index}]", claim.get("name") or ""
         if not name:

@@ -6,7 +6,7 @@ from polykind.apis.core.container_validation import image_whitespace_errors
 from polykind.apis.core.internal_pod_types import POD_TYPES, show_pod_spec
 from polykind.apis.core.pod_annotation_validation import APP_ARMOR_CONTAINER_PREFIX, validate_pod_annotations
 from polykind.apis.core.pod_options import PodValidationOptions
-from polykind.apis.core.pod_spec_validation import MIRROR_POD_ANNOTATION
+from polykind.apis.core.pod_spec_validation import MIRROR_POD_ANNOTATION, NO_FIELD
 from polykind.apis.core.pod_validation import validate_pod
 from polykind.apis.core.scheduling_validation import validate_tolerations
 from polykind.apis.meta.validation import range_errors
@@ -82,7 +82,7 @@ def validate_ephemeral_containers_update(
 ) -> list[FieldError]:
     """Validate an update through the ephemeralcontainers subresource, except for the metadata of the pod."""
     if MIRROR_POD_ANNOTATION in (old["metadata"].get("annotations") or {}):
-        return [forbidden("", "static pods do not support ephemeral containers")]
+        return [forbidden(NO_FIELD, "static pods do not support ephemeral containers")]
     found = validate_pod(new, options) + validate_annotation_update(new, old)
     at = "spec.ephemeralContainers"
     containers = {container.get("name") or "": container for container in new["spec"].get("ephemeralContainers") or ()}

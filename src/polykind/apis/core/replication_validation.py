@@ -14,11 +14,10 @@ _COUNTED = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableRepli
 def validate_replication_controller_spec(spec: JsonObject, old_spec: JsonObject | None = None) -> list[FieldError]:
     """Validate the spec of a new controller or, if `old_spec` is given, of an updated controller."""
     selector = spec.get("selector") or {}
-    found = [] if selector else [required("spec.selector")]
-    found += _validate_template(spec.get("template"), selector, (old_spec or {}).get("template"))
-    # kube-apiserver validates these two fields by rules in its types, after all hand-written rules.
+    found = validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    found += [] if selector else [required("spec.selector")]
     found += validate_nonnegative(spec.get("replicas"), "spec.replicas")
-    return found + validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    return found + _validate_template(spec.get("template"), selector, (old_spec or {}).get("template"))
 
 
 def _validate_template(

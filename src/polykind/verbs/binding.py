@@ -1,0 +1,112 @@
+"""create of bindings and of pods/binding: assign a pod to a node."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from polykind import errors
+from polykind.apis.core.pod_preparation import set_condition
+from polykind.apis.core.types import BINDING
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.golang.fmt import go_quote
+from polykind.http.messages import Response
+from polykind.http.options import CreateOptions
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
+from polykind.resources.resource import ServedVersion
+from polykind.verbs import respond
+from polykind.verbs.admit import admit, approve
+from polykind.verbs.commit import LostRaceError, commit
+from polykind.verbs.context import RequestContext
+from polykind.verbs.decode import decode
+from polykind.verbs.metadata import match_namespace
+from polykind.verbs.update import check_precondition
+from polykind.verbs.write import PATCH, POST, Write
+
+
+@cache
+def _pod_bindings() -> ServedVersion:
+    """Return Bindings as a version of the resource under which admission sees them."""
+    resource = BuiltinResource(None, BINDING)
+    version = resource.serve(BINDING, BuiltinStrategy(BINDING))
+    resource.plural = "pods"
+    return version
+
+
+async def create_pod_binding(ctx: RequestContext) -> Response:
+    """Serve POST pods/<name>/binding."""
+    binding_ctx = RequestContext(
+        ctx.backend, ctx.request, _pod_bindings(), ctx.namespace, ctx.name, ctx.subresource, ctx.revision_read
+    )
+    return await _create(binding_ctx)
+
+
+async def create_binding(ctx: RequestContext) -> Response:
+    """Serve POST bindings, which takes the name of the pod from the body."""
+    return await _create(ctx)
+
+
+async def _create(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    write = decode(ctx, POST, CreateOptions.from_query(ctx.query))
+    match_namespace(ctx, write.obj["metadata"])
+    await admit(ctx, write)
+    binding = write.obj
+    name = binding["metadata"].get("name") or ""
+    if ctx.name and ctx.name != name:
+        raise errors.BadRequestError("name in URL does not match name in Binding object")
+    if found := _validate(binding.get("target") or {}):
+        # kube-apiserver does not wrap these errors into a Status of their own.
+        raise errors.UnknownReasonError(errors.aggregate_message(found))
+    await approve(ctx, write)
+    pods = find_builtin(ctx.backend.registry, "", "pods").storage_version()
+    await _assign(RequestContext(ctx.backend, ctx.request, pods, ctx.namespace, name, ""), write)
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return respond.status_response(ctx, response_format, status, 201)
+
+
+def _validate(target: JsonObject) -> list[FieldError]:
+    found = []
+    if target.get("kind") not in (None, "", "Node"):
+        found.append(errors.not_supported("target.kind", target["kind"], ("Node", "<empty>")))
+    if not target.get("name"):
+        found.append(errors.required("target.name"))
+    return found
+
+
+async def _assign(ctx: RequestContext, binding: Write) -> None:
+    """Assign the pod of the context to the target of a binding. Neither admission nor validation see this change."""
+    cache, representer = ctx.resource.cache, ctx.version.representer
+    metadata, dry_run = binding.obj["metadata"], binding.options.dry_run
+    while True:
+        await ctx.backend.cache.wait_until_fresh(cache)
+        cached = cache.get(ctx.key)
+        if cached is None:
+            raise ctx.not_found()
+        pod: JsonObject = json_codec.decode((representer.ready(cached) or await representer.view(cached)).data)
+        for field in ("uid", "resourceVersion"):
+            check_precondition(ctx, field, metadata.get(field), pod, dry_run=dry_run)
+        if reason := _conflict(pod):
+            raise errors.conflict("pods/binding", "", ctx.name, reason)
+        pod["spec"]["nodeName"] = binding.obj["target"]["name"]
+        pod["status"].pop("nominatedNodeName", None)
+        for field in ("annotations", "labels"):
+            if metadata.get(field):
+                pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **metadata[field]}
+        set_condition(pod["status"], {"type": "PodScheduled", "status": "True"}, ctx.now())
+        try:
+            await commit(ctx, ctx.key, Write(pod, PATCH, binding.options, cached=cached))
+            return
+        except LostRaceError:
+            continue
+
+
+def _conflict(pod: JsonObject) -> str:
+    """Return why a pod cannot be assigned to a node; "" if it can."""
+    name = pod["metadata"]["name"]
+    if pod["metadata"].get("deletionTimestamp"):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if node := pod["spec"].get("nodeName"):
+        return f"pod {name} is already assigned to node {go_quote(node)}"
+    return f"pod {name} has non-empty .spec.schedulingGates" if pod["spec"].get("schedulingGates") else ""

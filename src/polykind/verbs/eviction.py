@@ -1,0 +1,281 @@
+"""create of pods/eviction: delete a pod if its PodDisruptionBudget allows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from polykind import errors
+from polykind.apis.core.pod_preparation import set_condition
+from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.policy.types import EVICTION, POLICY_V1
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.http.messages import Response
+from polykind.http.options import CreateOptions, DeleteOptions, UpdateOptions
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
+from polykind.resources.resource import ServedVersion
+from polykind.selectors.selector_objects import compile_label_selector, labels_of
+from polykind.verbs import respond
+from polykind.verbs.admit import admit, approve
+from polykind.verbs.commit import LostRaceError, commit
+from polykind.verbs.context import RequestContext
+from polykind.verbs.decode import decode
+from polykind.verbs.delete import delete_object
+from polykind.verbs.metadata import match_namespace
+from polykind.verbs.write import PATCH, POST, Write
+
+_MAX_DISRUPTED_PODS = 2000
+_TERMINAL_PHASES = ("Succeeded", "Failed")
+_IGNORE_READ_ERROR = "ignoreStoreReadErrorWithClusterBreakingPotential"
+_OLD_VERSION = b"policy/v1beta1"
+
+
+class _TooManyRequestsError(errors.APIError):
+    """A disruption budget does not allow the eviction now."""
+
+    code, reason = 429, "TooManyRequests"
+
+    def __init__(self, cause: str, retry_after: int | None = None) -> None:
+        super().__init__(
+            "Cannot evict pod as it would violate the pod's disruption budget.",
+            details={"causes": [{"reason": "DisruptionBudget", "message": cause}]},
+            retry_after=retry_after,
+        )
+
+
+@cache
+def _evictions(version: str) -> ServedVersion:
+    """Return Evictions as a version of the resource under which admission sees them."""
+    kind = EVICTION
+    if version != POLICY_V1.version:
+        group_version = GroupVersion(POLICY_V1.group, version, POLICY_V1.models, group_priority=0, version_priority=0)
+        fields = "polykind.apis.policy.disruption_types:EVICTION_FIELDS"
+        kind = Kind(group_version, EVICTION.kind, EVICTION.doc, fields_in=fields, verbs=(), namespaced=True)
+    resource = BuiltinResource(None, kind)
+    served = resource.serve(kind, BuiltinStrategy(kind))
+    resource.group, resource.plural = "", "pods"
+    return served
+
+
+async def create_eviction(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    options = CreateOptions.from_query(ctx.query)
+    eviction_ctx, write = _decode(ctx, options)
+    match_namespace(eviction_ctx, write.obj["metadata"])
+    await admit(eviction_ctx, write)
+    if write.obj["metadata"].get("name") != ctx.name:
+        raise errors.BadRequestError("name in URL does not match name in Eviction object")
+    stated = write.obj.get("deleteOptions") or {}
+    if stated.get(_IGNORE_READ_ERROR):
+        reason = "can not be set for pod eviction, try after removing the option"
+        error = errors.invalid(f"deleteOptions.{_IGNORE_READ_ERROR}", True, reason)
+        raise errors.InvalidError(EVICTION.kind, EVICTION.group, ctx.name, [error])
+    delete_options = DeleteOptions.from_body({**stated, "kind": "", "apiVersion": ""})
+    delete_options = replace(delete_options, dry_run=delete_options.dry_run or options.dry_run)
+    await approve(eviction_ctx, write)
+    await _evict(ctx, delete_options)
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return respond.status_response(ctx, response_format, status, 201)
+
+
+def _decode(ctx: RequestContext, options: CreateOptions) -> tuple[RequestContext, Write]:
+    """Decode an Eviction of version v1 or v1beta1."""
+    contexts = [
+        RequestContext(ctx.backend, ctx.request, _evictions(version), ctx.namespace, ctx.name, ctx.subresource)
+        for version in ("v1", "v1beta1")
+    ]
+    try:
+        return contexts[0], decode(contexts[0], POST, options)
+    except errors.BadRequestError:
+        if _OLD_VERSION not in ctx.request.body:
+            raise
+        return contexts[1], decode(contexts[1], POST, options)
+
+
+async def _evict(ctx: RequestContext, options: DeleteOptions) -> None:
+    """Delete the pod of the context. Raise an APIError if its disruption budget does not allow it."""
+    while True:
+        pod = await _read_pod(ctx)
+        phase, terminating = (pod.get("status") or {}).get("phase"), bool(pod["metadata"].get("deletionTimestamp"))
+        revision = pod["metadata"]["resourceVersion"]
+        needs_budget = phase not in (*_TERMINAL_PHASES, "Pending") and not terminating
+        if needs_budget:
+            counted, budget = await _use_budget(ctx, pod, dry_run=options.dry_run)
+            unchanged = not counted and bool(budget)
+        else:
+            budget, unchanged = "", phase not in _TERMINAL_PHASES and not terminating
+        # A pod that becomes ready in the meantime must not be deleted without its budget.
+        pinned = unchanged and options.resource_version is None
+        try:
+            await _mark_and_delete(ctx, replace(options, resource_version=revision) if pinned else options)
+            return
+        except errors.ConflictError:
+            if not pinned:
+                raise
+            if needs_budget:
+                raise _still_processing(budget) from None
+
+
+async def _read_pod(ctx: RequestContext) -> JsonObject:
+    await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
+    cached = ctx.resource.cache.get(ctx.key)
+    if cached is None:
+        raise ctx.not_found()
+    representer = ctx.version.representer
+    pod: JsonObject = json_codec.decode((representer.ready(cached) or await representer.view(cached)).data)
+    return pod
+
+
+async def _mark_and_delete(ctx: RequestContext, options: DeleteOptions) -> None:
+    """Add the condition DisruptionTarget to the pod, then delete it. Admission has already seen the eviction."""
+    cache = ctx.resource.cache
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    while not options.dry_run:
+        pod = await _read_pod(ctx)
+        _check_preconditions(pod["metadata"], options)
+        set_condition(pod.setdefault("status", {}), condition, ctx.now())
+        cached = cache.get(ctx.key)
+        if cached is None or str(cached.revision) != pod["metadata"]["resourceVersion"]:
+            continue
+        try:
+            representation = await commit(ctx, ctx.key, Write(pod, PATCH, UpdateOptions(), cached=cached))
+        except LostRaceError:
+            continue
+        if options.resource_version is not None:
+            written = json_codec.decode(representation.data)["metadata"]["resourceVersion"]
+            options = replace(options, resource_version=written)
+        break
+    await delete_object(ctx, options, admission=False)
+
+
+def _check_preconditions(metadata: JsonObject, options: DeleteOptions) -> None:
+    for word, field, wanted, event in (
+        ("UID", "uid", options.uid, "deleted and then recreated"),
+        ("ResourceVersion", "resourceVersion", options.resource_version, "modified"),
+    ):
+        if wanted and wanted != metadata.get(field):
+            reason = (
+                f"the {word} in the precondition ({wanted}) does not match the {word} in record "
+                f"({metadata.get(field)}). The object might have been {event}"
+            )
+            raise errors.conflict("Pod", "", metadata["name"], reason)
+
+
+async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) -> tuple[bool, str]:
+    """Take one disruption from the budget of a pod.
+
+    Return True if the budget now counts the eviction, and the name of the budget, which is empty without a budget.
+    A budget does not count pods that are not ready.
+    """
+    resource = find_builtin(ctx.backend.registry, "policy", "poddisruptionbudgets")
+    budgets_ctx = RequestContext(ctx.backend, ctx.request, resource.storage_version(), ctx.namespace, "", "")
+    while True:
+        await ctx.backend.cache.load(resource.cache)
+        await ctx.backend.cache.wait_until_fresh(resource.cache)
+        matching = []
+        for cached in resource.cache.snapshot(ctx.namespace):
+            budget = resource.shown(cached)
+            if _selects(budget, pod):
+                matching.append((cached, budget))
+        if not matching:
+            return False, ""
+        if len(matching) > 1:
+            raise errors.UnknownReasonError(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            )
+        cached, budget = matching[0]
+        name = budget["metadata"]["name"]
+        if not _is_ready(pod) and _allows_unready(budget):
+            return False, name
+        _count_disruption(budget, pod["metadata"]["name"], ctx.now())
+        if dry_run:
+            return True, name
+        key = resource.key(ctx.namespace or "", name)
+        try:
+            await commit(budgets_ctx, key, Write(budget, PATCH, UpdateOptions(), cached=cached))
+            return True, name
+        except LostRaceError:
+            continue
+
+
+def _selects(budget: JsonObject, pod: JsonObject) -> bool:
+    selector = (budget.get("spec") or {}).get("selector")
+    return selector is not None and compile_label_selector(selector).matches(labels_of(pod))
+
+
+def _is_ready(pod: JsonObject) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions)
+
+
+def _allows_unready(budget: JsonObject) -> bool:
+    """True if the budget does not protect pods that are not ready."""
+    status = budget.get("status") or {}
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    desired = status.get("desiredHealthy") or 0
+    return 0 < desired <= (status.get("currentHealthy") or 0)
+
+
+def _still_processing(budget: str) -> _TooManyRequestsError:
+    return _TooManyRequestsError(f"The disruption budget {budget} is still being processed by the server.", 10)
+
+
+def _count_disruption(budget: JsonObject, pod_name: str, now: str) -> None:
+    """Count a disruption in the status of a budget, in place. Raise an APIError if it allows none."""
+    name, status = budget["metadata"]["name"], budget.setdefault("status", {})
+    allowed = status.get("disruptionsAllowed") or 0
+    if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
+        raise _still_processing(name)
+    if allowed < 0:
+        reason = "pdb disruptions allowed is negative"
+        raise errors.ForbiddenError("poddisruptionbudget", "policy", name, reason)
+    if len(status.get("disruptedPods") or ()) > _MAX_DISRUPTED_PODS:
+        reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise errors.ForbiddenError("poddisruptionbudget", "policy", name, reason)
+    if not allowed:
+        raise _TooManyRequestsError(_refusal(name, status))
+    status["disruptionsAllowed"] = allowed - 1
+    status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod_name: now}
+    if allowed == 1:
+        _set_disruption_condition(status, now)
+
+
+def _refusal(name: str, status: JsonObject) -> str:
+    conditions = status.get("conditions") or ()
+    condition: JsonObject = next((item for item in conditions if item.get("type") == "DisruptionAllowed"), {})
+    message = condition.get("message") if condition.get("status") == "False" else ""
+    desired, current = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+    start = f"The disruption budget {name} does not allow evicting pods currently"
+    if message and condition.get("reason") == "SyncFailed":
+        return f"{start} because it failed sync: {message}"
+    if current <= desired:
+        return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
+    return f"{start} ({condition.get('reason')}): {message}" if message else start
+
+
+def _set_disruption_condition(status: JsonObject, now: str) -> None:
+    """Set the condition of a budget that allows no further disruption, in place."""
+    conditions = status["conditions"] = list(status.get("conditions") or ())
+    changed = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "observedGeneration": status.get("observedGeneration") or 0,
+        "lastTransitionTime": now,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    for index, old in enumerate(conditions):
+        if old.get("type") == changed["type"]:
+            if old.get("status") == changed["status"]:
+                changed["lastTransitionTime"] = old.get("lastTransitionTime")
+            conditions[index] = changed
+            return
+    conditions.append(changed)
