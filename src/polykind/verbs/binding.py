@@ -49,7 +49,7 @@ async def create_binding(ctx: RequestContext) -> Response:
 
 async def _create(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
-    write = decode(ctx, POST, CreateOptions.from_query(ctx.query))
+    write = await decode(ctx, POST, CreateOptions.from_query(ctx.query))
     match_namespace(ctx, write.obj["metadata"])
     await admit(ctx, write)
     binding = write.obj

@@ -62,7 +62,7 @@ def _evictions(version: str) -> ServedVersion:
 async def create_eviction(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     options = CreateOptions.from_query(ctx.query)
-    eviction_ctx, write = _decode(ctx, options)
+    eviction_ctx, write = await _decode(ctx, options)
     match_namespace(eviction_ctx, write.obj["metadata"])
     await admit(eviction_ctx, write)
     if write.obj["metadata"].get("name") != ctx.name:
@@ -80,18 +80,18 @@ async def create_eviction(ctx: RequestContext) -> Response:
     return respond.status_response(ctx, response_format, status, 201)
 
 
-def _decode(ctx: RequestContext, options: CreateOptions) -> tuple[RequestContext, Write]:
+async def _decode(ctx: RequestContext, options: CreateOptions) -> tuple[RequestContext, Write]:
     """Decode an Eviction of version v1 or v1beta1."""
     contexts = [
         RequestContext(ctx.backend, ctx.request, _evictions(version), ctx.namespace, ctx.name, ctx.subresource)
         for version in ("v1", "v1beta1")
     ]
     try:
-        return contexts[0], decode(contexts[0], POST, options)
+        return contexts[0], await decode(contexts[0], POST, options)
     except errors.BadRequestError:
         if _OLD_VERSION not in ctx.request.body:
             raise
-        return contexts[1], decode(contexts[1], POST, options)
+        return contexts[1], await decode(contexts[1], POST, options)
 
 
 async def _evict(ctx: RequestContext, options: DeleteOptions) -> None:
