@@ -20,7 +20,7 @@ from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
-from polykind.verbs.metadata import track_create
+from polykind.verbs.metadata import match_namespace, track_create
 from polykind.verbs.write import POST
 
 _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
@@ -53,6 +53,7 @@ async def create_token(ctx: RequestContext) -> Response:
         raise errors.unknown_resource()
     request_ctx = RequestContext(ctx.backend, ctx.request, _token_requests(), ctx.namespace, ctx.name, ctx.subresource)
     write = await decode(request_ctx, POST, CreateOptions.from_query(ctx.query))
+    match_namespace(request_ctx, write.obj["metadata"])
     uid = write.obj["metadata"].get("uid")
     await track_create(request_ctx, write)
     if uid:
@@ -72,12 +73,10 @@ async def create_token(ctx: RequestContext) -> Response:
 
 
 def _check_metadata(ctx: RequestContext, meta: JsonObject) -> None:
-    for field, expected in (("name", ctx.name), ("namespace", ctx.namespace)):
-        stated = meta.get(field)
-        if stated and stated != expected:
-            reason = f"must match the service account {field} if specified"
-            error = errors.invalid(f"metadata.{field}", stated, reason)
-            raise errors.InvalidError(_KIND, _GROUP, ctx.name, [error])
+    name = meta.get("name")
+    if name and name != ctx.name:
+        error = errors.invalid("metadata.name", name, "must match the service account name if specified")
+        raise errors.InvalidError(_KIND, _GROUP, ctx.name, [error])
 
 
 def _complete(ctx: RequestContext, request: JsonObject, account: JsonObject, tokens: ServiceAccountTokens) -> None:

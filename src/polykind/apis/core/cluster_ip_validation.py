@@ -29,7 +29,7 @@ def validate_cluster_ip_fields(spec: JsonObject, old_spec: JsonObject) -> list[F
         found.append(errors.invalid(_AT, ips, "may only hold up to 2 values"))
     if invalid:
         return found
-    if len(ips) > 1 and sorted(map(ip_family, ips)) != sorted({ip_family(ip) for ip in ips}):
+    if len(ips) > 1 and len({ip_family(ip) for ip in ips}) < 2:
         found.append(errors.invalid(_AT, ips, "may specify no more than one IP for each IP family"))
     if not is_headless(spec):
         for index, (ip, family) in enumerate(zip(ips, families, strict=False)):

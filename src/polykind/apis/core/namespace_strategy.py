@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from polykind import names
+from polykind import errors, names
 from polykind.apis.core import validation
 from polykind.apis.core.defaults import NAME_LABEL, default_namespace
 from polykind.apply.ownership import MAIN_RESET
@@ -54,9 +54,7 @@ class NamespaceStrategy(BuiltinStrategy):
         _set_name_label(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        return self.meta_errors(obj, None) + finalizer_errors(
-            (obj.get("spec") or {}).get("finalizers"), "spec.finalizers"
-        )
+        return self.meta_errors(obj, None) + _spec_finalizer_errors(obj, "spec.finalizers")
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         for name in ("spec", "status"):
@@ -76,8 +74,7 @@ class NamespaceStrategy(BuiltinStrategy):
 
     def subresource_errors(self, subresource: str, new: JsonObject, old: JsonObject) -> list[FieldError]:
         if subresource == "finalize":
-            found = self.meta_errors(new, old)
-            return found + finalizer_errors(new["spec"].get("finalizers"), "spec.finalizers[{}]")
+            return self.meta_errors(new, old) + _spec_finalizer_errors(new, "spec.finalizers[{}]")
         return super().subresource_errors(subresource, new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
@@ -85,6 +82,16 @@ class NamespaceStrategy(BuiltinStrategy):
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self.meta_errors(new, old) + validation.validate_namespace_status(new)
+
+
+def _spec_finalizer_errors(namespace: JsonObject, path: str) -> list[FieldError]:
+    """Validate the finalizers of the spec. `path` has braces if it includes the index of a finalizer."""
+    finalizers = (namespace.get("spec") or {}).get("finalizers") or []
+    found: list[FieldError] = []
+    for index, name in enumerate(finalizers):
+        at = path.format(index)
+        found += [errors.invalid(at, name, text) for text in names.qualified_name(name)] + finalizer_errors([name], at)
+    return found
 
 
 def _set_name_label(namespace: JsonObject) -> None:

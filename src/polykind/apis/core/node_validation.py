@@ -119,12 +119,10 @@ def _validate_pod_cidrs(cidrs: list[str]) -> list[FieldError]:
         return found
     parsed = [parse_cidr(cidr) for cidr in cidrs]
     families = {result[1].version for result in parsed if result is not None}
-    for cidr, result in zip(cidrs, parsed, strict=True):
-        if result is None:
-            reason = f"invalid CIDR address: {cidr}"
-            text = f"invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{len(cidrs)}]: {reason}"
-            found.append(errors.internal(at, text))
-            break
+    if None in parsed:
+        index = parsed.index(None)
+        reason = f"invalid CIDR[{index}]: <nil> (invalid CIDR address: {cidrs[index]})"
+        found.append(errors.internal(at, f"invalid PodCIDRs. failed to check with dual stack with error:{reason}"))
     if len(families) < 2 or len(cidrs) > 2:
         found.append(errors.invalid(at, cidrs, "may specify no more than one CIDR for each IP family"))
     return found
