@@ -11,7 +11,8 @@ BLOCK = b"-----BEGIN A-----\nYWJj\n-----END A-----\n"
 
 def test_blocks_are_found_one_after_the_other() -> None:
     first, rest = decode_pem(b"text\n" + BLOCK + BLOCK)
-    assert first is not None and (first.type, first.headers, first.data) == ("A", {}, b"abc")
+    assert first is not None
+    assert (first.type, first.headers, first.data) == ("A", {}, b"abc")
     assert rest == BLOCK
     assert decode_pem(b"") == (None, b"")
 
@@ -30,15 +31,18 @@ def test_blocks_are_found_one_after_the_other() -> None:
 def test_malformed_blocks_are_skipped(text: bytes) -> None:
     assert decode_pem(text) == (None, text)
     block, _ = decode_pem(text + b"\n" + BLOCK)
-    assert block is not None and block.data == b"abc"
+    assert block is not None
+    assert block.data == b"abc"
 
 
 def test_headers_spaces_and_carriage_returns() -> None:
     block, rest = decode_pem(b"-----BEGIN A----- \r\nK: v\r\n\r\nYW Jj\r\n-----END A-----\t\r\nrest")
-    assert block is not None and (block.headers, block.data) == ({"K": "v"}, b"abc")
+    assert block is not None
+    assert (block.headers, block.data) == ({"K": "v"}, b"abc")
     assert rest == b"rest"
 
 
 def test_an_empty_body() -> None:
     block, _ = decode_pem(b"-----BEGIN A-----\n-----END A-----")
-    assert block is not None and block.data == b""
+    assert block is not None
+    assert block.data == b""

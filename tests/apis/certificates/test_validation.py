@@ -105,7 +105,8 @@ def test_subresources_change_only_their_part() -> None:
     old = signing_request(APPROVED)
     new = edited(old, ("spec.signerName", "x"), ("status.certificate", "YQ=="), ("status.conditions[0].reason", "X"))
     approved = strategy.prepare_subresource("approval", new, old)
-    assert approved["spec"] == old["spec"] and approved["status"] == {"conditions": [{**APPROVED, "reason": "X"}]}
+    assert approved["spec"] == old["spec"]
+    assert approved["status"] == {"conditions": [{**APPROVED, "reason": "X"}]}
     signed = strategy.prepare_subresource("status", new, old)
     assert signed["spec"] == old["spec"]
     assert signed["status"] == {"certificate": "YQ==", "conditions": [APPROVED]}
