@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.codec import json_codec
+from polykind.golang.json import NumberLiteral
 
 
 @pytest.mark.parametrize(
@@ -211,3 +212,11 @@ def test_keep_fractions() -> None:
     assert json_codec.encode(value) == b'{"a":[1,2,1000,-0,100000000000000000]}'
     with pytest.raises(json_codec.MalformedJSONError):
         json_codec.decode(b'{"a":1e999}', keep_fractions=True)
+
+
+def test_duplicate_keys_merge_objects_and_replace_other_values() -> None:
+    body = b'{"data":{"a":"1","a":"2"},"list":[1],"data":{"b":"3"},"list":[2.5],"n":{"x":{"p":1}},"n":{"x":{"q":2}}}'
+    merged = json_codec.decode_merging(body)
+    assert merged["data"] == {"a": "2", "b": "3"}
+    assert merged["list"] == [NumberLiteral("2.5")]
+    assert merged["n"] == {"x": {"p": 1, "q": 2}}

@@ -12,32 +12,49 @@ _WITHOUT_VERSION = frozenset(("Status", "APIVersions", "APIGroup", "APIGroupList
 _OF_EVERY_VERSION = frozenset(
     (*("CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions"), "WatchEvent")
 )
-_NOT_SERVED = {
-    "v1": "ComponentStatus Endpoints Event LimitRange Node PersistentVolume PersistentVolumeClaim Pod "
-    "PodTemplate ReplicationController ResourceQuota Secret ServiceAccount",
-    "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
-    "autoscaling/v1": "HorizontalPodAutoscaler",
-    "autoscaling/v2": "HorizontalPodAutoscaler",
-    "batch/v1": "CronJob Job",
-    "certificates.k8s.io/v1": "CertificateSigningRequest",
-    "coordination.k8s.io/v1": "Lease",
-    "discovery.k8s.io/v1": "EndpointSlice",
-    "events.k8s.io/v1": "Event",
-    "flowcontrol.apiserver.k8s.io/v1": "FlowSchema PriorityLevelConfiguration",
-    "networking.k8s.io/v1": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
-    "node.k8s.io/v1": "RuntimeClass",
-    "policy/v1": "PodDisruptionBudget",
-    "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
-    "scheduling.k8s.io/v1": "PriorityClass",
-    "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass",
+_OTHER_VERSIONS = {
+    "apps/v1beta1": "ControllerRevision Deployment StatefulSet",
+    "apps/v1beta2": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
+    "batch/v1beta1": "CronJob",
+    "certificates.k8s.io/v1alpha1": "ClusterTrustBundle",
+    "certificates.k8s.io/v1beta1": "CertificateSigningRequest ClusterTrustBundle PodCertificateRequest",
+    "coordination.k8s.io/v1alpha2": "LeaseCandidate",
+    "coordination.k8s.io/v1beta1": "Lease LeaseCandidate",
+    "discovery.k8s.io/v1beta1": "EndpointSlice",
+    "events.k8s.io/v1beta1": "Event",
+    "extensions/v1beta1": "DaemonSet Deployment Ingress NetworkPolicy ReplicaSet",
+    "flowcontrol.apiserver.k8s.io/v1beta1": "FlowSchema PriorityLevelConfiguration",
+    "flowcontrol.apiserver.k8s.io/v1beta2": "FlowSchema PriorityLevelConfiguration",
+    "flowcontrol.apiserver.k8s.io/v1beta3": "FlowSchema PriorityLevelConfiguration",
+    "internal.apiserver.k8s.io/v1alpha1": "StorageVersion",
+    "networking.k8s.io/v1beta1": "IPAddress Ingress IngressClass ServiceCIDR",
+    "node.k8s.io/v1alpha1": "RuntimeClass",
+    "node.k8s.io/v1beta1": "RuntimeClass",
+    "policy/v1beta1": "PodDisruptionBudget",
+    "resource.k8s.io/v1alpha3": "DeviceTaintRule ResourcePoolStatusRequest",
+    "resource.k8s.io/v1beta1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
+    "resource.k8s.io/v1beta2": "DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate ResourceSlice",
+    "scheduling.k8s.io/v1alpha2": "PodGroup Workload",
+    "scheduling.k8s.io/v1beta1": "PriorityClass",
+    "storage.k8s.io/v1alpha1": "CSIStorageCapacity VolumeAttachment VolumeAttributesClass",
+    "storage.k8s.io/v1beta1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment "
+    "VolumeAttributesClass",
 }
-"""Kinds that have lists and are not declared in `polykind.apis`."""
-_NOT_SERVED_WITHOUT_LIST = {
-    "v1": "Binding List PodStatusResult RangeAllocation SerializedReference",
+"""Kinds with lists at API versions that are not declared in `polykind.apis`."""
+_WITHOUT_LIST = {
+    "admission.k8s.io/v1": "AdmissionReview",
+    "admission.k8s.io/v1beta1": "AdmissionReview",
+    "apps/v1beta1": "DeploymentRollback Scale",
+    "apps/v1beta2": "Scale",
     "authentication.k8s.io/v1": "TokenRequest",
     "autoscaling/v1": "Scale",
+    "extensions/v1beta1": "DeploymentRollback Scale",
+    "imagepolicy.k8s.io/v1alpha1": "ImageReview",
     "policy/v1": "Eviction",
+    "policy/v1beta1": "Eviction",
+    "v1": "Binding List PodStatusResult RangeAllocation SerializedReference",
 }
+"""Kinds without lists that are not declared in `polykind.apis`."""
 _CRD_GROUP = "apiextensions.k8s.io"
 
 
@@ -62,9 +79,9 @@ def is_known(api_version: str, kind: str, *, crd_server: bool) -> bool:
     if crd_server:
         version_known = version_known or api_version == "v1"
     else:
-        version_known = version_known or api_version in _NOT_SERVED
-        listed = _NOT_SERVED.get(api_version, "").split()
-        kinds.update(listed, (f"{name}List" for name in listed), _NOT_SERVED_WITHOUT_LIST.get(api_version, "").split())
+        version_known = version_known or api_version in _OTHER_VERSIONS or api_version in _WITHOUT_LIST
+        listed = _OTHER_VERSIONS.get(api_version, "").split()
+        kinds.update(listed, (f"{name}List" for name in listed), _WITHOUT_LIST.get(api_version, "").split())
     return kind in kinds or (version_known and kind in _OF_EVERY_VERSION)
 
 

@@ -6,6 +6,7 @@ float. `keep_fractions` keeps `42.0` a float, because the schema validation of c
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ import msgspec
 import orjson
 
 from polykind.codec import json_syntax
+from polykind.contract import JsonObject
 from polykind.errors import BadRequestError
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import NumberLiteral, encode_json, json_type_name
@@ -244,6 +246,23 @@ def duplicate_keys(body: bytes, value: Any) -> list[str]:
 def duplicate_field_errors(body: bytes, value: Any) -> list[str]:
     """Return the errors of kube-apiserver's strict decoder about duplicate keys."""
     return [f"duplicate field {go_quote(path)}" for path in duplicate_keys(body, value)]
+
+
+def decode_merging(body: bytes) -> Any:
+    """Decode a body with duplicate keys as Go decodes it into a struct: later objects add to earlier ones.
+
+    `body` has been decoded before, so its syntax is valid. Fractions become NumberLiterals.
+    """
+    return json.loads(_replace_invalid_text(body), object_pairs_hook=_merge_pairs, parse_float=NumberLiteral)
+
+
+def _merge_pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
+    merged: JsonObject = {}
+    for key, value in pairs:
+        before = merged.get(key)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        merged[key] = _merge_pairs([*(before or {}).items(), *value.items()]) if both else value
+    return merged
 
 
 def sort_strict_errors(strict_errors: list[str], body: bytes) -> list[str]:

@@ -130,6 +130,8 @@ def _parse(ctx: RequestContext, body: bytes, media: str, field_validation: str) 
         elif ctx.version.is_builtin:
             value, integers_only = json_codec.decode_literal(body)
             duplicates = json_codec.duplicate_field_errors(body, value)
+            if duplicates:
+                value = json_codec.decode_merging(body)
         else:
             value, integers_only, duplicates = json_codec.decode_strict(body)
         return value, integers_only, duplicates if field_validation != "Ignore" else []

@@ -60,7 +60,7 @@ def test_total_size_is_limited_to_one_mebibyte() -> None:
     half = "x" * (512 * 1024)
     assert validate_config_map(config_map(data={"a": half, "b": half})) == []
     (error,) = validate_config_map(config_map(data={"a": half, "b": half}, binaryData={"c": "eA=="}))
-    assert str(error) == ": Too long: may not be more than 1048576 bytes"
+    assert str(error) == "[]: Too long: may not be more than 1048576 bytes"
 
 
 def test_immutable_config_map_cannot_change() -> None:

@@ -31,7 +31,7 @@ def validate_config_map(config_map: JsonObject) -> list[FieldError]:
                 reasons.append("duplicate of key present in binaryData")
             found += [errors.invalid(f"{field}[{key}]", key, reason) for reason in reasons]
     size = sum(map(byte_length, data.values())) + sum(len(decode_base64(value or "")) for value in binary.values())
-    return [*found, errors.too_long("", MAX_DATA_SIZE)] if size > MAX_DATA_SIZE else found
+    return [*found, errors.too_long("[]", MAX_DATA_SIZE)] if size > MAX_DATA_SIZE else found
 
 
 def data_key_errors(key: str) -> list[str]:
