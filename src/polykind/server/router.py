@@ -59,8 +59,7 @@ class Router:
 
     async def __call__(self, request: Request) -> Response | Stream:
         path = request.path
-        single_checks = self._backend.authorizer.allows_everything
-        if _is_anonymous_read(request) and is_public(path, single_checks=single_checks):
+        if _is_anonymous_read(request) and is_public(path, single_checks=self._backend.authorizer.allows_everything):
             return await self._endpoint(request)
         try:
             if "timeout=" in request.query:
