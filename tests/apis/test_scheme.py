@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.apis.scheme import is_known
+from polykind.apis.scheme import LEGACY_SCHEME, is_known, scheme_of
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from polykind.apis.scheme import is_known
     ],
 )
 def test_is_known_for_kinds_of_kube_apiserver(api_version: str, kind: str, known: bool) -> None:
-    assert is_known(api_version, kind, crd_server=False) is known
+    assert is_known(api_version, kind, LEGACY_SCHEME) is known
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,17 @@ def test_is_known_for_kinds_of_kube_apiserver(api_version: str, kind: str, known
     ],
 )
 def test_crd_server_knows_fewer_kinds(api_version: str, kind: str, known: bool) -> None:
-    assert is_known(api_version, kind, crd_server=True) is known
+    assert is_known(api_version, kind, scheme_of("apiextensions.k8s.io")) is known
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "known"),
+    [
+        ("apiregistration.k8s.io/v1", "APIService", True),
+        ("apiregistration.k8s.io/v1beta1", "APIService", True),
+        ("v1", "Pod", False),
+    ],
+)
+def test_aggregator_knows_only_its_own_kind(api_version: str, kind: str, known: bool) -> None:
+    assert is_known(api_version, kind, scheme_of("apiregistration.k8s.io")) is known
+    assert is_known(api_version, kind, LEGACY_SCHEME) is not known

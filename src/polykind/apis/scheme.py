@@ -5,7 +5,11 @@ from __future__ import annotations
 from polykind.apis.groups import kinds_by_group_version
 
 LEGACY_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
-_CRD_SCHEME = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+_SCHEMES = {
+    "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+    "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+}
+"""The schemes of groups with a server of their own inside kube-apiserver."""
 
 _WITHOUT_VERSION = frozenset(("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"))
 """Kinds that belong to no version."""
@@ -55,28 +59,27 @@ _WITHOUT_LIST = {
     "v1": "Binding List PodStatusResult RangeAllocation SerializedReference",
 }
 """Kinds without lists that are not declared in `polykind.apis`."""
-_CRD_GROUP = "apiextensions.k8s.io"
 
 
 def scheme_of(group: str) -> str:
     """Return the scheme that kube-apiserver's error messages name for the kinds of a group."""
-    return _CRD_SCHEME if group == _CRD_GROUP else LEGACY_SCHEME
+    return _SCHEMES.get(group, LEGACY_SCHEME)
 
 
-def is_known(api_version: str, kind: str, *, crd_server: bool) -> bool:
-    """True if kube-apiserver can decode a kind. If `crd_server`, ask for its CRD server, which knows fewer kinds."""
+def is_known(api_version: str, kind: str, scheme: str) -> bool:
+    """True if a scheme of kube-apiserver has a kind. The schemes of its CRD server and aggregator have few kinds."""
     if kind in _WITHOUT_VERSION:
         return True
     kinds: set[str] = set()
     version_known = False
     for group_version, declared in kinds_by_group_version().items():
-        if (group_version.group == _CRD_GROUP) is not crd_server:
+        if scheme_of(group_version.group) != scheme:
             continue
         for found in declared:
             if any(api_version == _api_version(found.group, version) for version in found.known_versions):
                 version_known = True
                 kinds |= {found.kind, f"{found.kind}List"} if found.persistent else {found.kind}
-    if crd_server:
+    if scheme != LEGACY_SCHEME:
         version_known = version_known or api_version == "v1"
     else:
         version_known = version_known or api_version in _OTHER_VERSIONS or api_version in _WITHOUT_LIST

@@ -46,10 +46,10 @@ class BuiltinCodec(ObjectCodec):
         expected = self._kind
         group, _, version = api_version.rpartition("/")
         if (kind, group) != (expected.kind, expected.group) or version not in expected.known_versions:
-            from polykind.apis.scheme import LEGACY_SCHEME, is_known, scheme_of
+            from polykind.apis.scheme import is_known, scheme_of
 
             scheme = scheme_of(expected.group)
-            known = is_known(api_version, kind, crd_server=scheme != LEGACY_SCHEME)
+            known = is_known(api_version, kind, scheme)
             if known and kind == expected.kind:
                 # kube-apiserver can convert the object, whatever group it states. A later check compares the versions.
                 return

@@ -22,6 +22,7 @@ API_SERVICE = Kind(
     categories=("api-extensions",),
     subresources=(Subresource("status"),),
     strategy="polykind.apis.apiregistration.strategy:APIServiceStrategy",
+    known_versions=("v1", "v1beta1"),
 )
 
 KINDS = (API_SERVICE,)
