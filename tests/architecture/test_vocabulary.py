@@ -21,6 +21,7 @@ SAME_MEANING = {
     "defaults.py": "the defaults of an API group",
     "validation.py": "the validation of an API group",
     "strategy.py": "the strategies of an API group",
+    "bootstrap.py": "the objects of an API group that every server has",
     "store.py": "an implementation of the Store protocol",
     "library.py": "the conversions of one module or file, and its public face",
 }
@@ -54,6 +55,8 @@ def test_module_names_are_unique() -> None:
 
 def test_a_kind_is_declared_in_one_place() -> None:
     naming = [p for p in SOURCE.rglob("*.py") if "ValidatingAdmissionPolicy" in p.read_text()]
+    # The table of admission plugins names the plugin, which has the name of the kind.
+    naming = [p for p in naming if p.name != "plugin_table.py"]
     assert len(naming) <= 4, naming
 
 

@@ -50,8 +50,9 @@ class AdmissionChain:
 
     def refresh(self) -> None:
         """Recompute `mutates` and `validates` after the configuration of a plugin has changed."""
-        self.mutates = any(plugin.active for plugin in self._mutating)
-        self.validates = any(plugin.active for plugin in self._validating)
+        always = self._plugins is not None and self._plugins.covers_all
+        self.mutates = always or any(plugin.active for plugin in self._mutating)
+        self.validates = always or any(plugin.active for plugin in self._validating)
 
     async def mutate(self, attributes: Attributes) -> None:
         """Run the mutating plugins, a second time if a change requires reinvocation."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polykind.admission.admission_chain import AdmissionChain, AdmissionPlugin
+from polykind.admission.plugins import plugin_table
 from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.admission.plugins.plugin_chain import PluginChain
 from polykind.admission.plugins.plugin_table import PluginEntry
@@ -69,13 +70,13 @@ class AdmissionInformers:
         quotas = QuotaInformer(cache, services, self._refresh)
         self._informers = (mutating_policy, mutating_webhook, validating_policy, validating_webhook, quotas)
         mutating: dict[str, AdmissionPlugin] = {
-            "MutatingAdmissionPolicy": mutating_policy,
-            "MutatingAdmissionWebhook": mutating_webhook,
+            plugin_table.MUTATING_POLICIES: mutating_policy,
+            plugin_table.MUTATING_WEBHOOKS: mutating_webhook,
         }
         validating: dict[str, AdmissionPlugin] = {
-            "ValidatingAdmissionPolicy": validating_policy,
-            "ValidatingAdmissionWebhook": validating_webhook,
-            "ResourceQuota": quotas,
+            plugin_table.VALIDATING_POLICIES: validating_policy,
+            plugin_table.VALIDATING_WEBHOOKS: validating_webhook,
+            plugin_table.RESOURCE_QUOTAS: quotas,
         }
         names = {entry.name for entry in enabled}
         self.admission = AdmissionChain(

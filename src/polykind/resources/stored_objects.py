@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.registry import Registry
+
+_BATCH = 100
+"""The number of objects that are decoded before other requests get their turn."""
 
 
 class StoredObjects:
@@ -24,7 +29,21 @@ class StoredObjects:
     async def list(self, group: str, plural: str, namespace: str | None = None) -> list[JsonObject]:
         """Return all objects of a namespace (None: all namespaces). Return none if the kind is not served."""
         resource = await self._resource(group, plural)
-        return [resource.shown(cached) for cached in resource.cache.snapshot(namespace)] if resource is not None else []
+        if resource is None:
+            return []
+        objects = []
+        for number, cached in enumerate(resource.cache.snapshot(namespace), 1):
+            objects.append(resource.shown(cached))
+            if number % _BATCH == 0:
+                await asyncio.sleep(0)
+        return objects
+
+    def resource_of_kind(self, group: str, version: str, kind: str) -> tuple[str, bool] | None:
+        """Return the plural of a kind, and True if its objects have a namespace. Return None if it is not served."""
+        resource = self._registry.resource_of_kind(group, kind)
+        if resource is None or version not in resource.versions:
+            return None
+        return resource.plural, resource.namespaced
 
     async def _resource(self, group: str, plural: str) -> BuiltinResource | None:
         resource = self._registry.resource(group, plural)

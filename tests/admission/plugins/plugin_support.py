@@ -32,6 +32,9 @@ class FakeObjects:
         keys = sorted(key for key in self.stored if key[:2] == (group, plural) and namespace in (None, key[2]))
         return [self.stored[key] for key in keys]
 
+    def resource_of_kind(self, group: str, version: str, kind: str) -> tuple[str, bool] | None:
+        return (f"{kind.lower()}s", True) if group == "x.io" else None
+
     async def update_status(self, group: str, plural: str, obj: JsonObject) -> None:
         if self.conflicts:
             self.conflicts -= 1

@@ -64,7 +64,7 @@ def test_only_kubelets_are_restricted() -> None:
         (mirror(serviceAccountName="a"), 'node "n1" can not create pods that reference serviceaccounts'),
         (
             mirror(volumes=[{"name": "v", "projected": {"sources": [{"secret": {}}]}}]),
-            'node "n1" can not create pods that reference secrets (via projected volumes)',
+            'node "n1" can not create pods that reference secrets',
         ),
     ],
 )

@@ -41,8 +41,8 @@ def test_choice_errors(enable: list[str], disable: list[str], expected: list[str
 
 
 def test_ineffective_choices_are_named() -> None:
-    sentences = ineffective_choices(["AlwaysDeny", "Priority"], ["NamespaceLifecycle"])
-    assert [sentence.split()[0] for sentence in sentences] == ["AlwaysDeny", "NamespaceLifecycle"]
+    sentences = ineffective_choices(["AlwaysAdmit", "Priority"], ["NamespaceLifecycle"])
+    assert [sentence.split()[0] for sentence in sentences] == ["AlwaysAdmit", "NamespaceLifecycle"]
 
 
 def test_all_targets_can_be_imported() -> None:
@@ -54,4 +54,12 @@ def test_all_targets_can_be_imported() -> None:
 
 
 def test_other_resources_have_no_plugins() -> None:
-    assert PluginChain(PLUGINS, services(FakeObjects())).plugins("x.io", "pods") == ()
+    chain = PluginChain(enabled_plugins(), services(FakeObjects()))
+    assert chain.plugins("x.io", "pods") == ()
+    assert not chain.covers_all
+
+
+def test_plugins_for_all_resources() -> None:
+    chain = PluginChain(enabled_plugins(["AlwaysDeny"]), services(FakeObjects()))
+    assert len(chain.plugins("x.io", "vats")) == 1
+    assert chain.covers_all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -197,5 +198,5 @@ def test_namespace_with_invalid_labels_is_rejected_unless_they_are_old() -> None
 
 def test_only_the_first_pods_are_checked() -> None:
     pods = [pod(f"p{index}", hostPID=True) for index in range(3001)]
-    warnings = existing_pod_warnings("n", LevelVersion("baseline"), pods)
+    warnings = asyncio.run(existing_pod_warnings("n", LevelVersion("baseline"), pods))
     assert warnings[0] == "new PodSecurity enforce level only checked against the first 3000 of 3001 existing pods"

@@ -20,6 +20,9 @@ class ObjectReader(Protocol):
     async def list(self, group: str, plural: str, namespace: str | None = None) -> list[JsonObject]:
         """Return all objects of a namespace, or of all namespaces, in the order of their names."""
 
+    def resource_of_kind(self, group: str, version: str, kind: str) -> tuple[str, bool] | None:
+        """Return the plural of a kind, and True if its objects have a namespace. Return None if it is not served."""
+
 
 class StatusWriter(Protocol):
     """Writes the status of stored objects on behalf of the server."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from polykind import errors
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes
 from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden
+from polykind.admission.plugins.pod_references import references_config_maps, references_secrets
 from polykind.auth.authorizer import Access
 from polykind.auth.user import User
 from polykind.contract import JsonObject
@@ -26,17 +27,12 @@ _KUBELET_LABELS = frozenset(
 )
 _KUBELET_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _VOLUME_REFERENCES = {
-    "configMap": "configmaps (via configmap volumes)",
-    "secret": "secrets (via secret volumes)",
     "csi": "csidrivers (via CSI volumes)",
     "glusterfs": "endpoints (via glusterFS volumes)",
     "persistentVolumeClaim": "persistentvolumeclaims",
     "ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
-    "azureFile": "secrets (via azureFile volumes)",
 }
 _PROJECTED_REFERENCES = {
-    "configMap": "configmaps (via projected volumes)",
-    "secret": "secrets (via projected volumes)",
     "serviceAccountToken": "serviceaccounts (via projected volumes)",
     "clusterTrustBundle": "clustertrustbundles",
     "podCertificate": "podcertificates",
@@ -267,14 +263,9 @@ def _api_reference(spec: JsonObject) -> str:
     """Return the kind of API objects that a pod refers to, "" if it refers to none."""
     if spec.get("serviceAccountName"):
         return "serviceaccounts"
-    containers = [
-        one for field in ("containers", "initContainers", "ephemeralContainers") for one in spec.get(field) or ()
-    ]
-    sources = [env.get("valueFrom") or {} for one in containers for env in one.get("env") or ()]
-    sources += [source for one in containers for source in one.get("envFrom") or ()]
-    if spec.get("imagePullSecrets") or any({"secretKeyRef", "secretRef"} & source.keys() for source in sources):
+    if references_secrets(spec):
         return "secrets"
-    if any({"configMapKeyRef", "configMapRef"} & source.keys() for source in sources):
+    if references_config_maps(spec):
         return "configmaps"
     if spec.get("resourceClaims"):
         return "resourceclaims"

@@ -15,10 +15,9 @@ class PluginChain:
 
     def __init__(self, enabled: Sequence[PluginEntry], services: PluginServices) -> None:
         self._services = services
-        self._entries: dict[str, list[PluginEntry]] = {}
-        for entry in enabled:
-            for resource in entry.resources:
-                self._entries.setdefault(resource, []).append(entry)
+        self._enabled = [entry for entry in enabled if entry.target]
+        self.covers_all = any("*" in entry.resources for entry in self._enabled)
+        """True if a plugin handles every resource, including custom resources."""
         self._loaded: dict[str, BuiltinPlugin] = {}
         self._plugins: dict[tuple[str, str], tuple[BuiltinPlugin, ...]] = {}
 
@@ -26,7 +25,8 @@ class PluginChain:
         """Return the plugins that handle a resource. Import them at the first call."""
         plugins = self._plugins.get((group, plural))
         if plugins is None:
-            entries = self._entries.get(f"{plural}.{group}" if group else plural, ())
+            names = {"*", f"{plural}.{group}" if group else plural}
+            entries = [entry for entry in self._enabled if names & set(entry.resources)]
             plugins = self._plugins[group, plural] = tuple(map(self._load, entries))
         return plugins
 

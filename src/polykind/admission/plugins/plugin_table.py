@@ -7,6 +7,12 @@ from typing import NamedTuple
 
 from polykind.golang.fmt import go_quote
 
+MUTATING_POLICIES, VALIDATING_POLICIES = "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"
+MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS = "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"
+RESOURCE_QUOTAS = "ResourceQuota"
+"""The plugins that the server builds, because their configuration consists of stored objects."""
+
+_EVERYTHING = ("*",)
 _PODS = ("pods",)
 _POD_OWNERS = (
     *("replicationcontrollers", "podtemplates"),
@@ -27,7 +33,7 @@ class PluginEntry(NamedTuple):
     target: str = ""
     """The module in this package and the class, "module:Class". Empty if this server has no such plugin."""
     resources: tuple[str, ...] = ()
-    """The resources that the plugin handles, as "plural" or "plural.group"."""
+    """The resources that the plugin handles, as "plural" or "plural.group"; "*" for all, including custom resources."""
     no_effect: str = ""
     """The reason why enabling the plugin has no effect in this server."""
     always: bool = False
@@ -55,10 +61,10 @@ PLUGINS = (
     PluginEntry("AlwaysPullImages", False, "pod_rules:AlwaysPullImages", _PODS),
     PluginEntry("ImagePolicyWebhook", False, no_effect=_NO_CONFIG),
     PluginEntry("PodSecurity", True, "pod_security:PodSecurity", ("namespaces", "pods", *_POD_OWNERS)),
-    PluginEntry("PodNodeSelector", False, no_effect=_NO_CONFIG),
+    PluginEntry("PodNodeSelector", False, "namespace_annotations:PodNodeSelector", _PODS),
     PluginEntry("Priority", True, "pod_priority:Priority", ("pods", "priorityclasses.scheduling.k8s.io")),
     PluginEntry("DefaultTolerationSeconds", True, "pod_tolerations:DefaultTolerationSeconds", _PODS),
-    PluginEntry("PodTolerationRestriction", False, no_effect=_NO_CONFIG),
+    PluginEntry("PodTolerationRestriction", False, "namespace_annotations:PodTolerationRestriction", _PODS),
     PluginEntry("EventRateLimit", False, no_effect=_NO_CONFIG),
     PluginEntry("ExtendedResourceToleration", False, "pod_tolerations:ExtendedResourceToleration", _PODS),
     PluginEntry("DefaultStorageClass", True, "default_classes:DefaultStorageClass", ("persistentvolumeclaims",)),
@@ -69,7 +75,12 @@ PLUGINS = (
         ("persistentvolumes", "persistentvolumeclaims", "volumeattributesclasses.storage.k8s.io"),
     ),
     PluginEntry("PodGroupProtection", no_effect=_GATED),
-    PluginEntry("OwnerReferencesPermissionEnforcement", False, no_effect=_UNSUPPORTED),
+    PluginEntry(
+        "OwnerReferencesPermissionEnforcement",
+        False,
+        "owner_permissions:OwnerReferencesPermissionEnforcement",
+        _EVERYTHING,
+    ),
     PluginEntry(
         "PersistentVolumeClaimResize", True, "storage_rules:PersistentVolumeClaimResize", ("persistentvolumeclaims",)
     ),
@@ -100,12 +111,12 @@ PLUGINS = (
     PluginEntry("NodeDeclaredFeatureValidator", no_effect=_GATED),
     PluginEntry("JobValidation", no_effect=_GATED),
     PluginEntry("PodResizeValidator", True, "pod_resize:PodResizeValidator", _PODS),
-    PluginEntry("MutatingAdmissionPolicy"),
-    PluginEntry("MutatingAdmissionWebhook"),
-    PluginEntry("ValidatingAdmissionPolicy"),
-    PluginEntry("ValidatingAdmissionWebhook"),
-    PluginEntry("ResourceQuota"),
-    PluginEntry("AlwaysDeny", False, no_effect=_UNSUPPORTED),
+    PluginEntry(MUTATING_POLICIES),
+    PluginEntry(MUTATING_WEBHOOKS),
+    PluginEntry(VALIDATING_POLICIES),
+    PluginEntry(VALIDATING_WEBHOOKS),
+    PluginEntry(RESOURCE_QUOTAS),
+    PluginEntry("AlwaysDeny", False, "owner_permissions:AlwaysDeny", _EVERYTHING),
 )
 """All plugins in kube-apiserver's order. The entries without a target are built by the server."""
 

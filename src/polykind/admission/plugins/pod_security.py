@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ _VERSION = re.compile(r"v1\.([0-9]|[1-9][0-9]*)", re.ASCII)
 _MAX_INT = 2**63 - 1
 _MAX_PODS = 3000
 """The number of existing pods that are checked when a namespace gets a stricter level."""
+_BATCH = 100
+"""The number of pods that are checked before other requests get their turn."""
 _CONNECT_SUBRESOURCES = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))
 
 
@@ -114,7 +117,7 @@ class PodSecurity(BuiltinPlugin):
         if new.enforce.minor == old.enforce.minor and not _stricter(new.enforce, old.enforce):
             return
         pods = await self.services.objects.list("", "pods", attributes.name)
-        for warning in existing_pod_warnings(attributes.name, new.enforce, pods):
+        for warning in await existing_pod_warnings(attributes.name, new.enforce, pods):
             attributes.warn(warning)
 
     @staticmethod
@@ -163,15 +166,17 @@ def _is_significant(pod: JsonObject, old: JsonObject) -> bool:
     return any(c["name"] not in previous or previous[c["name"]] != c.get("image") for c in added)
 
 
-def existing_pod_warnings(namespace: str, enforce: LevelVersion, pods: list[JsonObject]) -> list[str]:
+async def existing_pod_warnings(namespace: str, enforce: LevelVersion, pods: list[JsonObject]) -> list[str]:
     """Return the warnings about existing pods that violate a namespace's new level. Equal reasons are counted."""
     by_reason: dict[str, list[str]] = {}
     checked = _prioritized(pods)[:_MAX_PODS]
-    for pod in checked:
+    for number, pod in enumerate(checked, 1):
         violations = evaluate(*enforce, pod["metadata"], pod.get("spec") or {})
         if violations:
             reason = ", ".join(violation.reason for violation in violations)
             by_reason.setdefault(reason, []).append(pod["metadata"]["name"])
+        if number % _BATCH == 0:
+            await asyncio.sleep(0)
     warnings = []
     if len(checked) < len(pods):
         scope = f"the first {len(checked)} of {len(pods)} existing pods"

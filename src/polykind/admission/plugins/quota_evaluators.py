@@ -230,7 +230,7 @@ def _has_deadline(pod: JsonObject) -> bool:
     return seconds is not None and seconds >= 0
 
 
-def _is_best_effort(pod: JsonObject) -> bool:
+def is_best_effort(pod: JsonObject) -> bool:
     """True if no container of a pod requests or limits CPU or memory."""
     spec = pod.get("spec") or {}
     stated = [spec, *(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
@@ -261,8 +261,8 @@ def _crosses_namespaces(pod: JsonObject) -> bool:
 _POD_SCOPES: dict[str, Callable[[JsonObject], bool]] = {
     "Terminating": _has_deadline,
     "NotTerminating": lambda pod: not _has_deadline(pod),
-    "BestEffort": _is_best_effort,
-    "NotBestEffort": lambda pod: not _is_best_effort(pod),
+    "BestEffort": is_best_effort,
+    "NotBestEffort": lambda pod: not is_best_effort(pod),
     "CrossNamespacePodAffinity": _crosses_namespaces,
 }
 

@@ -84,14 +84,14 @@ def merge_tolerations(first: list[JsonObject], second: list[JsonObject]) -> list
     merged: list[JsonObject] = []
     for index, toleration in enumerate(every):
         later = every[index + 1 :]
-        if not any(_includes(kept, toleration) for kept in merged) and not any(
-            other != toleration and _includes(other, toleration) for other in later
+        if not any(includes(kept, toleration) for kept in merged) and not any(
+            other != toleration and includes(other, toleration) for other in later
         ):
             merged.append(toleration)
     return merged
 
 
-def _includes(wide: JsonObject, narrow: JsonObject) -> bool:
+def includes(wide: JsonObject, narrow: JsonObject) -> bool:
     """True if the toleration `wide` tolerates everything that `narrow` tolerates."""
     if wide == narrow:
         return True

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from polykind.admission.attributes import CREATE, Attributes
 from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden, replace_spec
+from polykind.admission.plugins.pod_references import container_references, references_secrets
 from polykind.contract import JsonObject, copy_json
 from polykind.golang.fmt import go_quote
 
@@ -110,42 +111,12 @@ def _is_mirror(pod: JsonObject) -> bool:
 def _check_mirror(attributes: Attributes, spec: JsonObject) -> None:
     if spec.get("serviceAccountName"):
         raise forbidden(attributes, "a mirror pod may not reference service accounts")
-    if any(_pod_secrets(spec)):
+    if references_secrets(spec):
         raise forbidden(attributes, "a mirror pod may not reference secrets")
     for volume in spec.get("volumes") or ():
         sources = (volume.get("projected") or {}).get("sources") or ()
         if any(source.get("serviceAccountToken") is not None for source in sources):
             raise forbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
-
-
-def _pod_secrets(spec: JsonObject) -> Iterator[bool]:
-    """Yield True for each reference of a pod to a secret."""
-    yield from (True for _ in spec.get("imagePullSecrets") or ())
-    for field in ("containers", "initContainers", "ephemeralContainers"):
-        for container in spec.get(field) or ():
-            yield from (True for _ in _container_secrets(container))
-    for volume in spec.get("volumes") or ():
-        sources = (volume.get("projected") or {}).get("sources") or ()
-        yield volume.get("secret") is not None
-        yield any(source.get("secret") is not None for source in sources)
-        # The sources of other volume types name their secret in a field of this kind.
-        yield any("secretRef" in source or "secretName" in source for source in volume.values() if _is_object(source))
-        yield any("nodePublishSecretRef" in source for source in volume.values() if _is_object(source))
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
-
-
-def _container_secrets(container: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield how a container refers to each secret, and the secret's name."""
-    for env in container.get("env") or ():
-        reference = (env.get("valueFrom") or {}).get("secretKeyRef")
-        if reference is not None:
-            yield f"envVar {env['name']}", reference.get("name", "")
-    for source in container.get("envFrom") or ():
-        if source.get("secretRef") is not None:
-            yield "envFrom", source["secretRef"].get("name", "")
 
 
 def _secret_problems(account: JsonObject, spec: JsonObject, *, ephemeral: bool) -> Iterator[str]:
@@ -162,7 +133,7 @@ def _secret_problems(account: JsonObject, spec: JsonObject, *, ephemeral: bool) 
                 yield f'volume with secret.secretName="{secret.get("secretName", "")}" {suffix}'
     for field, noun in fields.items():
         for container in spec.get(field) or ():
-            for reference, secret in _container_secrets(container):
+            for reference, secret in container_references(container, "secret"):
                 if secret not in mountable:
                     subject = f"{noun} {container['name']} with {reference}"
                     yield f'{subject} referencing secret.secretName="{secret}" {suffix}'
