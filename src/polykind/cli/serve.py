@@ -133,6 +133,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="IP",
         help="address in the endpoints of the Service default/kubernetes (default: --bind-address)",
     )
+    flag(
+        "--event-ttl",
+        default="1h0m0s",
+        metavar="DURATION",
+        help="time after which Events are deleted; 0 keeps them (default: %(default)s)",
+    )
     _add_token_flags(command)
     add_verbosity_flag(command, "every request")
     command.set_defaults(run=run)
@@ -202,6 +208,7 @@ def settings(args: argparse.Namespace) -> Settings:
         "runtime_config": dict(_key_value(part) for part in _split(args.runtime_config)),
         "resolve": tuple(args.resolve),
         "converter": tuple(args.converter),
+        "event_ttl": parse_seconds("--event-ttl", args.event_ttl, example="1h"),
         "service_account_issuer": tuple(args.service_account_issuer),
         "service_account_key_file": tuple(args.service_account_key_file),
         "service_account_max_token_expiration": parse_seconds(

@@ -37,6 +37,7 @@ from polykind.contract import Clock, IdSource, JsonObject, Leadership, Store
 from polykind.controllers.admission_informers import AdmissionInformers
 from polykind.controllers.bootstrap_objects import BootstrapObjects
 from polykind.controllers.crd_controller import CRDController
+from polykind.controllers.event_expiry import EventExpiry
 from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.kubernetes_service import KubernetesService
 from polykind.controllers.namespace_controller import NamespaceController
@@ -242,6 +243,9 @@ class Server:
             accounts = DefaultAccountsController(self.backend, self.leadership, self._authority().decode())
             on_stop(accounts.close)
             await accounts.start()
+        event_expiry = EventExpiry(self.backend, self.leadership, settings.event_ttl)
+        on_stop(event_expiry.close)
+        event_expiry.start()
         if settings.garbage_collector:
             self.garbage_collector.start()
         await self.leadership.start()

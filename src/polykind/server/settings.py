@@ -60,6 +60,7 @@ class Settings:
     service_cluster_ip_range: str = ""
     service_node_port_range: str = DEFAULT_NODE_PORTS
     advertise_address: str = ""
+    event_ttl: float = 3600.0
     service_account_issuer: tuple[str, ...] = ()
     service_account_key_file: tuple[Path, ...] = ()
     service_account_signing_key_file: Path | None = None

@@ -18,6 +18,10 @@ _STREAM = dict.fromkeys(("create", "get"), "node_connections:open_stream")
 
 _SPECIAL: dict[tuple[str, str, str], dict[str, str]] = {
     ("", "bindings", ""): {"create": "binding:create_binding"},
+    ("", "componentstatuses", ""): {
+        "get": "component_statuses:get_component_status",
+        "list": "component_statuses:list_component_statuses",
+    },
     ("", "nodes", "proxy"): dict.fromkeys(_ALL_VERBS, "node_connections:proxy_node"),
     ("", "pods", "attach"): _STREAM,
     ("", "pods", "binding"): {"create": "binding:create_pod_binding"},
