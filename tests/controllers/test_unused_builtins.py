@@ -34,13 +34,14 @@ async def test_garbage_collector_knows_dependents_of_unused_kinds(tmp_path: Path
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": parent["metadata"]["uid"]}
         await running.ask("POST", f"{CORE}/secrets", {"metadata": {"name": "child", "ownerReferences": [owner]}})
     async with live(tmp_path) as running:
+        # The collector may read the child only after the deletion of its parent.
+        running.server.garbage_collector.absent_owner_delay = 0.0
         await running.ask("DELETE", f"{CORE}/configmaps/parent")
         await running.gone(f"{CORE}/secrets", "child")
 
 
 async def test_garbage_collector_notices_unused_kinds_of_other_writers(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
-        # The collector may read the child only after the deletion of its parent.
         running.server.garbage_collector.absent_owner_delay = 0.0
         parent = await running.ask("POST", f"{CORE}/configmaps", {"metadata": {"name": "parent"}})
         uid = parent["metadata"]["uid"]
