@@ -54,7 +54,7 @@ def _node_supports_resize(pod: JsonObject) -> bool:
 
 def _validate_pod_level(new: JsonObject | None, old: JsonObject | None) -> list[FieldError]:
     """Validate the change of the resources of the whole pod."""
-    if not any(resources and (resources.get("requests") or resources.get("limits")) for resources in (new, old)):
+    if not _has_pod_level(new, old):
         return []
     if new is None:
         return [forbidden("spec.resources", "pod-level resources cannot be removed")] if old is not None else []
@@ -62,6 +62,10 @@ def _validate_pod_level(new: JsonObject | None, old: JsonObject | None) -> list[
     if _masked_pod_level(new, old) != old:
         found.append(forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
     return found
+
+
+def _has_pod_level(*resources: JsonObject | None) -> bool:
+    return any(values and (values.get("requests") or values.get("limits")) for values in resources)
 
 
 def _masked_pod_level(new: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
@@ -141,7 +145,9 @@ def _without_cpu_and_memory(spec: JsonObject, old_spec: JsonObject) -> JsonObjec
                 {**container, "resources": before["resources"]} if "resources" in before else container
                 for container, before in pairs
             ]
-    resources = _masked_pod_level(spec.get("resources"), old_spec.get("resources"))
+    resources, old_resources = spec.get("resources"), old_spec.get("resources")
+    if _has_pod_level(resources, old_resources):
+        resources = _masked_pod_level(resources, old_resources)
     if resources is None:
         result.pop("resources", None)
     else:

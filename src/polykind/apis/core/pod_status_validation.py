@@ -6,7 +6,7 @@ from polykind.addresses import ip_errors, ip_family
 from polykind.apis.core.pod_update_validation import validate_annotation_update
 from polykind.apis.meta.validation import range_errors
 from polykind.contract import JsonObject
-from polykind.errors import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
+from polykind.errors import FieldError, duplicate, forbidden, internal, invalid, not_supported, required, too_long
 from polykind.golang.utf8 import byte_length
 from polykind.names import dns1123_label, dns1123_subdomain, qualified_name
 
@@ -173,8 +173,12 @@ def _validate_ips(status: JsonObject, old_status: JsonObject, field: str) -> lis
     found: list[FieldError] = []
     for index, address in enumerate(addresses):
         found += ip_errors(address, f"{at}[{index}]", old_addresses)
-    families = {ip_family(address) for address in addresses}
-    if len(addresses) > 2 or (len(addresses) == 2 and families != {"IPv4", "IPv6"}):
+    families = [ip_family(address) for address in addresses]
+    if len(addresses) > 1 and "" in families:
+        index = families.index("")
+        reason = f"failed to check for dual stack with error:invalid IP[{index}]: {addresses[index]}"
+        found.append(internal(at, reason))
+    if len(addresses) > 2 or (len(addresses) == 2 and set(families) != {"IPv4", "IPv6"}):
         reason = "may specify no more than one IP for each IP family"
         found.append(invalid(at, [{"IP": address} for address in addresses], reason))
     return found

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import orjson
+
 from polykind.apis.core.pod_resources import all_containers
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, forbidden, invalid
+from polykind.golang.json import go_json
 from polykind.golang.utf8 import byte_length
 from polykind.names import dns1123_subdomain
 
@@ -37,16 +40,21 @@ def validate_windows_options(options: JsonObject | None, at: str) -> list[FieldE
     if options is None:
         return found
     if (name := options.get("gmsaCredentialSpecName")) is not None:
-        found += [invalid(f"{at}.gmsaCredentialSpecName", name, reason) for reason in dns1123_subdomain(name)]
+        found += [_invalid(f"{at}.gmsaCredentialSpecName", name, reason) for reason in dns1123_subdomain(name)]
     if (credentials := options.get("gmsaCredentialSpec")) is not None:
         if not credentials:
             found.append(invalid(f"{at}.gmsaCredentialSpec", "", "gmsaCredentialSpec cannot be an empty string"))
         elif byte_length(credentials) > _MAX_CREDENTIAL_SPEC_KIB * 1024:
             reason = f"gmsaCredentialSpec size must be under {_MAX_CREDENTIAL_SPEC_KIB} KiB"
-            found.append(invalid(f"{at}.gmsaCredentialSpec", credentials, reason))
+            found.append(_invalid(f"{at}.gmsaCredentialSpec", credentials, reason))
     if (user := options.get("runAsUserName")) is not None:
-        found += [invalid(f"{at}.runAsUserName", user, f"runAsUserName{reason}") for reason in _user_name_errors(user)]
+        found += [_invalid(f"{at}.runAsUserName", user, f"runAsUserName{reason}") for reason in _user_name_errors(user)]
     return found
+
+
+def _invalid(at: str, text: str, reason: str) -> FieldError:
+    """Return an error that shows a text as JSON, because Go's messages do so for a pointer to a text."""
+    return invalid(at, orjson.Fragment(go_json(text)), reason)
 
 
 def _user_name_errors(name: str) -> list[str]:
