@@ -20,7 +20,7 @@ from polykind.verbs.admit import admit, approve
 from polykind.verbs.commit import LostRaceError, commit
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
-from polykind.verbs.metadata import match_namespace
+from polykind.verbs.metadata import check_namespace, match_namespace
 from polykind.verbs.update import check_precondition
 from polykind.verbs.write import PATCH, POST, Write
 
@@ -51,6 +51,7 @@ async def _create(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     write = await decode(ctx, POST, CreateOptions.from_query(ctx.query))
     match_namespace(ctx, write.obj["metadata"])
+    await check_namespace(ctx, ctx.name or write.obj["metadata"].get("name", ""))
     await admit(ctx, write)
     binding = write.obj
     name = binding["metadata"].get("name") or ""
@@ -60,6 +61,8 @@ async def _create(ctx: RequestContext) -> Response:
         # kube-apiserver does not wrap these errors into a Status of their own.
         raise errors.UnknownReasonError(errors.aggregate_message(found))
     await approve(ctx, write)
+    if not name:
+        raise errors.BadRequestError("Name parameter required.")
     pods = find_builtin(ctx.backend.registry, "", "pods").storage_version()
     await _assign(RequestContext(ctx.backend, ctx.request, pods, ctx.namespace, name, ""), write)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

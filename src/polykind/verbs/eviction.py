@@ -23,13 +23,15 @@ from polykind.verbs.commit import LostRaceError, commit
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
 from polykind.verbs.delete import delete_object
-from polykind.verbs.metadata import match_namespace
+from polykind.verbs.metadata import check_namespace, match_namespace, track_update
 from polykind.verbs.write import PATCH, POST, Write
 
 _MAX_DISRUPTED_PODS = 2000
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 _IGNORE_READ_ERROR = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _OLD_VERSION = b"policy/v1beta1"
+_MANAGER = "kube-apiserver"
+"""The field manager of the changes that an eviction makes to a budget."""
 
 
 class _TooManyRequestsError(errors.APIError):
@@ -64,6 +66,7 @@ async def create_eviction(ctx: RequestContext) -> Response:
     options = CreateOptions.from_query(ctx.query)
     eviction_ctx, write = await _decode(ctx, options)
     match_namespace(eviction_ctx, write.obj["metadata"])
+    await check_namespace(eviction_ctx, ctx.name)
     await admit(eviction_ctx, write)
     if write.obj["metadata"].get("name") != ctx.name:
         raise errors.BadRequestError("name in URL does not match name in Eviction object")
@@ -175,7 +178,7 @@ async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) ->
     A budget does not count pods that are not ready.
     """
     resource = find_builtin(ctx.backend.registry, "policy", "poddisruptionbudgets")
-    budgets_ctx = RequestContext(ctx.backend, ctx.request, resource.storage_version(), ctx.namespace, "", "")
+    budgets_ctx = RequestContext(ctx.backend, ctx.request, resource.storage_version(), ctx.namespace, "", "status")
     while True:
         await ctx.backend.cache.load(resource.cache)
         await ctx.backend.cache.wait_until_fresh(resource.cache)
@@ -198,8 +201,10 @@ async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) ->
         if dry_run:
             return True, name
         key = resource.key(ctx.namespace or "", name)
+        write = Write(budget, PATCH, UpdateOptions(field_manager=_MANAGER), resource.shown(cached), cached)
+        await track_update(budgets_ctx, write)
         try:
-            await commit(budgets_ctx, key, Write(budget, PATCH, UpdateOptions(), cached=cached))
+            await commit(budgets_ctx, key, write)
             return True, name
         except LostRaceError:
             continue
