@@ -79,3 +79,9 @@ def test_any_text_is_parsed_or_rejected(text: str) -> None:
     except BadRequestError:
         return
     assert set(field_selectors.parse_field_selector(str(selector)).requirements) == set(selector.requirements)
+
+
+def test_some_kinds_have_their_own_messages_for_unsupported_fields() -> None:
+    assert field_selectors.unsupported_field_of_jobs("spec.x") == 'field label "spec.x" not supported for Job'
+    message = "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: spec.x"
+    assert field_selectors.unsupported_field_of_resource_slices("spec.x") == message

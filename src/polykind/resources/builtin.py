@@ -33,6 +33,20 @@ _SCALE_PATHS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".st
 """The paths of the replicas in all built-in workloads."""
 
 
+_UNSUPPORTED_FIELDS = {
+    "Job": field_selectors.unsupported_field_of_jobs,
+    "ResourceSlice": field_selectors.unsupported_field_of_resource_slices,
+}
+"""The error messages about field selectors of the kinds that have messages of their own."""
+
+
+def _unknown_field_label(kind: Kind) -> Callable[[str], str]:
+    """Return the function that returns the error message for a field selector on an unknown field."""
+    if kind.selectable is None:
+        return field_selectors.unknown_field
+    return _UNSUPPORTED_FIELDS.get(kind.kind, field_selectors.unsupported_field)
+
+
 class BuiltinResource(Resource):
     """The resource of a declared kind.
 
@@ -79,9 +93,7 @@ class BuiltinResource(Resource):
             scale=_SCALE_PATHS if "scale" in subresources else None,
             deprecation=kind.deprecation,
             selectable=(".metadata.namespace",) if kind.selectable is None else kind.selectable,
-            unknown_field_label=(
-                field_selectors.unknown_field if kind.selectable is None else field_selectors.unsupported_field
-            ),
+            unknown_field_label=_unknown_field_label(kind),
             object_type=f"*{package}.{kind.kind}",
             list_type=f"*{package}.{kind.kind}List",
         )

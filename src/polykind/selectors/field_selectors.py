@@ -23,6 +23,16 @@ def unsupported_field(label: str) -> str:
     return f"field label not supported: {label}"
 
 
+def unsupported_field_of_jobs(label: str) -> str:
+    """Return kube-apiserver's message for a field selector that Jobs do not support."""
+    return f"field label {go_quote(label)} not supported for Job"
+
+
+def unsupported_field_of_resource_slices(label: str) -> str:
+    """Return kube-apiserver's message for a field selector that ResourceSlices do not support."""
+    return f"field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}"
+
+
 def unknown_field(label: str) -> str:
     """Return kube-apiserver's message for a field selector that other built-in kinds do not support."""
     return f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'

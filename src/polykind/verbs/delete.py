@@ -246,7 +246,8 @@ def _has_grace_period(obj: JsonObject) -> bool:
 
 def _check_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
     """Raise a ConflictError if the object's uid or resourceVersion differs from the one in the options."""
-    resource = ctx.resource
+    resource, group = ctx.resource, ctx.version.strategy.error_group
+    group = resource.group if group is None else group
     if not resource.deletion_bumps_generation:
         _check_storage_preconditions(ctx, meta, options)
     if options.uid is not None and options.uid != meta.get("uid"):
@@ -254,13 +255,13 @@ def _check_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteO
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.get('uid')}). "
             "The object might have been deleted and then recreated"
         )
-        raise errors.conflict(resource.kind, resource.group, ctx.name, reason)
+        raise errors.conflict(resource.kind, group, ctx.name, reason)
     if options.resource_version is not None and options.resource_version != meta.get("resourceVersion"):
         reason = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({meta.get('resourceVersion')}). The object might have been modified"
         )
-        raise errors.conflict(resource.kind, resource.group, ctx.name, reason)
+        raise errors.conflict(resource.kind, group, ctx.name, reason)
 
 
 def _check_storage_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
