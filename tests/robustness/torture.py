@@ -21,7 +21,7 @@ from tests.support.server import ServerProcess
 
 Fault = Callable[[Storm, int], Awaitable[None]]
 DISK_FAULTS: tuple[Fault, ...] = (faults.full_disk, faults.missing_file, faults.flipped_bits, faults.truncation)
-ETCD_FAULTS = ("kill", "pause", "partition")
+ETCD_FAULTS = ("restart", "pause", "partition")
 KILLS_PER_STORM = 100
 
 

@@ -76,6 +76,12 @@ class Member:
             self.process.kill()
             self.process.wait()
 
+    def stop(self) -> None:
+        """Send SIGTERM and wait for the end."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(PATIENCE)
+
     def healthy(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=2)
         try:
