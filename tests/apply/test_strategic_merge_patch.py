@@ -140,3 +140,27 @@ def test_object_is_replaced_as_a_whole_if_its_strategy_says_so() -> None:
     strategy = strategic_merge_patch.Strategy({"selector": strategic_merge_patch.Strategy(replaces_object=True)})
     out = strategic_merge_patch.apply({"selector": {"a": {"b": "c"}}, "x": 1}, {"selector": {"d": "e"}}, strategy)
     assert out == {"selector": {"d": "e"}, "x": 1}
+
+
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        ([{"uid": "u2", "$patch": "delete"}, {"uid": "u3"}], ["u1", "u3"]),
+        ([{"uid": "u1", "$patch": "delete"}, {"uid": "u3"}], ["u2", "u3"]),
+        ([{"uid": "u3"}], ["u3", "u1", "u2"]),
+    ],
+)
+def test_added_items_take_the_places_of_deleted_ones(items: list[Any], names: list[str]) -> None:
+    order = [{"uid": item["uid"]} for item in items]
+    patch = {"metadata": {"ownerReferences": items, "$setElementOrder/ownerReferences": order}}
+    assert [owner["uid"] for owner in apply_patch(patch)["metadata"]["ownerReferences"]] == names
+
+
+def test_errors_show_the_patch_without_the_parts_that_were_taken_out() -> None:
+    patch = {
+        "a": {"$retainKeys": ["x"], "x": 1},
+        "b": [{"n": 1}],
+        "$setElementOrder/b": [{"n": 1}],
+        "c": [{"$retainKeys": []}],
+    }
+    assert strategic_merge_patch.remaining_patch(patch) == {"a": {"x": 1}, "c": [{}]}

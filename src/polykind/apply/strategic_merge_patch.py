@@ -47,6 +47,20 @@ def apply(document: JsonObject, patch: Any, strategy: Strategy = OBJECT) -> Json
         raise nesting_error() from None
 
 
+def remaining_patch(patch: Any) -> Any:
+    """Return a patch as kube-apiserver's errors show it: without the parts that the merge has taken out of it."""
+    if isinstance(patch, list):
+        return [remaining_patch(item) for item in patch]
+    if not isinstance(patch, dict):
+        return patch
+    ordered = {key.partition("/")[2] for key in patch if key.startswith(_ORDER)}
+    return {
+        key: remaining_patch(value)
+        for key, value in patch.items()
+        if key != _RETAIN and key not in ordered and not key.startswith(_ORDER)
+    }
+
+
 def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> JsonObject:
     if _PATCH in patch:
         directive = patch[_PATCH]
@@ -134,10 +148,28 @@ def _merge_ordered_list(out: JsonObject, patch: JsonObject, directive: str, orde
         merged, _ = _without_directives(value)
     else:
         merged = _merge_lists(before, value, field, False)
+        before = _overwritten(before, value, field.key) if field.key else before
     if not before and not value:
         raise errors.UnknownReasonError("no elements in any of the given slices")
     out[name] = _arrange(merged, order, before or [], field.key or "")
     return name
+
+
+def _overwritten(before: list[Any], value: list[Any], key: str) -> list[Any]:
+    """Return the live list as kube-apiserver leaves it behind after a merge.
+
+    Go deletes items in place and writes added items over the free places. The order of the result depends on this list.
+    """
+    live, length = before.copy(), len(before)
+    items = [item for item in value if isinstance(item, dict)]
+    for deleted in (item.get(key) for item in items if item.get(_PATCH) == "delete"):
+        kept = [item for item in live[:length] if item.get(key) != deleted]
+        live[: len(kept)], length = kept, len(kept)
+    for item in items:
+        if _PATCH not in item and item.get(key) not in [old.get(key) for old in live[:length]]:
+            live[length : length + 1] = [item] if length < len(before) else []
+            length += 1
+    return live
 
 
 def _check_order(items: list[Any], order: list[Any], key: str) -> None:

@@ -81,7 +81,7 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
 
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
-                return go_print(patch or {})
+                return go_print(strategic_merge_patch.remaining_patch(patch) or {})
             return patched_text(ctx.version.codec.ordered(old), ctx.request.body, patched, content_type)
 
         from_struct = content_type == STRATEGIC_PATCH
