@@ -46,6 +46,8 @@ _SCALARS = ("int", "bool", "string", "version")
 _INTERNAL = InternalTypes("""
 Attribute IntValue:*=int BoolValue:*=bool StringValue:*=string VersionValue:*=version IntValues:*=ints
  BoolValues:*=bools StringValues:*=strings VersionValues:*=versions
+NodeSelectorTerm MatchExpressions:[]Requirement MatchFields:[]Requirement
+Requirement Key Operator Values:*
 """)
 _PRERELEASE = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _is_semver = re.compile(
@@ -97,8 +99,10 @@ def _validate_nodes(spec: JsonObject) -> list[FieldError]:
     found, chosen = _validate_node_choice(spec, "spec", empty="must be either unset or set to a non-empty string")
     selector = spec.get("nodeSelector")
     if selector is not None and len(selector.get("nodeSelectorTerms") or ()) != 1:
-        at, terms = "spec.nodeSelector.nodeSelectorTerms", selector.get("nodeSelectorTerms")
-        error = errors.invalid(at, terms, "must have exactly one node selector term")
+        terms = selector.get("nodeSelectorTerms")
+        shown = None if terms is None else [_INTERNAL.show("NodeSelectorTerm", term) for term in terms]
+        at = "spec.nodeSelector.nodeSelectorTerms"
+        error = errors.invalid(at, shown, "must have exactly one node selector term")
         later = next((i for i, e in enumerate(found) if e.field == "spec.allNodes"), len(found))
         found.insert(later, error)
     per_device = spec.get("perDeviceNodeSelection")

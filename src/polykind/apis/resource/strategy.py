@@ -53,19 +53,47 @@ class ClaimResource(BuiltinResource):
     async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         """Raise InvalidError if the claim asks for administrative access in a namespace that does not allow it."""
         spec = obj["spec"] if self.kind == "ResourceClaim" else obj["spec"]["spec"]
-        for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
-            if (request.get("exactly") or {}).get("adminAccess") is not True:
-                continue
-            namespaces = ctx.backend.registry.resource("", "namespaces")
-            cached = namespaces.cache.get(ctx.namespace or "") if namespaces is not None else None
-            if cached is None or labels_of(cached.decode()).get(_ADMIN_LABEL) != "true":
-                reason = (
-                    f"admin access to devices requires the `{_ADMIN_LABEL}: true` label on the containing namespace"
-                )
-                error = errors.forbidden(f"spec.devices.requests[{index}].adminAccess", reason)
-                raise errors.InvalidError(self.kind, self.group, obj["metadata"].get("name", ""), [error])
-            break
+        requests = [request.get("exactly") or {} for request in (spec.get("devices") or {}).get("requests") or ()]
+        error = self._admin_access_error(ctx, requests, "spec.devices.requests")
+        if error is not None:
+            found = [error, *ctx.version.strategy.validate_create(obj).errors]
+            raise errors.InvalidError(self.kind, self.group, obj["metadata"].get("name", ""), found)
         return None
+
+    async def begin_update(
+        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
+    ) -> Finish | None:
+        """Raise InvalidError if a new allocation has administrative access that the namespace does not allow."""
+        if ctx.subresource != "status" or any(map(_has_admin_access, _results(old))):
+            return None
+        error = self._admin_access_error(ctx, _results(new), "status.allocation.devices.results")
+        if error is not None:
+            strategy = ctx.version.strategy
+            prepared = strategy.prepare_subresource("status", new, old)
+            found = [error, *strategy.validate_subresource("status", prepared, old).errors]
+            raise errors.InvalidError(self.kind, self.group, ctx.name, found)
+        return None
+
+    def _admin_access_error(self, ctx: RequestContext, items: list[JsonObject], at: str) -> FieldError | None:
+        index = next((index for index, item in enumerate(items) if _has_admin_access(item)), None)
+        if index is None:
+            return None
+        namespaces = ctx.backend.registry.resource("", "namespaces")
+        cached = namespaces.cache.get(ctx.namespace or "") if namespaces is not None else None
+        if cached is not None and labels_of(cached.decode()).get(_ADMIN_LABEL) == "true":
+            return None
+        reason = f"admin access to devices requires the `{_ADMIN_LABEL}: true` label on the containing namespace"
+        return errors.forbidden(f"{at}[{index}].adminAccess", reason)
+
+
+def _has_admin_access(item: JsonObject) -> bool:
+    return item.get("adminAccess") is True
+
+
+def _results(claim: JsonObject) -> list[JsonObject]:
+    """Return the allocated devices of a claim."""
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    return (allocation.get("devices") or {}).get("results") or []
 
 
 class ResourceClaimStrategy(BuiltinStrategy):
@@ -101,8 +129,7 @@ class ResourceClaimStrategy(BuiltinStrategy):
 
 
 def _allocated(claim: JsonObject) -> set[tuple[str, ...]]:
-    allocation = (claim.get("status") or {}).get("allocation") or {}
-    return {device_id(result) for result in (allocation.get("devices") or {}).get("results") or ()}
+    return {device_id(result) for result in _results(claim)}
 
 
 class ResourceClaimTemplateStrategy(BuiltinStrategy):
