@@ -30,6 +30,8 @@ class ConvertedStrategy(BuiltinStrategy):
     Only `default` gets objects of the other version.
     """
 
+    restores_unwritable = True
+
     def __init__(self, rules: BuiltinStrategy, stored_kind: StoredKind) -> None:
         super().__init__(rules.kind)
         self._rules = rules
@@ -70,6 +72,12 @@ class ConvertedStrategy(BuiltinStrategy):
 
     def canonicalize(self, obj: JsonObject) -> None:
         self._change(obj, self._rules.canonicalize)
+
+    def restore_unwritable(self, new: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
+        if subresource:
+            return self._rules.prepare_subresource(subresource, new, old)
+        self._rules.prepare_update(new, old)
+        return new
 
     def grace_period(self, obj: JsonObject, requested: int | None) -> int | None:
         return self._rules.grace_period(self._stored(obj), requested)

@@ -404,6 +404,13 @@ class Strategy(ABC):
         """Change a validated object, in place, to the form in which it is stored."""
         return
 
+    restores_unwritable = False
+    """True if a conversion may lose details, so that `restore_unwritable` must run before an update is stored."""
+
+    def restore_unwritable(self, new: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
+        """Return `new` with the fields of `old` that the endpoint cannot write. Both are at the storage version."""
+        raise NotImplementedError
+
     def for_admission(self, obj: JsonObject) -> JsonObject:
         """Return the form of a not yet validated object that mutating webhooks and policies see."""
         return obj

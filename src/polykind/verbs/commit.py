@@ -10,7 +10,7 @@ from polykind.cache.cached_object import CachedObject, Encoded, Representation, 
 from polykind.contract import JsonObject, RevisionConflictError
 from polykind.resources.resource import ServedVersion
 from polykind.verbs.context import RequestContext
-from polykind.verbs.write import Write
+from polykind.verbs.write import DELETE, Write
 
 T = TypeVar("T")
 
@@ -83,7 +83,15 @@ async def _in_worker(ctx: RequestContext, write: Write, call: Callable[[], T]) -
 async def _to_storage(ctx: RequestContext, write: Write, version: ServedVersion) -> JsonObject:
     """Return the object at the storage version."""
     converting = version.representer.to_storage(write.obj)
-    return await (ctx.compute_async(converting) if write.large else converting)
+    stored = await (ctx.compute_async(converting) if write.large else converting)
+    if write.cached is None or not version.strategy.restores_unwritable:
+        return stored
+    old = write.cached.decode()
+    if old.get("apiVersion") != stored["apiVersion"]:
+        return stored
+    if write.origin is DELETE:
+        return {**old, "metadata": stored["metadata"]}
+    return version.strategy.restore_unwritable(stored, old, ctx.subresource)
 
 
 def _encode_unpruned(ctx: RequestContext, write: Write) -> Encoded | None:

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from polykind.apis.autoscaling.conversion import BEHAVIOR, CONDITIONS, CURRENT_METRICS, METRICS, to_v1, to_v2
+from polykind.apis.autoscaling.conversion import (
+    BEHAVIOR,
+    CONDITIONS,
+    CURRENT_METRICS,
+    METRICS,
+    normalize_v1,
+    to_v1,
+    to_v2,
+)
 from polykind.apis.autoscaling.defaults import cpu_metric, default_autoscaler_v2
 from polykind.contract import JsonObject
 
@@ -139,5 +147,24 @@ def test_current_cpu_utilization() -> None:
     converted = to_v1(autoscaler(cpu_metric(50)))
     converted["status"]["currentCPUUtilizationPercentage"] = 33
     assert to_v2(converted)["status"]["currentMetrics"] == [
+        {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 33}}}
+    ]
+
+
+def test_clients_see_zero_for_quantities_that_v1_cannot_leave_out() -> None:
+    idle = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 7}}}
+    converted = to_v1(autoscaler(cpu_metric(50), currentMetrics=[idle]))
+    assert json.loads(converted["metadata"]["annotations"][CURRENT_METRICS]) == [
+        {"type": "Resource", "resource": {"name": "cpu", "currentAverageUtilization": 7, "currentAverageValue": "0"}}
+    ]
+
+
+def test_normalized_v1_has_default_and_annotations() -> None:
+    sent = to_v1(autoscaler(cpu_metric(50)))
+    del sent["spec"]["targetCPUUtilizationPercentage"]
+    sent["status"]["currentCPUUtilizationPercentage"] = 33
+    normalized = normalize_v1(sent)
+    assert normalized["spec"]["targetCPUUtilizationPercentage"] == 80
+    assert to_v2(normalized)["status"]["currentMetrics"] == [
         {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 33}}}
     ]

@@ -44,11 +44,22 @@ _BEHAVIOR_KEYS = {
 _SPEC_FIELDS = ("scaleTargetRef", "minReplicas", "maxReplicas")
 _STATUS_FIELDS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
 
-Paths = Mapping[str, Mapping[str, str]]
+Names = Mapping[str, str]
+Paths = Mapping[str, Names]
 
 
 def to_v1(autoscaler: JsonObject) -> JsonObject:
-    """Convert a HorizontalPodAutoscaler from v2 to v1."""
+    """Convert a HorizontalPodAutoscaler from v2 to v1, as clients see it."""
+    return _to_v1(autoscaler, _SPEC_QUANTITIES, _STATUS_QUANTITIES)
+
+
+def normalize_v1(autoscaler: JsonObject) -> JsonObject:
+    """Convert a HorizontalPodAutoscaler from v1 to v2 and back, which sets its default and its annotations."""
+    # Unset quantities of the status stay unset, because the result is converted to v2 again when it is stored.
+    return _to_v1(to_v2(autoscaler), _SPEC_QUANTITIES, {})
+
+
+def _to_v1(autoscaler: JsonObject, spec_quantities: Names, status_quantities: Names) -> JsonObject:
     spec, status = autoscaler["spec"], autoscaler.get("status") or {}
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
     converted = _without_annotations(autoscaler)
@@ -62,11 +73,11 @@ def to_v1(autoscaler: JsonObject) -> JsonObject:
         if _is_cpu(metric) and utilization is not None:
             converted["status"]["currentCPUUtilizationPercentage"] = utilization
     others = [metric for metric in metrics if _target_utilization(metric) is None]
+    specs = [_metric_to_v1(metric, _SPEC_PATHS, spec_quantities) for metric in others]
+    statuses = [_metric_to_v1(metric, _STATUS_PATHS, status_quantities) for metric in current]
     added = {
-        METRICS: _encode_list([_metric_to_v1(m, _SPEC_PATHS) for m in others], annotation_types.METRIC_SPECS),
-        CURRENT_METRICS: _encode_list(
-            [_metric_to_v1(m, _STATUS_PATHS) for m in current], annotation_types.METRIC_STATUSES
-        ),
+        METRICS: _encode_list(specs, annotation_types.METRIC_SPECS),
+        CURRENT_METRICS: _encode_list(statuses, annotation_types.METRIC_STATUSES),
         BEHAVIOR: _encode_behavior(spec.get("behavior")),
         CONDITIONS: _encode_list(status.get("conditions") or [], annotation_types.CONDITIONS),
     }
@@ -188,7 +199,18 @@ _STATUS_PATHS = {
 """For each source of a metric's status, the fields of v1 and their paths in v2."""
 
 
-def _metric_to_v1(metric: JsonObject, sources: Paths) -> JsonObject:
+_SPEC_QUANTITIES = {"object": "targetValue", "pods": "targetAverageValue"}
+_STATUS_QUANTITIES = {
+    "object": "currentValue",
+    "pods": "currentAverageValue",
+    "resource": "currentAverageValue",
+    "containerResource": "currentAverageValue",
+    "external": "currentValue",
+}
+"""The quantities that v1 cannot leave out, by source. Clients see a zero if the quantity is unset in v2."""
+
+
+def _metric_to_v1(metric: JsonObject, sources: Paths, quantities: Names) -> JsonObject:
     converted: JsonObject = {"type": metric.get("type")}
     for name in sources.keys() & metric.keys():
         converted[name] = {}
@@ -197,6 +219,8 @@ def _metric_to_v1(metric: JsonObject, sources: Paths) -> JsonObject:
             value = (metric[name][parent] if parent else metric[name]).get(leaf)
             if value is not None:
                 converted[name][field] = value
+        if name in quantities:
+            converted[name].setdefault(quantities[name], "0")
     return converted
 
 
@@ -218,8 +242,8 @@ def _set_target_type(source: str, target: JsonObject) -> None:
     """Set the type of a target, which v1 does not have."""
     if source == "object" and "averageValue" in target:
         # v1 cannot leave the value out, so that a zero stands for no value.
-        if parse_quantity(target["value"]) == parse_quantity("0"):
-            del target["value"]
+        if parse_quantity(target.get("value", "0")) == parse_quantity("0"):
+            target.pop("value", None)
         target["type"] = "AverageValue"
     elif "averageUtilization" in target:
         target["type"] = "Utilization"

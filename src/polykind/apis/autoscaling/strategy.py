@@ -17,6 +17,10 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
         conversion.drop_conversion_annotations(obj["metadata"])
         defaults.default_autoscaler_v2(obj)
 
+    def canonicalize(self, obj: JsonObject) -> None:
+        # kube-apiserver sets the defaults of v2 when it reads the stored object, also if the client wrote it at v1.
+        defaults.default_autoscaler_v2(obj)
+
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
         return self.meta_errors(obj, None) + validation.validate_autoscaler_spec(obj["spec"], None)
 
@@ -32,4 +36,4 @@ class HorizontalPodAutoscalerV1Strategy(HorizontalPodAutoscalerStrategy):
 
     def default(self, obj: JsonObject) -> None:
         defaults.default_autoscaler_v1(obj)
-        obj.update(conversion.to_v1(conversion.to_v2(obj)))
+        obj.update(conversion.normalize_v1(obj))
