@@ -9,6 +9,7 @@ from polykind import errors
 from polykind.apis.core.pod_preparation import set_condition
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.policy import disruption
 from polykind.apis.policy.types import EVICTION, POLICY_V1
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
@@ -16,7 +17,6 @@ from polykind.http.messages import Response
 from polykind.http.options import CreateOptions, DeleteOptions, UpdateOptions
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
 from polykind.resources.resource import ServedVersion
-from polykind.selectors.selector_objects import compile_label_selector, labels_of
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
 from polykind.verbs.commit import LostRaceError, commit
@@ -26,25 +26,11 @@ from polykind.verbs.delete import delete_object
 from polykind.verbs.metadata import check_namespace, match_namespace, track_update
 from polykind.verbs.write import PATCH, POST, Write
 
-_MAX_DISRUPTED_PODS = 2000
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 _IGNORE_READ_ERROR = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _OLD_VERSION = b"policy/v1beta1"
 _MANAGER = "kube-apiserver"
 """The field manager of the changes that an eviction makes to a budget."""
-
-
-class _TooManyRequestsError(errors.APIError):
-    """A disruption budget does not allow the eviction now."""
-
-    code, reason = 429, "TooManyRequests"
-
-    def __init__(self, cause: str, retry_after: int | None = None) -> None:
-        super().__init__(
-            "Cannot evict pod as it would violate the pod's disruption budget.",
-            details={"causes": [{"reason": "DisruptionBudget", "message": cause}]},
-            retry_after=retry_after,
-        )
 
 
 @cache
@@ -118,7 +104,7 @@ async def _evict(ctx: RequestContext, options: DeleteOptions) -> None:
             if not pinned:
                 raise
             if needs_budget:
-                raise _still_processing(budget) from None
+                raise disruption.still_processing(budget) from None
 
 
 async def _read_pod(ctx: RequestContext) -> JsonObject:
@@ -185,7 +171,7 @@ async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) ->
         matching = []
         for cached in resource.cache.snapshot(ctx.namespace):
             budget = resource.shown(cached)
-            if _selects(budget, pod):
+            if disruption.selects(budget, pod):
                 matching.append((cached, budget))
         if not matching:
             return False, ""
@@ -195,9 +181,9 @@ async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) ->
             )
         cached, budget = matching[0]
         name = budget["metadata"]["name"]
-        if not _is_ready(pod) and _allows_unready(budget):
+        if not disruption.protects(budget, pod):
             return False, name
-        _count_disruption(budget, pod["metadata"]["name"], ctx.now())
+        disruption.count_disruption(budget, pod["metadata"]["name"], ctx.now())
         if dry_run:
             return True, name
         key = resource.key(ctx.namespace or "", name)
@@ -208,79 +194,3 @@ async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) ->
             return True, name
         except LostRaceError:
             continue
-
-
-def _selects(budget: JsonObject, pod: JsonObject) -> bool:
-    selector = (budget.get("spec") or {}).get("selector")
-    return selector is not None and compile_label_selector(selector).matches(labels_of(pod))
-
-
-def _is_ready(pod: JsonObject) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions)
-
-
-def _allows_unready(budget: JsonObject) -> bool:
-    """True if the budget does not protect pods that are not ready."""
-    status = budget.get("status") or {}
-    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
-        return True
-    desired = status.get("desiredHealthy") or 0
-    return 0 < desired <= (status.get("currentHealthy") or 0)
-
-
-def _still_processing(budget: str) -> _TooManyRequestsError:
-    return _TooManyRequestsError(f"The disruption budget {budget} is still being processed by the server.", 10)
-
-
-def _count_disruption(budget: JsonObject, pod_name: str, now: str) -> None:
-    """Count a disruption in the status of a budget, in place. Raise an APIError if it allows none."""
-    name, status = budget["metadata"]["name"], budget.setdefault("status", {})
-    allowed = status.get("disruptionsAllowed") or 0
-    if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
-        raise _still_processing(name)
-    if allowed < 0:
-        reason = "pdb disruptions allowed is negative"
-        raise errors.ForbiddenError("poddisruptionbudget", "policy", name, reason)
-    if len(status.get("disruptedPods") or ()) > _MAX_DISRUPTED_PODS:
-        reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise errors.ForbiddenError("poddisruptionbudget", "policy", name, reason)
-    if not allowed:
-        raise _TooManyRequestsError(_refusal(name, status))
-    status["disruptionsAllowed"] = allowed - 1
-    status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod_name: now}
-    if allowed == 1:
-        _set_disruption_condition(status, now)
-
-
-def _refusal(name: str, status: JsonObject) -> str:
-    conditions = status.get("conditions") or ()
-    condition: JsonObject = next((item for item in conditions if item.get("type") == "DisruptionAllowed"), {})
-    message = condition.get("message") if condition.get("status") == "False" else ""
-    desired, current = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
-    start = f"The disruption budget {name} does not allow evicting pods currently"
-    if message and condition.get("reason") == "SyncFailed":
-        return f"{start} because it failed sync: {message}"
-    if current <= desired:
-        return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-    return f"{start} ({condition.get('reason')}): {message}" if message else start
-
-
-def _set_disruption_condition(status: JsonObject, now: str) -> None:
-    """Set the condition of a budget that allows no further disruption, in place."""
-    conditions = status["conditions"] = list(status.get("conditions") or ())
-    changed = {
-        "type": "DisruptionAllowed",
-        "status": "False",
-        "observedGeneration": status.get("observedGeneration") or 0,
-        "lastTransitionTime": now,
-        "reason": "InsufficientPods",
-        "message": "",
-    }
-    for index, old in enumerate(conditions):
-        if old.get("type") == changed["type"]:
-            if old.get("status") == changed["status"]:
-                changed["lastTransitionTime"] = old.get("lastTransitionTime")
-            conditions[index] = changed
-            return
-    conditions.append(changed)

@@ -125,9 +125,10 @@ class PodStrategy(BuiltinStrategy):
             reasons = dns1123_label(new["metadata"].get("name") or "")
             found = [_HOSTNAME_WARNING.format(" ".join(reasons))] if reasons else []
             return found + pod_warnings(new)
-        status = new.get("status") or {}
-        if status == old.get("status"):
+        if new.get("status") is old.get("status"):
+            # Only the status endpoint makes a new status.
             return []
+        status = new.get("status") or {}
         return [
             text
             for field in ("podIPs", "hostIPs")

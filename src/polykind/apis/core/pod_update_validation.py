@@ -121,14 +121,14 @@ def _validate_added_tolerations(new: list[JsonObject], old: list[JsonObject]) ->
 
 
 def _validate_removed_gates(new: list[JsonObject], old: list[JsonObject]) -> list[FieldError]:
-    known = {gate.get("name") for gate in old}
+    positions = {gate.get("name") or "": index for index, gate in enumerate(new)}
+    added = positions.keys() - {gate.get("name") or "" for gate in old}
     return [
         forbidden(
-            f"spec.schedulingGates[{index}].name",
-            f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'",
+            f"spec.schedulingGates[{positions[name]}].name",
+            f"only deletion is allowed, but found new scheduling gate '{name}'",
         )
-        for index, gate in enumerate(new)
-        if gate.get("name") not in known
+        for name in sorted(added)
     ]
 
 
