@@ -18,7 +18,7 @@ import apsw
 
 from polykind.store.sqlite import SqliteStore
 from polykind.store.sqlite.database_file import DatabaseFile
-from polykind.store.sqlite.write_log import Row, WriteLog
+from polykind.store.sqlite.write_log import Row, WriteLog, log_row
 
 VALUE = os.urandom(2048)
 KEYS = 5_000
@@ -89,7 +89,7 @@ def bare(directory: Path, batch: int, seconds: float) -> Figure:
         for _ in range(batch):
             revision += 1
             rows.append(
-                (revision, f"/registry/example.com/widgets/default/widget-{revision % KEYS:06}", 0, False, VALUE)
+                log_row(revision, f"/registry/example.com/widgets/default/widget-{revision % KEYS:06}", 0, VALUE)
             )
         log.append(rows)
         waits.extend([time.perf_counter() - begun] * batch)

@@ -72,6 +72,8 @@ def _write_preserving(lines: list[str], old: Any, new: JsonObject) -> list[str]:
     if any(_unusual_line_break(line) for line in lines):
         raise _LayoutError
     root = yaml.compose("".join(lines), Loader=yaml.CSafeLoader)
+    if not isinstance(root, yaml.MappingNode):
+        raise _LayoutError
     text = _DocumentRewriter(lines, indent_lists=any(_list_indentations(root)))
     return [*lines[: root.start_mark.line], *text.rewrite_mapping(root, old, new, root.start_mark.line, len(lines))]
 
