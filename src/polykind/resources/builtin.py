@@ -164,11 +164,12 @@ class BuiltinStrategy(Strategy):
 
     def _replace_status(self, obj: JsonObject, source: JsonObject) -> None:
         """Replace the status by that of another object or, if that object has none, by the empty status."""
-        field = next((field for field in self.kind.fields if field.name == "status"), None)
-        obj.pop("status", None)
         if "status" in source:
             obj["status"] = source["status"]
-        elif field is not None and field.always:
+            return
+        obj.pop("status", None)
+        field = next((field for field in self.kind.fields if field.name == "status"), None)
+        if field is not None and field.always:
             obj["status"] = field.type.zero()
 
     def validate_create(

@@ -83,3 +83,17 @@ async def test_generation_and_names(running: Live) -> None:
     created = await running.ask("POST", BUDGETS, budget)
     assert created["metadata"]["generation"] == 1
     assert created["status"] == {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+
+
+async def test_apply_without_changes_keeps_the_status(running: Live) -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "a"},
+        "spec": {"minAvailable": 1},
+    }
+    apply = f"{BUDGETS}/a?fieldManager=m"
+    await running.ask("PATCH", apply, budget, kind="application/apply-patch+yaml")
+    status = {"status": {"currentHealthy": 3}}
+    stored = await running.ask("PATCH", f"{BUDGETS}/a/status", status, kind="application/merge-patch+json")
+    assert await running.ask("PATCH", apply, budget, kind="application/apply-patch+yaml") == stored
