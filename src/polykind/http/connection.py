@@ -1,6 +1,7 @@
 """One HTTP/1.1 connection: parses requests, calls the application, and writes responses and streams.
 
-Requests of a connection are handled one after the other. Reading pauses while one is running and another waits.
+Requests of a connection are handled one after the other. Reading pauses while one is running and another waits, and
+no request is handled while the client leaves responses unread. docs/limits.md has the bounds on memory.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def _busy(self) -> bool:
-        return self._task is not None or self._stream is not None
+        """True if the next request has to wait: for the current one, or for the client to read its responses."""
+        return self._task is not None or self._stream is not None or self._writing_paused
 
     # ------------------------------------------------------------------ asyncio.Protocol
 
@@ -121,8 +123,12 @@ class Connection(asyncio.Protocol):
         if self._unsent:
             unsent, self._unsent, self._unsent_size = b"".join(self._unsent), [], 0
             self.transport.write(unsent)
-        if not self._writing_paused and self._resumed is not None and not self._resumed.done():
+        if self._writing_paused:
+            return
+        if self._resumed is not None and not self._resumed.done():
             self._resumed.set_result(None)
+        if not self._busy and not self.closing:
+            self._handle_queue()
 
     def data_received(self, data: bytes) -> None:
         if not self.closing:
@@ -175,6 +181,9 @@ class Connection(asyncio.Protocol):
             self._handle(*self._queue.popleft())
         self._handling = False
         if self._busy or self.closing:
+            if self._writing_paused and self._task is None and self._stream is None and not self.closing:
+                # The client has time to read the responses, as with a long response.
+                self.deadline = self._server.loop.time() + self._server.limits.request_seconds
             return
         if self._reading_paused:
             self._reading_paused = False
@@ -237,7 +246,8 @@ class Connection(asyncio.Protocol):
             body = (body,)
         self._writing_body = True
         self.deadline = float("inf")
-        self._task = self._server.loop.create_task(self._write_long(head, body, keep_alive))
+        user = request.user.name if request.user is not None else ""
+        self._task = self._server.loop.create_task(self._write_long(head, body, keep_alive, user))
 
     def _head(self, request: Request, response: Response | Stream, keep_alive: bool) -> bytes:
         parts = [
@@ -262,8 +272,11 @@ class Connection(asyncio.Protocol):
         parts.append(b"\r\n\r\n" if keep_alive else b"\r\nConnection: close\r\n\r\n")
         return b"".join(parts)
 
-    async def _write_long(self, head: bytes, body: Body, keep_alive: bool) -> None:
-        """Send a long body in pieces. Send each piece when the client has read the previous one."""
+    async def _write_long(self, head: bytes, body: Body, keep_alive: bool, user: str) -> None:
+        """Send a long body in pieces. Send each piece when the client has read the previous one.
+
+        Users take turns, and the event loop sends one piece at a time, so that other requests are not delayed.
+        """
         try:
             batch, size = [head], len(head)
             for part in body:
@@ -271,16 +284,26 @@ class Connection(asyncio.Protocol):
                     batch.append(part if len(part) <= _PIECE else part[start : start + _PIECE])
                     size += len(batch[-1])
                     if size >= _PIECE:
-                        self.transport.write(b"".join(batch))
+                        await self._write_piece(batch, user)
                         batch, size = [], 0
-                        await self.drained()
+                        if self._writing_paused:
+                            await self.drained()
             if batch:
-                self.transport.write(b"".join(batch))
+                await self._write_piece(batch, user)
         except (ConnectionError, asyncio.CancelledError):
             return
         finally:
             self._task, self._writing_body = None, False
         self._after_response(keep_alive)
+
+    async def _write_piece(self, batch: list[bytes], user: str) -> None:
+        turns, loop = self._server.write_turns, self._server.loop
+        await turns.acquire(user)
+        # The next piece waits until the event loop has looked after all other connections.
+        loop.call_soon(turns.release)
+        if self.transport.is_closing():
+            raise ConnectionResetError
+        self.transport.write(b"".join(batch))
 
     async def drained(self) -> None:
         if self._writing_paused:
@@ -374,7 +397,7 @@ class Connection(asyncio.Protocol):
         """End a stream. Close the connection once the response to the running request has been sent."""
         if self._stream is not None:
             self.finish()
-        elif not self._busy and not self._parser.stopped:
+        elif self._task is None and not self._parser.stopped:
             now, limits = self._server.loop.time(), self._server.limits
             idle = now - (self.deadline - limits.idle_seconds)
             self._close()

@@ -10,6 +10,7 @@ from email.utils import formatdate
 
 from polykind.http.connection import App, Connection
 from polykind.http.messages import AuditIds
+from polykind.workers import FairQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class HttpServer:
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self.new_audit_id = AuditIds()
+        self.write_turns = FairQueue(seats=1, max_waiting=self.limits.max_connections)
+        """The turns in which users send pieces of long responses."""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
         """Start to listen and return the port."""
