@@ -91,6 +91,10 @@ class FutureRevisionError(StoreError):
         self.current = current
 
 
+class RequestSizeError(StoreError):
+    """The object is larger than the store accepts. The message is the one that kube-apiserver sends to the client."""
+
+
 class UnavailableError(StoreError):
     """The store is closed, cannot be reached or cannot write."""
 

@@ -27,8 +27,9 @@ def authenticate(
     return user
 
 
-def certificate(*names: tuple[str, str]) -> dict[str, Any]:
-    return {"subject": tuple((name,) for name in names)}
+def certificate(*names: tuple[str, str], year: int = 2100) -> dict[str, Any]:
+    validity = {"notBefore": "Jan  1 00:00:00 2020 GMT", "notAfter": f"Jan  1 00:00:00 {year} GMT"}
+    return {"subject": tuple((name,) for name in names), **validity}
 
 
 @pytest.mark.parametrize("header", [b"Bearer t1", b"bearer t1", b"Bearer  t1 ", b"BEARER t1"])
@@ -71,6 +72,34 @@ def test_client_certificate_without_common_name_is_ignored() -> None:
     assert authenticate(b"Bearer t1", nameless).name == "alice"
     with pytest.raises(errors.UnauthorizedError):
         authenticate(None, nameless)
+
+
+def test_client_certificate_with_an_empty_common_name_is_ignored() -> None:
+    assert authenticate(certificate=certificate(("commonName", "")), anonymous=True).name == "system:anonymous"
+
+
+def test_anonymous_user_of_a_certificate_is_not_authenticated() -> None:
+    assert authenticate(certificate=certificate(("commonName", "system:anonymous"))).groups == ()
+
+
+def test_expired_client_certificate_counts_for_nothing() -> None:
+    expired = certificate(("commonName", "bob"), year=2021)
+    assert authenticate(b"Bearer t1", expired).name == "alice"
+    with pytest.raises(errors.UnauthorizedError):
+        authenticate(None, expired, anonymous=True)
+
+
+def test_replaced_tokens_no_longer_authenticate() -> None:
+    before, after = Tokens(), Tokens()
+    before.add("t1", User("alice"))
+    after.add("t2", User("bob"))
+    authentication = Authentication(before)
+    requests = [Request("GET", "/", "", {b"authorization": b"Bearer " + token}, b"") for token in (b"t1", b"t2")]
+    assert authentication.user(requests[0]) is not None
+    authentication.replace_tokens(after)
+    assert authentication.user(requests[1]) is not None
+    with pytest.raises(errors.UnauthorizedError):
+        authentication.user(requests[0])
 
 
 def test_cached_token_does_not_authenticate_another_token() -> None:

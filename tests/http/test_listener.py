@@ -256,8 +256,8 @@ MALFORMED = {
     "negative length": b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
     "two lengths": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
     "length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "bad chunk size": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "endless chunk size": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 40 + b"\r\n",
+    "bad chunk size": b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "endless chunk size": b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 40 + b"\r\n",
 }
 
 
@@ -409,7 +409,7 @@ async def test_pipelined_request_does_not_shorten_deadline(serve: Serve) -> None
     blocked = BlockedApp()
     async with serve(blocked, Limits(receive_seconds=0.3, sweep_seconds=0.01)) as server:
         peer = await server.peer()
-        peer.send(get("/slow") + b"GET /next HTTP/1.1\r\n")
+        peer.send(get("/slow") + b"GET /next HTTP/1.1\r\nHost: x\r\n")
         await asyncio.sleep(0.4)
         blocked.go.set()
         assert (await peer.response()).body == b"/slow"

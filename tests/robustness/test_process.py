@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+import ssl
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from polykind.pki.authority import make_authority, make_serving
+from tests.conformance.client import Server
 from tests.support.raw import connect, head
 from tests.support.server import ServerProcess
 
@@ -88,3 +92,33 @@ def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     assert refused.returncode == 1
     assert "Traceback" not in refused.stderr
     assert "file" in refused.stderr
+
+
+def test_hangup_reloads_the_token_file(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text("first,alice,1\n")
+    with ServerProcess(tmp_path / "data", f"--token-auth-file={tokens}") as server:
+        assert Server(server.url, "first").call("GET", "/api/v1/namespaces").status == 200
+        tokens.write_text("second,bob,2\n")
+        assert server.process is not None
+        server.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 10
+        while Server(server.url, "second").call("GET", "/api/v1/namespaces").status != 200:
+            assert time.monotonic() < deadline
+        assert Server(server.url, "first").call("GET", "/api/v1/namespaces").status == 401
+        tokens.write_text("broken\n")
+        server.process.send_signal(signal.SIGHUP)
+        assert Server(server.url, "second").call("GET", "/api/v1/namespaces").status == 200
+
+
+def test_certificate_of_the_user_is_served_and_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "pki"
+    folder.mkdir()
+    now = datetime.now(UTC)
+    pair = make_serving(make_authority("another-ca", now), ["127.0.0.1"], now)
+    (folder / "apiserver.crt").write_bytes(pair.certificate_pem)
+    (folder / "apiserver.key").write_bytes(pair.key_pem)
+    with ServerProcess(tmp_path / "data", f"--cert-dir={folder}") as server:
+        served = ssl.get_server_certificate(("127.0.0.1", server.port))
+    assert served.split() == pair.certificate_pem.decode().split()
+    assert (folder / "apiserver.crt").read_bytes() == pair.certificate_pem

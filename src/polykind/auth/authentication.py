@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from hmac import compare_digest
+from ssl import cert_time_to_seconds
 from typing import Any
 
 from polykind import errors
 from polykind.auth.service_account_claims import TokenError
 from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.tokens import Tokens
-from polykind.auth.user import ANONYMOUS, AUTHENTICATED, User
+from polykind.auth.user import ANONYMOUS, User, authenticated_groups
 from polykind.http.messages import Request
 
 
@@ -33,7 +35,10 @@ class Authentication:
 
         Return None if only `service_account_user`, which may have to wait, can authenticate the request.
         """
-        user = _certificate_user(request.peer_certificate) if request.peer_certificate is not None else None
+        user = expired = None
+        if request.peer_certificate is not None:
+            expired = _is_expired(request.peer_certificate)
+            user = None if expired else _certificate_user(request.peer_certificate)
         if user is None:
             header = request.headers.get(b"authorization", b"")
             # Most requests have the same token as the previous request, so remember the latest header and its user.
@@ -42,9 +47,17 @@ class Authentication:
                 user = self._token_user(header)
                 if user is not None:
                     self._latest = header, user
+        if expired and user is ANONYMOUS:
+            # As in kube-apiserver, a client whose credentials are invalid is not anonymous.
+            raise errors.UnauthorizedError
         if user is None and (self._service_accounts is None or not _jwt(request)):
             raise errors.UnauthorizedError
         return user
+
+    def replace_tokens(self, tokens: Tokens) -> None:
+        """Replace the known tokens. Connections of clients with other tokens stay open, but their requests fail."""
+        self._tokens.replace(tokens)
+        self._latest = b"", None
 
     async def service_account_user(self, request: Request) -> User:
         """Return the user of a service account's token. Raise UnauthorizedError if the token is invalid."""
@@ -72,6 +85,12 @@ def _jwt(request: Request) -> str:
     return token.decode() if is_jwt else ""
 
 
+def _is_expired(certificate: dict[str, Any]) -> bool:
+    """True if the client certificate is expired or not valid yet."""
+    now = time.time()
+    return not cert_time_to_seconds(certificate["notBefore"]) <= now <= cert_time_to_seconds(certificate["notAfter"])
+
+
 def _certificate_user(certificate: dict[str, Any]) -> User | None:
     """Return the user of a client certificate. The common name is the user name; each organization is a group."""
     names, groups = [], []
@@ -81,4 +100,6 @@ def _certificate_user(certificate: dict[str, Any]) -> User | None:
                 names.append(value)
             elif key == "organizationName":
                 groups.append(value)
-    return User(names[-1], groups=(*dict.fromkeys(groups), AUTHENTICATED)) if names else None
+    if not names or not names[-1]:
+        return None
+    return User(names[-1], groups=authenticated_groups(names[-1], groups))

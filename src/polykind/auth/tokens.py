@@ -8,7 +8,7 @@ import hmac
 from collections.abc import Iterator
 from pathlib import Path
 
-from polykind.auth.user import AUTHENTICATED, User
+from polykind.auth.user import User, authenticated_groups
 
 
 class TokenFileError(ValueError):
@@ -26,7 +26,7 @@ class Tokens:
         self._users: dict[bytes, tuple[bytes, User]] = {}
 
     def add(self, token: str, user: User) -> None:
-        groups = tuple(dict.fromkeys((*user.groups, AUTHENTICATED)))
+        groups = authenticated_groups(user.name, user.groups)
         digest = _digest(token.encode())
         self._users[digest[:8]] = (digest, User(user.name, user.uid, groups))
 
@@ -43,6 +43,10 @@ class Tokens:
                     raise TokenFileError(f"{path}, line {number}: the token is empty")
                 groups = tuple(g.strip() for g in fields[3].split(",") if g.strip()) if len(fields) > 3 else ()
                 self.add(fields[0], User(fields[1], fields[2], groups))
+
+    def replace(self, other: Tokens) -> None:
+        """Replace all tokens by those of another object."""
+        self._users = other._users
 
     def find(self, token: bytes) -> User | None:
         digest = _digest(token)

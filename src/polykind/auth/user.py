@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from polykind.contract import JsonObject
@@ -29,6 +29,14 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 """The user of requests without credentials, if the server allows anonymous requests."""
+
+
+def authenticated_groups(name: str, groups: Iterable[str]) -> tuple[str, ...]:
+    """Return the groups of an authenticated user, with system:authenticated unless the user is anonymous."""
+    distinct = dict.fromkeys(groups)
+    if name != ANONYMOUS.name and UNAUTHENTICATED not in distinct:
+        distinct[AUTHENTICATED] = None
+    return tuple(distinct)
 
 
 def service_account_name(namespace: str, name: str) -> str:

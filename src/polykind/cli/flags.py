@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 from polykind.server.settings import SettingsError
@@ -65,6 +66,11 @@ def configure_logging(verbosity: int) -> None:
     logging.basicConfig(
         level=logging.DEBUG if verbosity >= 4 else logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
+
+
+def on_hangup(reload: Callable[[], None]) -> None:
+    """Call `reload` on SIGHUP, which a service manager or a log rotation may send."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
 def stop_event() -> asyncio.Event:

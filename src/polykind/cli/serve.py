@@ -14,6 +14,7 @@ from polykind.cli.flags import (
     add_list_flag,
     add_verbosity_flag,
     configure_logging,
+    on_hangup,
     parse_bool,
     parse_seconds,
     stop_event,
@@ -251,11 +252,14 @@ async def _serve(args: Settings) -> int:
     # Disable the garbage collector during the start, because almost all allocated objects stay in use.
     gc.disable()
     from polykind.contract import StoreError
+    from polykind.http.descriptors import raise_descriptor_limit
     from polykind.server.server import Server
 
     stop = stop_event()
+    raise_descriptor_limit()
     try:
         async with Server(args) as server:
+            on_hangup(server.reload)
             print(f"Serving at {server.url}", flush=True)
             print(f"To use it: export KUBECONFIG={server.kubeconfig}", flush=True)
             # Exclude everything allocated so far from later collections.

@@ -17,6 +17,7 @@ import orjson
 from polykind.codec import json_syntax
 from polykind.contract import JsonObject
 from polykind.errors import BadRequestError
+from polykind.errors import BadRequestError, RequestTooLargeError
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import NumberLiteral, encode_json, json_type_name
 from polykind.golang.strconv import shortest_int
@@ -81,8 +82,18 @@ _decode_literal = msgspec.json.Decoder(float_hook=NumberLiteral).decode
 _decode_integers_only = msgspec.json.Decoder(float_hook=_reject_fraction).decode
 
 
+def _check_density(body: bytes) -> None:
+    """Raise RequestTooLargeError if the text has so many objects and lists that they would fill the memory."""
+    if len(body) > 2 * _MAX_CONTAINERS and body.count(b"{") + body.count(b"[") > _MAX_CONTAINERS:
+        raise RequestTooLargeError(f"Request entity too large: limit is {_MAX_CONTAINERS} objects and lists")
+
+
+_MAX_CONTAINERS = 500_000
+
+
 def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
     """Decode JSON. With `keep_fractions`, a number written with a fraction stays a float. Raises MalformedJSONError."""
+    _check_density(body)
     decoder = _decode_fractions if keep_fractions else _decode
     try:
         value = decoder(body)
@@ -95,6 +106,7 @@ def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
 
 def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, bool]:
     """Decode like `decode`. Also return True if all numbers are known to be ints, which makes encoding cheaper."""
+    _check_density(body)
     try:
         value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):
@@ -106,6 +118,7 @@ def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, b
 
 def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
     """Decode like `decode_flagged` with `keep_fractions`, and also return errors about duplicate fields."""
+    _check_density(body)
     if b"\\" not in body:
         try:
             value = _decode_integers_only(body)
@@ -120,6 +133,7 @@ def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
 
 def decode_literal(body: bytes) -> tuple[Any, bool]:
     """Decode like `decode_flagged`, but keep fractions as NumberLiterals and keep long ints, for typed decoding."""
+    _check_density(body)
     try:
         value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):

@@ -14,8 +14,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from polykind import errors, taskless
-from polykind.http.messages import TEXT, Body, Request, Response, Stream, body_size
-from polykind.http.request_parser import RequestParser
+from polykind.http.messages import JSON, TEXT, Body, Request, Response, Stream, body_size
+from polykind.http.request_parser import ProtocolError, RequestParser
 from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
@@ -329,7 +329,8 @@ class Connection(asyncio.Protocol):
     def _send_rejection(self, error: errors.APIError, status: int) -> None:
         request = Request("GET", "", "", {}, b"")
         request.audit_id = self._server.new_audit_id()
-        response = Response(status, error.encode())
+        content_type = TEXT if isinstance(error, ProtocolError) else JSON
+        response = Response(status, error.encode(), content_type)
         self.transport.write(self._head(request, response, False) + error.encode())
         self.closing = True
         # The client may still be sending. Closing at once would reset the connection and lose the response.

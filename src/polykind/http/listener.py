@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import time
 from dataclasses import dataclass
 from email.utils import formatdate
 
 from polykind.http.connection import App, Connection
+from polykind.http.descriptors import descriptor_problem
 from polykind.http.messages import AuditIds
 from polykind.workers import FairQueue
+
+log = logging.getLogger("polykind.http")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class HttpServer:
         self.new_audit_id = AuditIds()
         self.write_turns = FairQueue(seats=1, max_waiting=self.limits.max_connections)
         """The turns in which users send pieces of long responses."""
+        self.descriptor_problem = ""
+        """The reason why no connections can be accepted, checked by each sweep."""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
         """Start to listen and return the port."""
@@ -103,13 +109,21 @@ class HttpServer:
             self._all_closed.set()
 
     def _sweep(self) -> None:
-        """Refresh the Date header and expire connections whose deadline has passed."""
+        """Refresh the Date header, expire connections whose deadline has passed, and check for free descriptors."""
+        self._check_descriptors()
         self.date = formatdate(time.time(), usegmt=True).encode()
         now = self.loop.time()
         for connection in [c for c in self.connections if now > c.deadline]:
             connection.expire()
         pause = self.limits.linger_seconds / 5 if self.stopping else self.limits.sweep_seconds
         self._sweeper = self.loop.call_later(pause, self._sweep)
+
+    def _check_descriptors(self) -> None:
+        problem = descriptor_problem()
+        if problem and not self.descriptor_problem:
+            count = len(self.connections)
+            log.error("http: cannot accept connections, %s; closing new connections (%d are open)", problem, count)
+        self.descriptor_problem = problem
 
     def _stop_sweeping(self) -> None:
         if self._sweeper is not None:

@@ -17,6 +17,21 @@ _I = ord("i")
 _token = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}").fullmatch
 
 
+class ProtocolError(errors.APIError):
+    """A violation of HTTP. The response is plain text, as that of Go's HTTP server."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def encode(self) -> bytes:
+        return self.message.encode()
+
+
+_VERSIONS = frozenset(("1.0", "1.1"))
+_host = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*").fullmatch
+
+
 def _is_known(method: bytes) -> bool:
     """True if httptools supports the method."""
     try:
@@ -48,6 +63,7 @@ class RequestParser:
     __slots__ = (
         "_body",
         "_body_size",
+        "_has_repeated_host",
         "_head_size",
         "_headers",
         "_limits",
@@ -55,6 +71,7 @@ class RequestParser:
         "_parser",
         "_receiver",
         "_url",
+        "_valid_host",
         "in_request",
         "stopped",
     )
@@ -70,6 +87,8 @@ class RequestParser:
         self._body: list[bytes] = []
         self._head_size = 0
         self._body_size = 0
+        self._has_repeated_host = False
+        self._valid_host = b""
         self.in_request = False
         """True if a part of a request has arrived."""
         self.stopped = False
@@ -113,6 +132,7 @@ class RequestParser:
         self._url = b""
         self._headers = {}
         self._body = []
+        self._has_repeated_host = False
         self._head_size = self._body_size = 0
         self.in_request = True
         self._receiver.on_begin()
@@ -138,6 +158,10 @@ class RequestParser:
         previous = self._headers.get(name)
         if previous is None:
             self._headers[name] = value
+        elif name == b"host":
+            self._has_repeated_host = True
+        elif name == b"transfer-encoding":
+            self._headers[name] = previous + b", " + value
         if name.startswith(b"impersonate-"):
             self._headers[b"impersonate"] = b""
             if previous is not None:
@@ -145,11 +169,32 @@ class RequestParser:
                 self._headers[name] = previous + b"\0" + value
 
     def on_headers_complete(self) -> None:
+        if error := self._protocol_error():
+            self._reject(error)
+            return
         length = self._headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length) > self._limits.max_body_bytes:
             self._reject_body()
         elif b"expect" in self._headers and not self.stopped and self._expects_continue():
             self._receiver.on_expect_continue()
+
+    def _protocol_error(self) -> ProtocolError | None:
+        """Return the error for a head that Go's HTTP server rejects although it can be parsed."""
+        headers = self._headers
+        host, version = headers.get(b"host"), self._parser.get_http_version()
+        if version not in _VERSIONS and headers:
+            return ProtocolError(505, "505 HTTP Version Not Supported: unsupported protocol version")
+        if self._has_repeated_host or version not in _VERSIONS:
+            return ProtocolError(400, "400 Bad Request")
+        if b"transfer-encoding" in headers and headers[b"transfer-encoding"].lower() != b"chunked":
+            return ProtocolError(501, "Unsupported transfer encoding")
+        if host is None and version != "1.0":
+            return ProtocolError(400, "400 Bad Request: missing required Host header")
+        if host is not None and host != self._valid_host:
+            if not _host(host):
+                return ProtocolError(400, "400 Bad Request: malformed Host header")
+            self._valid_host = host
+        return None
 
     def _expects_continue(self) -> bool:
         """True if the client waits for 100 Continue. A request without a body needs none."""

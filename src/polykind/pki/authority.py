@@ -17,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from polykind.pki.private_files import write_private
 
+_CA_NAME = "polykind-ca"
 _CA_LIFETIME = timedelta(days=3650)
 _SERVING_LIFETIME = timedelta(days=365)
 _RENEW_BEFORE = timedelta(days=30)
@@ -134,7 +135,7 @@ def issue(directory: Path, names: list[str], now: datetime) -> datetime:
     ca, serving = _read(directory, "ca", now), _read(directory, "apiserver", now)
     if ca is None or serving is None or not serves(serving.certificate, ca.certificate, names):
         if ca is None:
-            _write(directory, "ca", make_authority("polykind-ca", now))
+            _write(directory, "ca", make_authority(_CA_NAME, now))
             ca = _read(directory, "ca", now)
         if ca is not None:
             try:
@@ -145,6 +146,15 @@ def issue(directory: Path, names: list[str], now: datetime) -> datetime:
     if ca is None or serving is None:
         raise ValueError(f"another process changed the certificates in {directory}: start again")
     return min(ca.certificate.not_valid_after_utc, serving.certificate.not_valid_after_utc) - _RENEW_BEFORE
+
+
+def is_foreign(directory: Path) -> bool:
+    """True if the serving certificate in the directory was not issued by `issue`."""
+    try:
+        serving = read_pair((directory / "apiserver.crt").read_bytes(), (directory / "apiserver.key").read_bytes())
+    except OSError:
+        return False
+    return serving is not None and serving.certificate.issuer != _name(_CA_NAME)
 
 
 def _write(directory: Path, name: str, pair: KeyPair) -> None:

@@ -14,18 +14,29 @@ _FILES = ("ca.crt", "ca.key", "apiserver.crt", "apiserver.key")
 
 
 def ensure(directory: Path, names: list[str], now: datetime) -> tuple[Path, Path, Path]:
-    """Create the certificates that are missing, invalid or about to expire. Return certificate, key and CA paths."""
+    """Create the certificates that are missing, invalid or about to expire. Return certificate, key and CA paths.
+
+    A serving certificate that another program has put there is used as it is, and never overwritten.
+    """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not _is_verified(directory, names, now):
         # Import the module only here: the cryptography library takes longer to import than the rest of the start.
-        from polykind.pki.authority import issue
+        from polykind.pki.authority import is_foreign, issue
 
+        if is_foreign(directory):
+            return _serve_foreign(directory)
         renew_at = issue(directory, names, now)
         verified = {"digest": _digest(directory), "names": names, "until": renew_at.isoformat()}
         # Ignore a read-only directory. The certificates are then verified at every start.
         with suppress(OSError):
             write_private(directory / "known.json", json.dumps(verified).encode() + b"\n")
     return directory / "apiserver.crt", directory / "apiserver.key", directory / "ca.crt"
+
+
+def _serve_foreign(directory: Path) -> tuple[Path, Path, Path]:
+    """Return the paths of a certificate of the user. If there is no ca.crt, clients trust the certificate itself."""
+    certificate, authority = directory / "apiserver.crt", directory / "ca.crt"
+    return certificate, directory / "apiserver.key", authority if authority.exists() else certificate
 
 
 def _is_verified(directory: Path, names: list[str], now: datetime) -> bool:

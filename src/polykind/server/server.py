@@ -72,6 +72,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("polykind")
 
+_NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
+"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python's ssl module does not name."""
+
 
 class Server:
     """One API server: its store, its watch cache, its controllers and its socket."""
@@ -139,7 +142,7 @@ class Server:
         tls = self._tls()
         tokens = self._tokens()
         service_account_tokens = self._service_account_tokens()
-        authentication = Authentication(
+        authentication = self._authentication = Authentication(
             tokens,
             anonymous="AlwaysAllow" not in settings.authorization_mode,
             service_accounts=service_account_tokens,
@@ -312,6 +315,7 @@ class Server:
         return {
             "ping": lambda: "",
             "store": lambda: self.store.problem or ("" if self.cache.ready else "the watch on the store is lost"),
+            "file-descriptors": lambda: self.http.descriptor_problem,
             "poststarthook/crd-informer-synced": lambda: "",
         }
 
@@ -327,7 +331,8 @@ class Server:
             if settings.bind_address not in ("0.0.0.0", "::", *names):  # noqa: S104
                 names.append(settings.bind_address)
             certificate, key, self._ca = serving_certificates.ensure(directory, names, self.clock.now())
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._certificate_files = certificate, key
+        context = self._tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             context.load_cert_chain(certificate, key)
@@ -340,6 +345,8 @@ class Server:
             except OSError as error:
                 raise SettingsError(f"--client-ca-file {settings.client_ca_file}: {error}") from None
             context.verify_mode = ssl.CERT_OPTIONAL
+            # A handshake with an expired certificate succeeds, because the request may have a valid token.
+            context.verify_flags |= _NO_CHECK_TIME
         return context
 
     def _tokens(self) -> Tokens:
@@ -378,6 +385,19 @@ class Server:
             await self.cache.wait_until_fresh(resource.cache)
         cached = resource.cache.get(key)
         return resource.shown(cached) if cached is not None else None
+
+    def reload(self) -> None:
+        """Read the serving certificate, the client CA and the token file again. Keep the old state on an error."""
+        settings = self.settings
+        try:
+            self._tls_context.load_cert_chain(*self._certificate_files)
+            if settings.client_ca_file:
+                self._tls_context.load_verify_locations(settings.client_ca_file)
+            self._authentication.replace_tokens(self._tokens())
+        except (OSError, SettingsError) as error:
+            log.error("server: cannot reload certificates and tokens, keeping the previous ones: %s", error)
+        else:
+            log.info("server: reloaded certificates and tokens")
 
     def _write_kubeconfig(self) -> None:
         write_kubeconfig(self.kubeconfig, self.url, self._authority() or None, "admin", {"token": self.token})

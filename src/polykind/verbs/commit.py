@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Encoded, Representation, parse_stored
-from polykind.contract import JsonObject, RevisionConflictError
+from polykind.contract import JsonObject, RequestSizeError, RevisionConflictError
 from polykind.resources.resource import ServedVersion
 from polykind.verbs.context import RequestContext
 from polykind.verbs.write import DELETE, Write
@@ -68,6 +68,8 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
         cache.cancel_expected_write(key)
         if isinstance(error, RevisionConflictError):
             raise LostRaceError from None
+        if isinstance(error, RequestSizeError):
+            raise errors.UnknownReasonError(str(error)) from None
         raise
     written = cache.get(key)
     if written is None or written.revision != revision:

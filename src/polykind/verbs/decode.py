@@ -76,7 +76,8 @@ def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> W
 def unknown_field_errors(ctx: RequestContext, paths: list[str]) -> list[str]:
     """Return kube-apiserver's messages for unknown fields. Only the decoder of built-in types escapes the path."""
     return [
-        f"unknown field {go_quote(path)}" if ctx.version.is_builtin else f'unknown field "{path}"' for path in paths
+        f"unknown field {go_quote(path)}" if ctx.version.is_builtin else f'unknown field "{path}"'
+        for path in paths[: errors.MAX_FIELD_ERRORS]
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from polykind import errors
@@ -15,7 +17,7 @@ from polykind.http.options import ListOptions
 from polykind.verbs import continue_token, respond
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import parse_resource_version
-from polykind.verbs.selection import RequestSelection
+from polykind.verbs.selection import RequestSelection, has_long_query, read_selection
 
 _SLICE = 500
 _UNMATCHED_PER_CONVERSION = 16
@@ -26,8 +28,7 @@ Item = tuple[CachedObject, Representation]
 
 async def list_(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
-    options = ListOptions.from_query(ctx.query)
-    selection = RequestSelection(ctx, options)
+    options, selection = await read_selection(ctx)
     try:
         items, metadata = await collect(ctx, options, selection)
     except errors.InternalError as error:
@@ -182,15 +183,12 @@ async def _matching_page(
         part = candidates[start : start + _SLICE]
         if limit and (selection.everything or ctx.version.converts):
             part = part[: max(limit - len(items), start // _UNMATCHED_PER_CONVERSION)]
-        ready = [representer.ready(cached) for cached in part]
-        representations = [known for known in ready if known is not None]
+        found = [representer.known(cached) for cached in part]
+        representations = [known for known in found if known is not None]
         if len(representations) < len(part):
             representations = await representer.view_many(part)
-        for cached, representation in zip(part, representations, strict=True):
-            if selection.everything or selection.matches(representation):
-                items.append((cached, representation))
-                if limit and len(items) == limit:
-                    break
+        matching = partial(_matching, selection, part, representations, limit - len(items) if limit else 0)
+        items += await ctx.compute(matching) if has_long_query(ctx) else matching()
         if limit and len(items) == limit:
             last = items[-1][0]
             # kube-apiserver counts all keys after the page, because it does not know which of these objects match.
@@ -203,6 +201,16 @@ async def _matching_page(
         if len(candidates) > _SLICE:
             await asyncio.sleep(0)
     return _Page(items)
+
+
+def _matching(
+    selection: RequestSelection, objects: Sequence[CachedObject], representations: list[Representation], limit: int
+) -> list[Item]:
+    """Return at most `limit` objects (0: all) that match the selectors, with their representations."""
+    pairs = zip(objects, representations, strict=True)
+    if selection.everything:
+        return list(islice(pairs, limit or None))
+    return list(islice((pair for pair in pairs if selection.matches(pair[1])), limit or None))
 
 
 def _index(objects: Sequence[CachedObject], cached: CachedObject, start: int) -> int:

@@ -167,14 +167,7 @@ async def _long_list(
 ) -> Response:
     """Return a response with a document whose only field `key` is a long list of members, one for each item."""
     if response_format.media == "yaml":
-
-        def encode_yaml() -> bytes:
-            if items:
-                value[key] = [member(_decode(data)) for data in items]
-            return yaml_codec.encode(value)
-
-        small = sum(map(len, items)) <= INLINE_BYTES
-        return await _parts_response(ctx, [encode_yaml() if small else await ctx.compute(encode_yaml)], _YAML)
+        return await _parts_response(ctx, await _yaml_list(ctx, value, key, items, member), _YAML)
     if items:
         value[key] = []
     empty = b'"%b":[]' % key.encode()
@@ -191,6 +184,31 @@ async def _long_list(
         return await _parts_response(ctx, [await ctx.compute(lambda: json_codec.indent(b"".join(parts)))])
     parts.append(b"\n")
     return await _parts_response(ctx, parts)
+
+
+async def _yaml_list(
+    ctx: RequestContext,
+    value: JsonObject,
+    key: str,
+    items: Sequence[bytes],
+    member: Callable[[JsonObject], JsonObject],
+) -> list[bytes]:
+    """Encode a list in YAML, member by member. The keys of the document are sorted."""
+    if not items:
+        return [yaml_codec.encode(value)]
+    before = {name: value[name] for name in value if name < key}
+    after = {name: value[name] for name in value if name > key}
+    parts = [yaml_codec.encode(before) if before else b"", b"%b:\n" % key.encode()]
+    for data in items:
+        encode = partial(_encode_yaml_member, data, member)
+        parts.append(await ctx.compute(encode) if len(data) > INLINE_BYTES // 4 else encode())
+        await asyncio.sleep(0)
+    parts.append(yaml_codec.encode(after) if after else b"")
+    return parts
+
+
+def _encode_yaml_member(data: bytes, member: Callable[[JsonObject], JsonObject]) -> bytes:
+    return yaml_codec.encode([member(_decode(data))])
 
 
 def _batches(items: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

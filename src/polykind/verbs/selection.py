@@ -10,6 +10,24 @@ from polykind.http.options import ListOptions
 from polykind.selectors import selectable_fields
 from polykind.verbs.context import RequestContext
 
+_LONG_QUERY = 2048
+"""The length of a query string above which its selectors are parsed and matched in a worker thread."""
+
+
+def has_long_query(ctx: RequestContext) -> bool:
+    """True if the selectors of the request may take long to parse and to match."""
+    return len(ctx.request.query) > _LONG_QUERY
+
+
+async def read_selection(ctx: RequestContext, *, watch: bool = False) -> tuple[ListOptions, RequestSelection]:
+    """Return the options and the selection of a list, a watch or a deletecollection."""
+
+    def read() -> tuple[ListOptions, RequestSelection]:
+        options = ListOptions.from_query(ctx.query, watch=watch)
+        return options, RequestSelection(ctx, options)
+
+    return await ctx.compute(read) if has_long_query(ctx) else read()
+
 
 class RequestSelection:
     """A request's selection: the namespace and name of its path, a label selector and a field selector."""

@@ -11,10 +11,9 @@ from polykind.cache.watch_channel import Projection, WatchChannel
 from polykind.cache.watcher import Watcher
 from polykind.codec import negotiation
 from polykind.http.messages import Response, Stream
-from polykind.http.options import ListOptions
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import parse_resource_version
-from polykind.verbs.selection import RequestSelection
+from polykind.verbs.selection import RequestSelection, read_selection
 from polykind.verbs.watch_encoding import encoder_for
 
 _MIN_TIMEOUT, _TIMEOUT_JITTER = 1800.0, 1800.0
@@ -25,8 +24,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     if ctx.version.is_builtin:
         negotiation.check_names_media_type(accept, streams=True)
     negotiation.negotiate(accept, offers=ctx.version.media)
-    options = ListOptions.from_query(ctx.query, watch=True)
-    selection = RequestSelection(ctx, options)
+    options, selection = await read_selection(ctx, watch=True)
     field_selector = options.field_selector
     if ctx.name and not field_selector.empty and field_selector.name != ctx.name:
         raise errors.BadRequestError("fieldSelector metadata.name doesn't match requested name")

@@ -15,6 +15,7 @@ from polykind.contract import (
     HistoryEvent,
     KeyValue,
     Page,
+    RequestSizeError,
     RevisionConflictError,
     RevisionRead,
     StoreError,
@@ -28,6 +29,7 @@ from polykind.store.etcd.revision_reader import RevisionReader, went_back
 from polykind.store.etcd.rpc_messages import prefix_range
 from polykind.store.etcd.shared_watch import SharedWatch, Watches
 from polykind.store.etcd.watch_stream import read_oldest_revision, read_past_events
+from polykind.store.request_size import TOO_LARGE, check_request_size
 from polykind.taskless import in_task
 
 log = logging.getLogger("polykind.etcd")
@@ -191,7 +193,13 @@ class EtcdStore:
     # Writes
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
-        return await self._write(key, rpc_messages.put_request(_encode(key), value, expect))
+        check_request_size(key, value, expect, message_only=True)
+        try:
+            return await self._write(key, rpc_messages.put_request(_encode(key), value, expect))
+        except EtcdError as error:
+            if str(error) == TOO_LARGE:
+                raise RequestSizeError(TOO_LARGE) from None
+            raise
 
     async def delete(self, key: str, *, expect: int | None) -> int:
         if expect == 0:

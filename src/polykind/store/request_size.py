@@ -1,0 +1,38 @@
+"""The largest object that a store accepts: the limits of etcd, for all stores."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from polykind.contract import RequestSizeError
+
+MAX_REQUEST_BYTES: Final = 1536 * 1024
+"""etcd's default limit of a request (--max-request-bytes)."""
+MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
+"""The limit of a gRPC message that kube-apiserver sends to etcd."""
+_PUT_OVERHEAD: Final = 26
+"""The bytes of a transaction besides the value and the keys, and the newline that ends the value."""
+_REVISION_OVERHEAD: Final = 7
+_RAFT_OVERHEAD: Final = 15
+
+
+TOO_LARGE: Final = "etcdserver: request is too large"
+
+
+def check_request_size(key: str, value: bytes, expect: int | None, *, message_only: bool = False) -> None:
+    """Raise RequestSizeError if kube-apiserver on etcd would refuse to write the value.
+
+    The transaction contains the key twice for a create, and three times for an update. If `message_only` is True,
+    etcd itself checks its limit of a request, which its users can raise.
+    """
+    if len(value) + 4 * len(key) < MAX_REQUEST_BYTES - 1024:
+        return
+    keys = len(key.encode()) * (3 if expect else 2)
+    size = len(value) + keys + _PUT_OVERHEAD + (_REVISION_OVERHEAD if expect else 0)
+    if size > MAX_MESSAGE_BYTES:
+        raise RequestSizeError(
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max "
+            f"({size} vs. {MAX_MESSAGE_BYTES})"
+        )
+    if size + _RAFT_OVERHEAD > MAX_REQUEST_BYTES and not message_only:
+        raise RequestSizeError(TOO_LARGE)
