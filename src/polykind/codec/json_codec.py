@@ -16,7 +16,6 @@ import orjson
 
 from polykind.codec import json_syntax
 from polykind.contract import JsonObject
-from polykind.errors import BadRequestError
 from polykind.errors import BadRequestError, RequestTooLargeError
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import NumberLiteral, encode_json, json_type_name

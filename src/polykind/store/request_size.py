@@ -10,6 +10,8 @@ MAX_REQUEST_BYTES: Final = 1536 * 1024
 """etcd's default limit of a request (--max-request-bytes)."""
 MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
 """The limit of a gRPC message that kube-apiserver sends to etcd."""
+ALWAYS_ACCEPTED_BYTES: Final = 1024 * 1024
+"""A size of values that no limit concerns, whatever the key."""
 _PUT_OVERHEAD: Final = 26
 """The bytes of a transaction besides the value and the keys, and the newline that ends the value."""
 _REVISION_OVERHEAD: Final = 7
@@ -25,8 +27,6 @@ def check_request_size(key: str, value: bytes, expect: int | None, *, message_on
     The transaction contains the key twice for a create, and three times for an update. If `message_only` is True,
     etcd itself checks its limit of a request, which its users can raise.
     """
-    if len(value) + 4 * len(key) < MAX_REQUEST_BYTES - 1024:
-        return
     keys = len(key.encode()) * (3 if expect else 2)
     size = len(value) + keys + _PUT_OVERHEAD + (_REVISION_OVERHEAD if expect else 0)
     if size > MAX_MESSAGE_BYTES:

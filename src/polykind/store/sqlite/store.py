@@ -22,7 +22,7 @@ from polykind.contract import (
     WatchListener,
 )
 from polykind.store.coalescer import Coalescer, resolve
-from polykind.store.request_size import check_request_size
+from polykind.store.request_size import ALWAYS_ACCEPTED_BYTES, check_request_size
 from polykind.store.sqlite import reader_pool
 from polykind.store.sqlite.database_file import DatabaseFile
 from polykind.store.sqlite.reader_pool import ReaderPool, ReplayPage
@@ -158,7 +158,8 @@ class SqliteStore:
     # Writes
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
-        check_request_size(key, value, expect)
+        if len(value) > ALWAYS_ACCEPTED_BYTES:
+            check_request_size(key, value, expect)
         return await self._write(key, value, expect)
 
     async def delete(self, key: str, *, expect: int | None) -> int:
