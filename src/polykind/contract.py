@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 JsonObject = dict[str, Any]
+InterruptCheck = Callable[[int], None]
+"""Raises an exception to end an evaluation of CEL. The argument is the cost of the next operation, or 0 if unknown."""
 
 
 def copy_json(value: Any) -> Any:

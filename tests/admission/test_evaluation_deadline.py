@@ -10,8 +10,7 @@ import pytest
 from polykind.admission import evaluation_deadline
 from polykind.admission.evaluation_deadline import EvaluationInterruptedError, call_on_event_loop, run_with_deadline
 from polykind.admission.match_conditions import MatchConditionError, MatchConditions
-from polykind.cel.activation import InterruptCheck
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 
 SLOW = [{"name": "slow", "expression": "object.items.all(x, x in object.items)"}]
 

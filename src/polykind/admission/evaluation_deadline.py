@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Final, TypeVar
 
-from polykind.cel.activation import PER_CALL_LIMIT, InterruptCheck
+from polykind.contract import InterruptCheck
 
 ON_LOOP_SECONDS: Final = 0.01
 """The longest time that an evaluation may block the event loop."""
@@ -52,6 +52,9 @@ async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
         return evaluate(on_loop_check())
     except EvaluationInterruptedError:
         loop = asyncio.get_running_loop()
+
+    # CEL is imported at its first use, and this module is part of every server.
+    from polykind.cel.activation import PER_CALL_LIMIT
 
     def evaluate_in_thread() -> T:
         _thread_state.loop = loop

@@ -10,9 +10,8 @@ from polykind.admission.cel_environment import OUT_OF_BUDGET, PER_MATCH, Environ
 from polykind.admission.evaluation_deadline import EvaluationInterruptedError, run_with_deadline
 from polykind.apis.admissionregistration.validation import validate_match_conditions
 from polykind.cel import CompilationError, Program
-from polykind.cel.activation import InterruptCheck
 from polykind.cel.cel_types import BOOL, Type
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.errors import FieldError, internal, invalid
 
 IGNORE = "Ignore"

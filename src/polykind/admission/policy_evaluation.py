@@ -16,10 +16,9 @@ from polykind.admission.policy_expressions import (
     Result,
     compile_variables,
 )
-from polykind.cel.activation import InterruptCheck
 from polykind.cel.cel_types import BOOL, NULL, STRING, Type
 from polykind.cel.library.strings import trim
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.golang.utf8 import byte_length
 
 _MAX_MESSAGE_BYTES = 5 * 1024

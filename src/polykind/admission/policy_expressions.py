@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from polykind.admission.cel_environment import Environment, composed_type
 from polykind.cel import CompilationError, Program
-from polykind.cel.activation import InterruptCheck
 from polykind.cel.cel_types import DYN, Type
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import LazyMap
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.golang.fmt import go_quote
 
 

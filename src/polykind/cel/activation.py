@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from polykind.cel.evaluation_errors import CostExceededError, EvalError
 from polykind.cel.runtime_values import NONE, Optional
+from polykind.contract import InterruptCheck
 
 PER_CALL_LIMIT = 1_000_000
 """Runtime cost limit of one evaluation, kube-apiserver's PerCallLimit."""
@@ -17,8 +18,6 @@ _INTERRUPT_INTERVAL = 50
 Frame: TypeAlias = list[Any]
 """A list of: runtime cost so far, variables, interrupt check, and the cost at which to check the limit next."""
 Closure: TypeAlias = Callable[[Frame], Any]
-InterruptCheck: TypeAlias = Callable[[int], None]
-"""Raises an exception to end the evaluation. The argument is the cost of the next operation, or 0 if unknown."""
 
 
 class Plan(NamedTuple):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.cel.activation import FIRST_FREE_SLOT, PER_CALL_LIMIT, Closure, Frame, InterruptCheck, interrupt_slots
+from polykind.cel.activation import FIRST_FREE_SLOT, PER_CALL_LIMIT, Closure, Frame, interrupt_slots
 from polykind.cel.ast import Expr
 from polykind.cel.evaluation_errors import CEL_ERRORS, NO_OVERLOAD, CostExceededError, InternalError, error_message
 from polykind.cel.planner import Planner
 from polykind.cel.schema_types import DeclType
+from polykind.contract import InterruptCheck
 
 
 class EvaluationResult(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from polykind.cel.activation import PER_CALL_LIMIT, InterruptCheck
+from polykind.cel.activation import PER_CALL_LIMIT
 from polykind.cel.from_json import wrong_type_message
 from polykind.cel.library.strings import trim
 from polykind.cel.program import EvaluationResult
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.errors import OMITTED, FieldError, duplicate, forbidden, invalid, required
 from polykind.golang.fmt import go_quote
 from polykind.golang.utf8 import byte_length

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from polykind.cel import environment
-from polykind.cel.activation import InterruptCheck
 from polykind.cel.cel_types import BOOL, STRING
 from polykind.cel.from_json import PYTHON_TYPES
 from polykind.cel.library.strings import trim
 from polykind.cel.program import RuleProgram
 from polykind.cel.rule_evaluation import RuleEvaluation
 from polykind.cel.schema_types import DeclType, DeclTypeProvider, escape
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.crd.field_path import FieldPathError, find_field
 from polykind.errors import FieldError
 from polykind.schema.correlation import Correlation

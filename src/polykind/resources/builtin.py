@@ -17,9 +17,8 @@ from polykind.apply.typemodel import TypeModel
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch_cache import WatchCache
-from polykind.cel.activation import InterruptCheck
 from polykind.codec import json_codec
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin_codec import BuiltinCodec, BuiltinRepresenter
 from polykind.resources.registry import DeclaredResource, Registry

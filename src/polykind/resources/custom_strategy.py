@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polykind import errors
-from polykind.cel.activation import InterruptCheck
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.errors import FieldError
 from polykind.resources.resource import Strategy, Validation
 from polykind.schema import metadata_validation

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from polykind import errors
 from polykind.apply.ownership import MAIN_RESET, Reset
 from polykind.cache.resource_cache import ResourceCache
-from polykind.cel.activation import InterruptCheck
 from polykind.codec import negotiation, partial_metadata
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.errors import FieldError
 from polykind.resources.representer import Representer
 from polykind.selectors import field_selectors

@@ -7,9 +7,8 @@ from functools import partial
 
 from polykind import errors, names
 from polykind.cache.cached_object import CachedObject
-from polykind.cel.activation import InterruptCheck
 from polykind.codec import json_codec
-from polykind.contract import JsonObject
+from polykind.contract import InterruptCheck, JsonObject
 from polykind.http.messages import Response
 from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
 from polykind.resources.resource import Validation

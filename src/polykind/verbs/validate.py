@@ -7,7 +7,7 @@ from functools import partial
 
 from polykind import errors
 from polykind.admission.evaluation_deadline import EvaluationInterruptedError, on_loop_check
-from polykind.cel.activation import InterruptCheck
+from polykind.contract import InterruptCheck
 from polykind.errors import FieldError
 from polykind.resources.resource import Validation
 from polykind.verbs.context import RequestContext

@@ -12,7 +12,6 @@ from polykind.golang.json import NumberLiteral, go_json
 from polykind.golang.sorting import sorted_strings
 from polykind.golang.strconv import shortest_int
 from polykind.golang.time import normalize_micro_time, normalize_time
-from polykind.quantity import QuantityError, parse_quantity
 
 
 class ValueType:
@@ -186,6 +185,8 @@ class Quantity(ValueType):
             text = value.strip()
         else:
             text = go_json(value)
+        from polykind.quantity import QuantityError, parse_quantity
+
         try:
             return parse_quantity(text).canonical()
         except QuantityError as error:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from polykind.codec import yaml_writer
 from polykind.contract import JsonObject
 from polykind.discovery.openapi.schemas import encode
 from polykind.golang.varint import encode_varint
@@ -49,6 +48,9 @@ def _any_value(value: Any) -> bytes:
 @lru_cache(maxsize=4096)
 def _yaml_text(data: bytes) -> bytes:
     """Return a JSON value as YAML. Few values occur many times, such as list types."""
+    # Most servers never send this document, so the YAML library is imported when the first client requests it.
+    from polykind.codec import yaml_writer
+
     return yaml_writer.write(json.loads(data), ordered=True)
 
 
