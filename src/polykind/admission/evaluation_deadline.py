@@ -53,10 +53,10 @@ async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
     except EvaluationInterruptedError:
         loop = asyncio.get_running_loop()
 
-    # CEL is imported at its first use, and this module is part of every server.
-    from polykind.cel.activation import PER_CALL_LIMIT
-
     def evaluate_in_thread() -> T:
+        # CEL is imported at its first use, and this module is part of every server.
+        from polykind.cel.activation import PER_CALL_LIMIT
+
         _thread_state.loop = loop
         try:
             return evaluate(_deadline_check(TOTAL_SECONDS, PER_CALL_LIMIT))
