@@ -62,7 +62,10 @@ Capacity Requests:*
 Constraint Requests:* MatchAttribute:* DistinctAttribute:*
 ClaimConfig Requests:* Opaque:*Opaque
 Opaque Driver Parameters:*
-AllocationResult Devices:DeviceResults NodeSelector:* AllocationTimestamp:*
+AllocationResult Devices:DeviceResults NodeSelector:*NodeSelector AllocationTimestamp:*
+NodeSelector NodeSelectorTerms:[]NodeSelectorTerm
+NodeSelectorTerm MatchExpressions:[]Requirement MatchFields:[]Requirement
+Requirement Key Operator Values:*
 DeviceResults Results:[]Result Config:[]AllocationConfig
 Result Request Driver Pool Device AdminAccess:* Tolerations:[]Toleration BindingConditions:*
  BindingFailureConditions:* ShareID:* ConsumedCapacity:*
