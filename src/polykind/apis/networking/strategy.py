@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from polykind.apis.meta.field_validation import validate_immutable
 from polykind.apis.networking import ingress_validation, validation
 from polykind.apis.networking.defaults import default_ingress_class, default_network_policy
 from polykind.apis.networking.network_policy_validation import network_policy_warnings, validate_network_policy_spec
 from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
+from polykind.codec import yaml_codec
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinStrategy, only_status_changed
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, only_status_changed
+from polykind.resources.resource import Finish
+
+if TYPE_CHECKING:
+    from polykind.verbs.context import RequestContext
+
+_EMPTY_LISTS = "(empty lists)"
+"""The key that marks, until the object is validated, a spec that was sent with empty lists."""
 
 
 class IngressStrategy(BuiltinStrategy):
@@ -61,9 +69,45 @@ class IngressClassStrategy(BuiltinStrategy):
         return found + self.create_errors(new)
 
 
+class NetworkPolicyResource(BuiltinResource):
+    """The resource `networkpolicies`."""
+
+    has_effects = True
+
+    async def begin_update(
+        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
+    ) -> Finish | None:
+        """Mark a spec that the client has sent with empty lists, which decoding has dropped.
+
+        kube-apiserver compares the specs before it stores the new one, and there an empty list differs from a missing
+        list. So `ingress: []` increments the generation with every update.
+        """
+        if new["spec"] == old["spec"] and _sends_empty_list(ctx.request.body):
+            new["spec"] = {**new["spec"], _EMPTY_LISTS: True}
+        return None
+
+
+def _sends_empty_list(body: bytes) -> bool:
+    """True if the spec in the body of a PUT or PATCH contains an empty list. A protobuf message cannot contain one."""
+    if b"[" not in body or body.startswith(b"k8s\0"):
+        return False
+    value = yaml_codec.decode(body)
+    if isinstance(value, list):
+        values = [step.get("value") for step in value if str(step.get("path", "")).startswith("/spec")]
+        return any(map(_has_empty_list, values))
+    return _has_empty_list(value.get("spec"))
+
+
+def _has_empty_list(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_empty_list, value.values()))
+    return isinstance(value, list) and (not value or any(map(_has_empty_list, value)))
+
+
 class NetworkPolicyStrategy(BuiltinStrategy):
     """Prepares and validates NetworkPolicies."""
 
+    resource_class = NetworkPolicyResource
     unconditional_update = True
     counts_generation = True
 
@@ -75,6 +119,9 @@ class NetworkPolicyStrategy(BuiltinStrategy):
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self.meta_errors(new, old) + validate_network_policy_spec(new["spec"], old["spec"])
+
+    def canonicalize(self, obj: JsonObject) -> None:
+        obj["spec"].pop(_EMPTY_LISTS, None)
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         return network_policy_warnings(new["spec"])
