@@ -212,7 +212,8 @@ class BuiltinStrategy(Strategy):
         return self.meta_errors(new, old)
 
     def subresource_warnings(self, subresource: str, new: JsonObject, old: JsonObject) -> list[str]:
-        return []
+        # A new scale is an update of the object's spec.
+        return self.warnings(new, old) if subresource == "scale" else []
 
     def meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Validate the metadata of a new object or, if `old` is given, of an updated object."""

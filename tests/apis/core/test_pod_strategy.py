@@ -188,3 +188,19 @@ def test_controller_status() -> None:
         "status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas",
         "status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas",
     ]
+
+
+def test_non_convertible_selector_may_not_change() -> None:
+    old = controller()
+    old["metadata"] |= {"resourceVersion": "1", "annotations": {"non-convertible.kubernetes.io/selector": "x"}}
+    new = {**old, "spec": {**controller(template=template())["spec"], "selector": {"app": "web", "a": "b"}}}
+    new["spec"]["template"]["metadata"]["labels"] = {"app": "web", "a": "b"}
+    assert [str(error) for error in CONTROLLERS.update_errors(new, old)] == [
+        'spec.selector: Invalid value: {"a":"b","app":"web"}: cannot update non-convertible selector'
+    ]
+
+
+def test_status_warns_about_addresses_that_are_not_canonical() -> None:
+    new = {**pod(), "status": {"podIPs": [{"ip": "FE80::1"}]}}
+    assert len(PODS.subresource_warnings("status", new, pod())) == 1
+    assert PODS.subresource_warnings("resize", new, pod()) == PODS.warnings(new, pod()) == []

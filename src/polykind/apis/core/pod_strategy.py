@@ -121,14 +121,14 @@ class PodStrategy(BuiltinStrategy):
         return 1 if period < 0 else period
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
-        if old is None:
-            reasons = dns1123_label(new["metadata"].get("name") or "")
-            found = [_HOSTNAME_WARNING.format(" ".join(reasons))] if reasons else []
-            return found + pod_warnings(new)
-        if new.get("status") is old.get("status"):
-            # Only the status endpoint makes a new status.
+        if old is not None:
             return []
-        status = new.get("status") or {}
+        reasons = dns1123_label(new["metadata"].get("name") or "")
+        found = [_HOSTNAME_WARNING.format(" ".join(reasons))] if reasons else []
+        return found + pod_warnings(new)
+
+    def subresource_warnings(self, subresource: str, new: JsonObject, old: JsonObject) -> list[str]:
+        status = new.get("status") or {} if subresource == "status" else {}
         return [
             text
             for field in ("podIPs", "hostIPs")

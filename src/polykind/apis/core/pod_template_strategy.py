@@ -8,6 +8,7 @@ from polykind.apis.core.pod_preparation import drop_disabled_template_fields
 from polykind.apis.core.pod_validation import validate_pod_template_spec
 from polykind.apis.core.pod_warnings import pod_template_warnings
 from polykind.apis.core.replication_validation import (
+    validate_non_convertible_fields,
     validate_replication_controller_spec,
     validate_replication_controller_status,
 )
@@ -85,7 +86,8 @@ class ReplicationControllerStrategy(BuiltinStrategy):
         super().prepare_update(new, old)
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.meta_errors(new, old) + validate_replication_controller_spec(new["spec"], old["spec"])
+        found = self.meta_errors(new, old) + validate_replication_controller_spec(new["spec"], old["spec"])
+        return found + validate_non_convertible_fields(new, old)
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self.meta_errors(new, old) + validate_replication_controller_status(new.get("status") or {})

@@ -6,8 +6,9 @@ from polykind.apis.core.pod_options import template_options
 from polykind.apis.core.pod_validation import validate_pod_template_spec
 from polykind.apis.meta.field_validation import validate_nonnegative, validate_nonnegative_fields
 from polykind.contract import JsonObject
-from polykind.errors import FieldError, forbidden, invalid, not_supported, required
+from polykind.errors import FieldError, forbidden, invalid, not_found, not_supported, required
 
+_NON_CONVERTIBLE = "non-convertible.kubernetes.io"
 _COUNTED = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
 
 
@@ -18,6 +19,21 @@ def validate_replication_controller_spec(spec: JsonObject, old_spec: JsonObject 
     found += [] if selector else [required("spec.selector")]
     found += validate_nonnegative(spec.get("replicas"), "spec.replicas")
     return found + _validate_template(spec.get("template"), selector, (old_spec or {}).get("template"))
+
+
+def validate_non_convertible_fields(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Validate fields that annotations mark as not convertible to a ReplicaSet. Their values must not change."""
+    found = []
+    for key, value in sorted((old["metadata"].get("annotations") or {}).items()):
+        prefix, _, field = key.partition("/")
+        if not prefix.startswith(_NON_CONVERTIBLE) or not field or "/" in field:
+            continue
+        if "selector" not in field:
+            found.append(not_found(field, value, "unknown non-convertible field"))
+        elif new["spec"].get("selector") != old["spec"].get("selector"):
+            reason = "cannot update non-convertible selector"
+            found.append(invalid("spec.selector", new["spec"].get("selector"), reason))
+    return found
 
 
 def _validate_template(
