@@ -20,8 +20,6 @@ from polykind.testing.server_client import Client
 from polykind.testing.server_factory import Factory
 
 _RECORDED: dict[str, JsonObject] = json.loads((Path(__file__).parent / "data" / "defaults.json").read_text())
-_PENDING = frozenset(("v1 Pod", "v1 PodTemplate", "v1 ReplicationController"))
-"""The kinds whose response differs from the recorded one."""
 _UNORDERED = ("resourceRules", "nonResourceRules", "nonResourceURLs")
 _is_time = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z").fullmatch
 _is_uid = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
@@ -48,15 +46,7 @@ def _create(request: Any, case: JsonObject) -> JsonObject:
     return response
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.xfail(strict=True, reason="not as recorded yet"))
-        if kind in _PENDING
-        else kind
-        for kind in _RECORDED
-    ],
-)
+@pytest.mark.parametrize("kind", _RECORDED)
 def test_a_minimal_object_gets_the_recorded_defaults(kind: str, responses: dict[str, JsonObject]) -> None:
     recorded = _RECORDED[kind]
     assert _normalized(responses[kind], recorded["sent"]) == _normalized(recorded["returned"], recorded["sent"])
