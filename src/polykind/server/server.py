@@ -42,6 +42,7 @@ from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.kubernetes_service import KubernetesService
 from polykind.controllers.namespace_controller import NamespaceController
 from polykind.controllers.quota_informer import ServerStatusWriter
+from polykind.controllers.service_repair import release_leaked
 from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.converter_health import Health
@@ -53,7 +54,7 @@ from polykind.metrics.requests import RequestMonitor
 from polykind.migration.controller import MigrationController
 from polykind.pki import serving_certificates
 from polykind.pki.private_files import write_kubeconfig, write_private
-from polykind.resources.builtin import declare_builtins, find_builtin
+from polykind.resources.builtin import BuiltinResource, declare_builtins, find_builtin
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
 from polykind.server.endpoints import Check, Endpoints
@@ -263,6 +264,8 @@ class Server:
             service_account_tokens,
             self.registry.builtin_versions,
         )
+        if isinstance(self.leadership, SingleReplicaLeadership):
+            await release_leaked(self.backend)
         router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
         self.unserved = router.unserved
         self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))
@@ -377,7 +380,9 @@ class Server:
 
     async def _find_stored(self, plural: str, namespace: str, name: str) -> JsonObject | None:
         """Return a stored object of the core group. Return None if it does not exist."""
-        resource = find_builtin(self.registry, "", plural)
+        resource = self.registry.resource("", plural)
+        if not isinstance(resource, BuiltinResource):
+            return None
         await self.cache.load(resource.cache)
         key = resource.key(namespace, name)
         if resource.cache.get(key) is None:

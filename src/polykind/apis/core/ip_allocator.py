@@ -23,6 +23,8 @@ log = logging.getLogger("polykind.services")
 _MIN_RESERVED, _MAX_RESERVED, _RESERVED_PART = 16, 256, 16
 _FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
 _MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by"
+ALLOCATOR_LABELS = {_MANAGER_LABEL: "ipallocator.k8s.io"}
+"""The labels of the IPAddress objects that the server creates."""
 _MANAGED_FIELDS: JsonObject = {
     "f:metadata": {"f:labels": {".": {}, f"f:{_FAMILY_LABEL}": {}, f"f:{_MANAGER_LABEL}": {}}},
     "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
@@ -130,7 +132,7 @@ def ip_address_object(address: IPAddress, service: JsonObject, uid: str, now: st
             "name": str(address),
             "uid": uid,
             "creationTimestamp": now,
-            "labels": {_FAMILY_LABEL: f"IPv{address.version}", _MANAGER_LABEL: "ipallocator.k8s.io"},
+            "labels": {_FAMILY_LABEL: f"IPv{address.version}", **ALLOCATOR_LABELS},
             "managedFields": [managed],
         },
         "spec": {

@@ -65,6 +65,16 @@ class NodePortAllocator:
             if not bitmap & bits or await self._write(bitmap & ~bits, revision):
                 return
 
+    async def release_unused(self) -> None:
+        """Release the ports that no service uses. Services being created must not exist."""
+        stored = await self._backend.store.get(self._key)
+        if stored is None:
+            return
+        bitmap, revision = await self._read()
+        used = await self._used_by_services()
+        if bitmap != used:
+            await self._write(used, revision)
+
     def _in_range(self, port: int) -> bool:
         return 0 <= port - self._network.first_node_port < self._network.node_port_count
 

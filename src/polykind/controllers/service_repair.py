@@ -1,0 +1,44 @@
+"""The repair of Service allocations: releases cluster IPs and node ports that a crashed server has left behind."""
+
+from __future__ import annotations
+
+import logging
+
+from polykind.apis.core.ip_allocator import ALLOCATOR_LABELS
+from polykind.apis.core.node_port_allocator import NodePortAllocator
+from polykind.apis.core.types import SERVICE
+from polykind.apis.networking.types import IP_ADDRESS
+from polykind.cache.resource_cache import ResourceCache
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.verbs.context import Backend
+
+log = logging.getLogger("polykind.services")
+
+
+async def release_leaked(backend: Backend) -> None:
+    """Release everything that is allocated to services that do not exist or do not use it.
+
+    The caller must be the only writer of the store, because the allocations of a running create look leaked.
+    """
+    services = backend.cache.resource_at(SERVICE.storage_prefix)
+    await backend.cache.load(services)
+    page = await backend.store.range(f"{backend.cache.prefix}{IP_ADDRESS.storage_prefix}/")
+    for stored in page.items:
+        obj: JsonObject = json_codec.decode(stored.value)
+        if _is_managed(obj) and not _is_used(obj, services):
+            log.info("services: releasing cluster IP %s, which no service uses", obj["metadata"]["name"])
+            await backend.store.delete(stored.key, expect=stored.revision)
+    await NodePortAllocator(backend, backend.service_network).release_unused()
+
+
+def _is_managed(address: JsonObject) -> bool:
+    labels = (address.get("metadata") or {}).get("labels") or {}
+    return all(labels.get(key) == value for key, value in ALLOCATOR_LABELS.items())
+
+
+def _is_used(address: JsonObject, services: ResourceCache) -> bool:
+    parent = (address.get("spec") or {}).get("parentRef") or {}
+    cached = services.get(f"{parent.get('namespace', '')}/{parent.get('name', '')}")
+    spec = cached.decode().get("spec") or {} if cached is not None else {}
+    return address["metadata"]["name"] in (spec.get("clusterIPs") or (spec.get("clusterIP"),))

@@ -1,0 +1,37 @@
+"""The repair of Service allocations at the start of a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.live import live
+
+SERVICES = "/api/v1/namespaces/default/services"
+ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
+MERGE = "application/merge-patch+json"
+
+
+async def test_allocations_without_a_service_are_released(tmp_path: Path) -> None:
+    exposed = {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]}
+    async with live(tmp_path, service_node_port_range="30000-30001") as running:
+        kept = await running.ask("POST", SERVICES, {"metadata": {"name": "kept"}, "spec": exposed})
+        lost = await running.ask("POST", SERVICES, {"metadata": {"name": "lost"}, "spec": {"ports": [{"port": 80}]}})
+        # A crash between the two writes of a create leaves the allocations, but no service.
+        await running.ask("PATCH", f"{SERVICES}/lost", {"spec": {"type": "NodePort"}}, kind=MERGE)
+        await running.server.store.delete("/registry/services/specs/default/lost", expect=None)
+    async with live(tmp_path, service_node_port_range="30000-30001") as running:
+        found = {item["metadata"]["name"] for item in (await running.ask("GET", ADDRESSES))["items"]}
+        assert found == {"10.0.0.1", kept["spec"]["clusterIP"]}
+        assert lost["spec"]["clusterIP"] not in found
+        again = await running.ask(
+            "POST", SERVICES, {"metadata": {"name": "b"}, "spec": {**exposed, "ports": [{"port": 1}]}}
+        )
+        assert again["spec"]["ports"][0]["nodePort"] == 30000
+
+
+async def test_addresses_of_others_are_kept(tmp_path: Path) -> None:
+    parent = {"resource": "services", "namespace": "default", "name": "none"}
+    async with live(tmp_path) as running:
+        await running.ask("POST", ADDRESSES, {"metadata": {"name": "192.0.2.1"}, "spec": {"parentRef": parent}})
+    async with live(tmp_path) as running:
+        await running.ask("GET", f"{ADDRESSES}/192.0.2.1")
