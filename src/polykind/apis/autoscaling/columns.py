@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polykind.apis.autoscaling.conversion import to_v2
 from polykind.apis.machinery.columns import AGE, first_items, value_at
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
@@ -74,18 +75,10 @@ def _columns(targets: Callable[[JsonObject], str]) -> tuple[Column, ...]:
     )
 
 
-def _targets_v1(obj: JsonObject) -> str:
-    """Return the CPU usage and its target, which is the only metric in the fields of v1."""
-    target, current = (
-        obj["spec"].get("targetCPUUtilizationPercentage"),
-        obj["status"].get("currentCPUUtilizationPercentage"),
-    )
-    if target is None:
-        return "<none>"
-    return f"cpu: {'<unknown>' if current is None else f'{current}%'}/{target}%"
+def _targets(obj: JsonObject) -> str:
+    return metrics_text(obj["spec"].get("metrics"), obj["status"].get("currentMetrics"))
 
 
-HORIZONTAL_POD_AUTOSCALER = _columns(
-    lambda obj: metrics_text(obj["spec"].get("metrics"), obj["status"].get("currentMetrics"))
-)
-HORIZONTAL_POD_AUTOSCALER_V1 = _columns(_targets_v1)
+HORIZONTAL_POD_AUTOSCALER = _columns(_targets)
+HORIZONTAL_POD_AUTOSCALER_V1 = _columns(lambda obj: _targets(to_v2(obj)))
+"""The columns at v1, whose objects have most metrics in annotations."""
