@@ -31,6 +31,12 @@ def test_new_pods_are_pending() -> None:
     assert made["metadata"]["generation"] == 1
 
 
+def test_new_pods_keep_only_the_qos_class_of_their_status() -> None:
+    made = {**pod(), "status": {"phase": "Running", "qosClass": "Guaranteed"}}
+    PODS.prepare_create(made)
+    assert made["status"] == {"phase": "Pending", "qosClass": "Guaranteed"}
+
+
 def test_gated_pods_have_a_condition() -> None:
     [condition] = created(schedulingGates=[{"name": "g"}])["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")

@@ -47,6 +47,12 @@ def test_other_fields_may_not_change() -> None:
     )
 
 
+def test_quantities_may_change_their_text() -> None:
+    old = pod(containers=[container(resources={"requests": {"cpu": "1e3"}})], overhead={"cpu": "1e3"})
+    same = [{**old["spec"]["containers"][0], "resources": {"requests": {"cpu": "1k"}}}]
+    assert update_errors(old, containers=same, overhead={"cpu": "1k"}) == []
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [

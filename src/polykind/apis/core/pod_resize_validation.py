@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind.apis.core.pod_options import PodValidationOptions
-from polykind.apis.core.pod_resources import is_sidecar, qos_class
+from polykind.apis.core.pod_resources import equal_specs, is_sidecar, qos_class
 from polykind.apis.core.pod_spec_validation import MIRROR_POD_ANNOTATION, NO_FIELD
 from polykind.apis.core.pod_validation import validate_pod
 from polykind.apis.core.resource_names import POD_RESOURCES
@@ -35,7 +35,7 @@ def validate_pod_resize(new: JsonObject, old: JsonObject, options: PodValidation
             resources, old_resources = container.get("resources") or {}, before.get("resources") or {}
             found += _removal_errors(resources, old_resources, f"spec.{field}[{index}].resources", "resource")
     found += _validate_containers(spec, old_spec)
-    if not found and _without_cpu_and_memory(spec, old_spec) != old_spec:
+    if not found and not equal_specs(_without_cpu_and_memory(spec, old_spec), old_spec):
         found.append(forbidden("spec", _ONLY_CPU_AND_MEMORY))
     return found
 
@@ -120,15 +120,15 @@ def _comparable(container: JsonObject) -> JsonObject:
 def _validate_containers(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
     found = []
     for container, before in _pairs(spec, old_spec, "containers"):
-        if _masked_container(container, before) != _comparable(before):
+        if not equal_specs(_masked_container(container, before), _comparable(before)):
             found.append(forbidden("spec", _ONLY_CPU_AND_MEMORY))
     for index, (container, before) in enumerate(_pairs(spec, old_spec, "initContainers")):
         here = f"spec.initContainers[{index}]"
-        if _masked_container(container, before) != _comparable(before):
+        if not equal_specs(_masked_container(container, before), _comparable(before)):
             reason = "only cpu and memory resources for init or sidecar containers are mutable"
             found.append(forbidden(here, reason))
         policies = container.get("resizePolicy") or ()
-        if _comparable(container) != _comparable(before) and not is_sidecar(container):
+        if not equal_specs(_comparable(container), _comparable(before)) and not is_sidecar(container):
             restarting = [policy for policy in policies if policy.get("restartPolicy") == "RestartContainer"]
             reason = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             found += [forbidden(here, reason) for _ in restarting]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.quantity import Quantity, parse_quantity
 
+_RESOURCE_LISTS = ("limits", "requests", "overhead")
+_QUANTITIES = ("sizeLimit", "divisor")
 _QOS_RESOURCES = ("cpu", "memory")
 ResourceList = dict[str, Quantity]
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
@@ -28,6 +31,22 @@ def is_sidecar(init_container: JsonObject) -> bool:
 def quantities(values: dict[str, str] | None) -> ResourceList:
     """Parse the quantities of a resource list."""
     return {name: parse_quantity(text) for name, text in (values or {}).items()}
+
+
+def equal_specs(left: JsonObject, right: JsonObject) -> bool:
+    """True if two pod specs are equal. Quantities with different texts can be equal, such as 1e3 and 1k."""
+    return left == right or _with_amounts(left) == _with_amounts(right)
+
+
+def _with_amounts(value: Any, field: str = "") -> Any:
+    """Return a copy of a value in a pod spec in which all quantities are parsed."""
+    if isinstance(value, dict):
+        if field in _RESOURCE_LISTS:
+            return quantities(value)
+        return {name: _with_amounts(member, name) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_with_amounts(member) for member in value]
+    return parse_quantity(value) if field in _QUANTITIES and value else value
 
 
 def aggregate_resources(spec: JsonObject, field: str) -> ResourceList:

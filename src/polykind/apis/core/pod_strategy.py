@@ -10,6 +10,7 @@ from polykind.apis.core import pod_preparation
 from polykind.apis.core.pod_defaults import default_pod
 from polykind.apis.core.pod_options import pod_options
 from polykind.apis.core.pod_resize_validation import validate_pod_resize
+from polykind.apis.core.pod_resources import equal_specs
 from polykind.apis.core.pod_status_validation import validate_pod_status_update
 from polykind.apis.core.pod_update_validation import validate_ephemeral_containers_update, validate_pod_update
 from polykind.apis.core.pod_validation import validate_new_pod
@@ -142,5 +143,5 @@ class PodStrategy(BuiltinStrategy):
 
 
 def _count_generation(new: JsonObject, old: JsonObject) -> None:
-    if new["spec"] != old["spec"]:
+    if not equal_specs(new["spec"], old["spec"]):
         new["metadata"]["generation"] = (new["metadata"].get("generation") or 0) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from polykind.apis.core.pod_defaults import default_pod_template
 from polykind.apis.core.pod_options import template_options
 from polykind.apis.core.pod_preparation import drop_disabled_template_fields
+from polykind.apis.core.pod_resources import equal_specs
 from polykind.apis.core.pod_validation import validate_pod_template_spec
 from polykind.apis.core.pod_warnings import pod_template_warnings
 from polykind.apis.core.replication_validation import (
@@ -41,7 +42,7 @@ class PodTemplateStrategy(BuiltinStrategy):
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         drop_disabled_template_fields(new["template"], old["template"])
-        if new["template"] != old["template"]:
+        if not equal_specs(new["template"], old["template"]):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:

@@ -6,6 +6,7 @@ from polykind.apis.core.container_validation import image_whitespace_errors
 from polykind.apis.core.internal_pod_types import POD_TYPES, show_pod_spec
 from polykind.apis.core.pod_annotation_validation import APP_ARMOR_CONTAINER_PREFIX, validate_pod_annotations
 from polykind.apis.core.pod_options import PodValidationOptions
+from polykind.apis.core.pod_resources import equal_specs
 from polykind.apis.core.pod_spec_validation import MIRROR_POD_ANNOTATION, NO_FIELD
 from polykind.apis.core.pod_validation import validate_pod
 from polykind.apis.core.scheduling_validation import validate_tolerations
@@ -49,12 +50,12 @@ def validate_pod_update(new: JsonObject, old: JsonObject, options: PodValidation
         return found
     found += _validate_added_tolerations(spec.get("tolerations") or [], old_spec.get("tolerations") or [])
     found += _validate_removed_gates(spec.get("schedulingGates") or [], old_spec.get("schedulingGates") or [])
-    if spec == old_spec:
+    if equal_specs(spec, old_spec):
         return found
     comparable = _with_immutable_fields_only(spec, old_spec)
     if old_spec.get("schedulingGates"):
         found += _validate_gated_scheduling(comparable, old_spec)
-    if comparable != old_spec:
+    if not equal_specs(comparable, old_spec):
         difference = json_diff(show_pod_spec(old_spec), show_pod_spec(comparable))
         reason = f"pod updates may not change fields other than {_UPDATABLE_FIELDS}\n{difference}"
         found.append(forbidden("spec", reason))
@@ -90,7 +91,7 @@ def validate_ephemeral_containers_update(
         name = container.get("name") or ""
         if name not in containers:
             found.append(forbidden(at, f"existing ephemeral containers {go_quote(name)} may not be removed\n"))
-        elif containers[name] != container:
+        elif not equal_specs(containers[name], container):
             shown = (POD_TYPES.show("EphemeralContainer", value) for value in (container, containers[name]))
             reason = f"existing ephemeral containers {go_quote(name)} may not be changed\n{json_diff(*shown)}"
             found.append(forbidden(at, reason))
