@@ -104,6 +104,17 @@ async def test_plain_strategy_resets_status_and_counts_generations(running: Live
     assert (switched["status"], switched["spec"]["watts"]) == ({"phase": "on"}, 5)
 
 
+async def test_apply_without_changes_keeps_the_status(running: Live) -> None:
+    await running.ask("POST", LAMPS, lamp("a"))
+    await running.ask("PUT", f"{LAMPS}/a/status", lamp("a"))
+    applied = {"apiVersion": "toys.example.com/v1", "kind": "Lamp", "metadata": {"name": "a"}, "spec": {"watts": 60}}
+    for _ in range(2):
+        shown = await running.ask(
+            "PATCH", f"{LAMPS}/a?fieldManager=x&force=true", applied, kind="application/apply-patch+yaml"
+        )
+        assert shown["status"] == {"phase": "on"}
+
+
 async def test_declared_verbs_decide_between_404_and_405(running: Live) -> None:
     for method, path, code in (
         ("DELETE", BULBS, 405),

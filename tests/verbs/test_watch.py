@@ -161,7 +161,7 @@ async def test_watch_for_metadata_lists_ends_with_the_first_change(running: Live
 
 async def test_bookmark_of_a_builtin_kind_has_its_required_fields(running: Live) -> None:
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-    path = f"/api/v1/services?{query}&timeoutSeconds=1"
+    path = f"/api/v1/namespaces/empty/services?{query}&timeoutSeconds=1"
     (bookmark,) = [json.loads(line)["object"] async for line in running.client.lines(path)]
     assert bookmark["metadata"].pop("resourceVersion")
     assert bookmark == {

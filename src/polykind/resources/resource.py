@@ -395,6 +395,10 @@ class Strategy(ABC):
             return self.validate_status(new, old, check=check)
         raise NotImplementedError(subresource)
 
+    def complete_bookmark(self, obj: JsonObject) -> None:
+        """Set, in place, the fields that kube-apiserver sets in the otherwise empty object of a bookmark."""
+        return
+
     def grace_period(self, obj: JsonObject, requested: int | None) -> int | None:
         """Return the seconds that a deleted object stays until its node removes it; None to remove it at once."""
         return None

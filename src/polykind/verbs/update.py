@@ -129,6 +129,9 @@ async def _store(
     ctx: RequestContext, write: Write, old: JsonObject, cached: CachedObject, admission_view: View | None
 ) -> bytes:
     """Prepare, validate and store a changed object. Return its representation."""
+    if write.obj is old and ctx.version.is_builtin:
+        # An apply that changes nothing returns the old object itself. Strategies may replace fields of the new one.
+        write.obj = dict(old)
     match_namespace(ctx, write.obj["metadata"])
     await dedupe_owners(ctx, write, after_admission=True)
     if ctx.resource.has_effects:

@@ -57,7 +57,9 @@ class JsonEncoder:
         if initial_end:
             meta["annotations"] = {_INITIAL_EVENTS_END: "true"}
         obj = {"apiVersion": version.api_version, "kind": self._ctx.resource.kind, "metadata": meta}
-        return version.codec.ordered(obj)
+        bookmark = version.codec.ordered(obj)
+        version.strategy.complete_bookmark(bookmark)
+        return bookmark
 
 
 class PartialJsonEncoder(JsonEncoder):

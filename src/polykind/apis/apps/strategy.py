@@ -135,6 +135,9 @@ class DaemonSetStrategy(WorkloadStrategy):
     def default(self, obj: JsonObject) -> None:
         defaults.default_daemon_set(obj)
 
+    def complete_bookmark(self, obj: JsonObject) -> None:
+        _set_template_generation(obj, 0)
+
     def prepare_create(self, obj: JsonObject) -> None:
         super().prepare_create(obj)
         _set_template_generation(obj, max(1, _template_generation(obj)))

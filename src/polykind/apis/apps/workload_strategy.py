@@ -40,6 +40,11 @@ class WorkloadStrategy(BuiltinStrategy):
         drop_disabled_template_fields(self.pod_template(new), self.pod_template(old))
         super().prepare_update(new, old)
 
+    def complete_bookmark(self, obj: JsonObject) -> None:
+        if any(subresource.name == "scale" for subresource in self.kind.subresources):
+            # The replicas are no pointer in kube-apiserver's internal types, so that they are 0 in an empty object.
+            obj["spec"]["replicas"] = 0
+
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
         return self.meta_errors(obj, None) + self.spec_errors(obj, None)
 
