@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from typing import ClassVar
 
 from polykind import errors
 from polykind.apis.authentication import types as authentication
@@ -91,6 +92,8 @@ def _review(kind: Kind, check: Check, answer: Answer) -> ServedVersion:
 
 class ReviewStrategy(BuiltinStrategy):
     """Checks and answers requests for authentication and authorization."""
+
+    reset_fields: ClassVar = {}
 
     def __init__(self, kind: Kind, check: Check, answer: Answer) -> None:
         super().__init__(kind)
