@@ -29,12 +29,12 @@ from polykind.apis.machinery.value_types import (
     String,
 )
 from polykind.apis.meta.types import OBJECT_META
+from polykind.apis.scheduling.priority_class_types import PREEMPTION_POLICY
 
 _struct = CORE_V1.struct
 
 _DNS_POLICY = String("v1.DNSPolicy", ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"))
 _POD_FS_GROUP_CHANGE_POLICY = String("v1.PodFSGroupChangePolicy", ("Always", "OnRootMismatch"))
-PREEMPTION_POLICY = String("v1.PreemptionPolicy", ("Never", "PreemptLowerPriority"))
 _RESTART_POLICY = String("v1.RestartPolicy", ("Always", "Never", "OnFailure"))
 _SUPPLEMENTAL_GROUPS_POLICY = String("v1.SupplementalGroupsPolicy", ("Merge", "Strict"))
 

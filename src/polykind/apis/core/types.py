@@ -134,7 +134,7 @@ ENDPOINTS = Kind(
     namespaced=True,
     short_names=("ep",),
     deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-    strategy="polykind.apis.core.strategy:EndpointsStrategy",
+    strategy="polykind.apis.core.endpoints_strategy:EndpointsStrategy",
 )
 
 REPLICATION_CONTROLLER = Kind(
@@ -163,7 +163,7 @@ RESOURCE_QUOTA = Kind(
     namespaced=True,
     short_names=("quota",),
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.core.strategy:ResourceQuotaStrategy",
+    strategy="polykind.apis.core.quota_strategy:ResourceQuotaStrategy",
     delete_returns_object=True,
 )
 
@@ -174,7 +174,7 @@ LIMIT_RANGE = Kind(
     fields_in="polykind.apis.core.quota_types:LIMIT_RANGE_FIELDS",
     namespaced=True,
     short_names=("limits",),
-    strategy="polykind.apis.core.strategy:LimitRangeStrategy",
+    strategy="polykind.apis.core.quota_strategy:LimitRangeStrategy",
 )
 
 EVENT = Kind(
@@ -198,7 +198,7 @@ EVENT = Kind(
         DerivedField(".source", ".source.component", ".reportingComponent"),
         ".type",
     ),
-    strategy="polykind.apis.core.strategy:EventStrategy",
+    strategy="polykind.apis.core.event_strategy:EventStrategy",
     metadata_required=True,
 )
 
@@ -249,7 +249,7 @@ SECRET = Kind(
     columns="polykind.apis.core.columns:SECRET",
     namespaced=True,
     selectable=(".type",),
-    strategy="polykind.apis.core.strategy:SecretStrategy",
+    strategy="polykind.apis.core.secret_strategy:SecretStrategy",
 )
 
 SERVICE_ACCOUNT = Kind(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from polykind.apis.core.pod_types import PREEMPTION_POLICY
 from polykind.apis.machinery.structs import Field
-from polykind.apis.machinery.value_types import BOOL, INT32, STRING
+from polykind.apis.machinery.value_types import BOOL, INT32, STRING, String
+
+PREEMPTION_POLICY = String("v1.PreemptionPolicy", ("Never", "PreemptLowerPriority"))
 
 PRIORITY_CLASS_FIELDS = (
     Field("value", 2, INT32, "The priority.", omitempty=False, required=False),
