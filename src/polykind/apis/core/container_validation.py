@@ -42,7 +42,7 @@ class PodContext:
     grace_period: int
     restart_policy: str
     host_users: bool
-    """False if the pod has a user namespace of its own."""
+    """False if the pod has its own user namespace."""
 
 
 def validate_containers(containers: list[JsonObject], pod: PodContext, at: str) -> list[FieldError]:

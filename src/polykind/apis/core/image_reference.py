@@ -18,7 +18,10 @@ _DEFAULT_DOMAIN = "docker.io"
 
 
 def image_tag(image: str) -> str:
-    """Return the tag of an image: `latest` without tag and digest. Return an empty string for an invalid reference."""
+    """Return the tag of an image, which is `latest` if the reference has neither a tag nor a digest.
+
+    Return an empty string if the reference has only a digest or is invalid.
+    """
     if _identifier(image):
         return ""
     domain, path = _split_domain(image)

@@ -95,7 +95,10 @@ def _default_huge_page_limits(spec: JsonObject) -> None:
 
 
 def _default_pod_requests(spec: JsonObject) -> None:
-    """Set the pod's requests of resources that it limits: to the aggregate of its containers, else to the limit."""
+    """Set the missing requests of a pod for the resources that it limits.
+
+    A request defaults to the aggregate of the containers or, if no container requests the resource, to the limit.
+    """
     resources = spec["resources"]
     limits, requests = resources.get("limits") or {}, dict(resources.get("requests") or {})
     if not limits:

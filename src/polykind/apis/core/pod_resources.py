@@ -50,7 +50,7 @@ def _with_amounts(value: Any, field: str = "") -> Any:
 
 
 def aggregate_resources(spec: JsonObject, field: str) -> ResourceList:
-    """Return what the containers need together. `field` is `requests` or `limits`.
+    """Return the resources that the containers of a pod need together. `field` is `requests` or `limits`.
 
     Init containers run one after the other before the containers, so only the largest of them counts. Sidecars run
     beside all containers that start after them.

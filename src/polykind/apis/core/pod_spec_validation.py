@@ -209,7 +209,7 @@ def _validate_container_totals(spec: JsonObject, at: str) -> list[FieldError]:
 
 
 def _validate_host_network_ports(spec: JsonObject, options: PodValidationOptions, at: str) -> list[FieldError]:
-    """Validate the ports of a pod in the network of its node. In a template, host ports may be left to the default."""
+    """Validate the ports of a pod in the network of its node. Templates may leave host ports unset."""
     found: list[FieldError] = []
     for index, container in enumerate(spec.get("containers") or () if spec.get("hostNetwork") else ()):
         for position, port in enumerate(container.get("ports") or ()):
@@ -265,7 +265,7 @@ def _validate_scheduling_gates(gates: list[JsonObject], at: str) -> list[FieldEr
 
 
 def _validate_host_users(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate that a pod with a user namespace of its own shares no other namespace with its node."""
+    """Validate that a pod with its own user namespace shares no other namespace with its node."""
     if spec.get("hostUsers") is not False:
         return []
     shared = [path for path in ("hostNetwork", "HostPID", "HostIPC") if spec.get(path[0].lower() + path[1:])]

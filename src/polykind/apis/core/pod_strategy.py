@@ -138,7 +138,7 @@ class PodStrategy(BuiltinStrategy):
         ]
 
     def _all_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        """Validate the metadata as an update, then once more as kube-apiserver validates it with the spec."""
+        """Validate the metadata as on an update and then as on a create, because kube-apiserver does both for pods."""
         return self.meta_errors(new, old) + self.meta_errors(new, None)
 
 

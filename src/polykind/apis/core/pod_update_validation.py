@@ -151,7 +151,7 @@ def _with_immutable_fields_only(spec: JsonObject, old_spec: JsonObject) -> JsonO
 
 
 def _validate_gated_scheduling(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
-    """Validate the selection of nodes of a pod that waits for gates, which may become stricter.
+    """Validate changes of the node selector and node affinity of a gated pod, which may only become stricter.
 
     Set the old values in `spec`, in place, so that a comparison with `old_spec` ignores these changes.
     """

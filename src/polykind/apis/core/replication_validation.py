@@ -58,7 +58,7 @@ def _validate_template(
 
 
 def validate_replication_controller_status(status: JsonObject) -> list[FieldError]:
-    """Validate the status of a controller: the numbers of its pods."""
+    """Validate the numbers of pods in the status of a controller."""
     found = validate_nonnegative_fields(status, _COUNTED, "status")
     replicas, ready, available = (status.get(f) or 0 for f in ("replicas", "readyReplicas", "availableReplicas"))
     for field in ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"):

@@ -50,7 +50,7 @@ def validate_pod_security_context(spec: JsonObject, at: str, options: PodValidat
 
 
 def validate_container_security_context(context: JsonObject | None, at: str, *, host_users: bool) -> list[FieldError]:
-    """Validate the security context of a container. `host_users` is False in a user namespace of the pod."""
+    """Validate the security context of a container. `host_users` is False if the pod has its own user namespace."""
     if context is None:
         return []
     found = _id_errors(context.get("runAsUser"), f"{at}.runAsUser")
@@ -76,7 +76,7 @@ def sysctl_namespace_errors(name: str, spec: JsonObject, at: str) -> list[FieldE
 
 
 def _dotted(sysctl: str) -> str:
-    """Return the name of a sysctl with dots as separators. The first separator tells which one a name uses."""
+    """Return the name of a sysctl with dots as separators. The first dot or slash in a name is its separator."""
     first = next((char for char in sysctl if char in "./"), ".")
     return sysctl if first == "." else sysctl.translate(str.maketrans("./", "/."))
 

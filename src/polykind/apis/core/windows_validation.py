@@ -116,7 +116,7 @@ def _host_process(source: JsonObject) -> bool | None:
 
 
 def validate_os(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate the operating system of a pod, and that the pod sets no options of another system."""
+    """Validate that a Linux or Windows pod sets no options of the other system."""
     name = (spec.get("os") or {}).get("name") or ""
     if name == "linux":
         return _validate_linux(spec, at)
@@ -147,5 +147,5 @@ def _validate_windows(spec: JsonObject, at: str) -> list[FieldError]:
 def _is_set(spec: JsonObject, path: str) -> bool:
     parent, _, field = path.rpartition(".")
     value = ((spec.get(parent) or {}) if parent else spec).get(field)
-    # hostPID and hostIPC are no pointers, so false counts as unset.
+    # In Go, hostPID and hostIPC are not pointers, so false counts as unset.
     return value is not None and not (value is False and field in ("hostPID", "hostIPC"))
