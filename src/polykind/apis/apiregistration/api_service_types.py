@@ -20,13 +20,19 @@ _SERVICE_REFERENCE = _struct(
 _API_SERVICE_SPEC = _struct(
     "APIServiceSpec",
     "The group version and the server that serves it.",
-    Field("service", 1, _SERVICE_REFERENCE, pointer=True),
-    Field("group", 2, STRING),
-    Field("version", 3, STRING),
-    Field("insecureSkipTLSVerify", 4, BOOL),
-    Field("caBundle", 5, BYTES, published={"x-kubernetes-list-type": "atomic"}),
-    Field("groupPriorityMinimum", 7, INT32, omitempty=False),
-    Field("versionPriority", 8, INT32, omitempty=False),
+    Field("service", 1, _SERVICE_REFERENCE, "The service of the API server; none for the server itself.", pointer=True),
+    Field("group", 2, STRING, "The API group."),
+    Field("version", 3, STRING, "The version."),
+    Field("insecureSkipTLSVerify", 4, BOOL, "True to skip the check of the server's certificate."),
+    Field(
+        "caBundle",
+        5,
+        BYTES,
+        "The CA of the server's certificate in PEM.",
+        published={"x-kubernetes-list-type": "atomic"},
+    ),
+    Field("groupPriorityMinimum", 7, INT32, "The priority of the group.", omitempty=False),
+    Field("versionPriority", 8, INT32, "The priority of the version in its group.", omitempty=False),
 )
 
 _API_SERVICE_CONDITION = _struct(

@@ -16,15 +16,27 @@ _DEPLOYMENT_STRATEGY_TYPE = String("v1.DeploymentStrategyType", ("Recreate", "Ro
 _ROLLING_UPDATE_DEPLOYMENT = _struct(
     "RollingUpdateDeployment",
     "The pace of a rolling update.",
-    Field("maxUnavailable", 1, INT_OR_STRING, pointer=True),
-    Field("maxSurge", 2, INT_OR_STRING, pointer=True),
+    Field(
+        "maxUnavailable",
+        1,
+        INT_OR_STRING,
+        "The number or share of pods that may be unavailable during an update.",
+        pointer=True,
+    ),
+    Field(
+        "maxSurge",
+        2,
+        INT_OR_STRING,
+        "The number or share of pods that may exist above the desired number.",
+        pointer=True,
+    ),
 )
 
 _DEPLOYMENT_STRATEGY = _struct(
     "DeploymentStrategy",
     "The way in which old pods are replaced.",
-    Field("type", 1, _DEPLOYMENT_STRATEGY_TYPE),
-    Field("rollingUpdate", 2, _ROLLING_UPDATE_DEPLOYMENT, pointer=True),
+    Field("type", 1, _DEPLOYMENT_STRATEGY_TYPE, "Recreate or RollingUpdate."),
+    Field("rollingUpdate", 2, _ROLLING_UPDATE_DEPLOYMENT, "The settings of RollingUpdate.", pointer=True),
 )
 
 _DEPLOYMENT_SPEC = _struct(

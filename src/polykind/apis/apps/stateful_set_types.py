@@ -20,15 +20,21 @@ _STATEFUL_SET_UPDATE_STRATEGY_TYPE = String("v1.StatefulSetUpdateStrategyType", 
 _ROLLING_UPDATE_STATEFUL_SET_STRATEGY = _struct(
     "RollingUpdateStatefulSetStrategy",
     "The pace of a rolling update.",
-    Field("partition", 1, INT32, pointer=True),
-    Field("maxUnavailable", 2, INT_OR_STRING, pointer=True),
+    Field("partition", 1, INT32, "The number of the first pod to update.", pointer=True),
+    Field(
+        "maxUnavailable",
+        2,
+        INT_OR_STRING,
+        "The number or share of pods that may be unavailable during an update.",
+        pointer=True,
+    ),
 )
 
 _STATEFUL_SET_UPDATE_STRATEGY = _struct(
     "StatefulSetUpdateStrategy",
     "The way in which old pods are replaced.",
-    Field("type", 1, _STATEFUL_SET_UPDATE_STRATEGY_TYPE),
-    Field("rollingUpdate", 2, _ROLLING_UPDATE_STATEFUL_SET_STRATEGY, pointer=True),
+    Field("type", 1, _STATEFUL_SET_UPDATE_STRATEGY_TYPE, "RollingUpdate or OnDelete."),
+    Field("rollingUpdate", 2, _ROLLING_UPDATE_STATEFUL_SET_STRATEGY, "The settings of RollingUpdate.", pointer=True),
 )
 
 _STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY = _struct(
@@ -115,15 +121,23 @@ STATEFUL_SET_FIELDS = (
 _ROLLING_UPDATE_DAEMON_SET = _struct(
     "RollingUpdateDaemonSet",
     "The pace of a rolling update.",
-    Field("maxUnavailable", 1, INT_OR_STRING, pointer=True),
-    Field("maxSurge", 2, INT_OR_STRING, pointer=True),
+    Field(
+        "maxUnavailable",
+        1,
+        INT_OR_STRING,
+        "The number or share of pods that may be unavailable during an update.",
+        pointer=True,
+    ),
+    Field(
+        "maxSurge", 2, INT_OR_STRING, "The number or share of nodes that may run an old and a new pod.", pointer=True
+    ),
 )
 
 _DAEMON_SET_UPDATE_STRATEGY = _struct(
     "DaemonSetUpdateStrategy",
     "The way in which old pods are replaced.",
-    Field("type", 1, _DAEMON_SET_UPDATE_STRATEGY_TYPE),
-    Field("rollingUpdate", 2, _ROLLING_UPDATE_DAEMON_SET, pointer=True),
+    Field("type", 1, _DAEMON_SET_UPDATE_STRATEGY_TYPE, "RollingUpdate or OnDelete."),
+    Field("rollingUpdate", 2, _ROLLING_UPDATE_DAEMON_SET, "The settings of RollingUpdate.", pointer=True),
 )
 
 _DAEMON_SET_SPEC = _struct(

@@ -20,7 +20,12 @@ def _optional(name: str, type_: ValueType = STRING) -> Field:
     return Field(name, 0, type_, pointer=True)
 
 
-_REFERENCE = _struct("CrossVersionObjectReference", _always("kind"), _always("name"), Field("apiVersion", 0, STRING))
+_REFERENCE = _struct(
+    "CrossVersionObjectReference",
+    _always("kind"),
+    _always("name"),
+    Field("apiVersion", 0, STRING, "The apiVersion of the object."),
+)
 
 _METRIC_SPEC = _struct(
     "MetricSpec",

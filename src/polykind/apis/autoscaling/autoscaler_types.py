@@ -15,18 +15,18 @@ _RESOURCE_NAME = String("v1.ResourceName")
 _CROSS_VERSION_OBJECT_REFERENCE = _struct(
     "CrossVersionObjectReference",
     "A reference to an object by its kind and name.",
-    Field("kind", 1, STRING, omitempty=False),
-    Field("name", 2, STRING, omitempty=False),
-    Field("apiVersion", 3, STRING),
+    Field("kind", 1, STRING, "The kind of the object.", omitempty=False),
+    Field("name", 2, STRING, "The name of the object.", omitempty=False),
+    Field("apiVersion", 3, STRING, "The apiVersion of the object."),
 )
 
 _METRIC_TARGET = _struct(
     "MetricTarget",
     "The target value of a metric.",
-    Field("type", 1, String("v2.MetricTargetType"), omitempty=False),
-    Field("value", 2, QUANTITY, pointer=True),
-    Field("averageValue", 3, QUANTITY, pointer=True),
-    Field("averageUtilization", 4, INT32, pointer=True),
+    Field("type", 1, String("v2.MetricTargetType"), "Utilization, Value or AverageValue.", omitempty=False),
+    Field("value", 2, QUANTITY, "The target value.", pointer=True),
+    Field("averageValue", 3, QUANTITY, "The target value for each pod.", pointer=True),
+    Field("averageUtilization", 4, INT32, "The target in percent of the requests.", pointer=True),
 )
 
 _METRIC_IDENTIFIER = _struct(
@@ -54,8 +54,8 @@ _PODS_METRIC_SOURCE = _struct(
 _RESOURCE_METRIC_SOURCE = _struct(
     "ResourceMetricSource",
     "The usage of a resource by each pod.",
-    Field("name", 1, _RESOURCE_NAME, omitempty=False),
-    Field("target", 2, _METRIC_TARGET, omitempty=False),
+    Field("name", 1, _RESOURCE_NAME, "The name of the resource.", omitempty=False),
+    Field("target", 2, _METRIC_TARGET, "The target value.", omitempty=False),
 )
 
 _CONTAINER_RESOURCE_METRIC_SOURCE = _struct(
@@ -76,7 +76,7 @@ _EXTERNAL_METRIC_SOURCE = _struct(
 _METRIC_SPEC = _struct(
     "MetricSpec",
     "A metric and its target.",
-    Field("type", 1, _METRIC_SOURCE_TYPE, omitempty=False),
+    Field("type", 1, _METRIC_SOURCE_TYPE, "Object, Pods, Resource, External or ContainerResource.", omitempty=False),
     Field("object", 2, _OBJECT_METRIC_SOURCE, pointer=True),
     Field("pods", 3, _PODS_METRIC_SOURCE, pointer=True),
     Field("resource", 4, _RESOURCE_METRIC_SOURCE, pointer=True),

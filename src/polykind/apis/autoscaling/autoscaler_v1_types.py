@@ -12,9 +12,9 @@ _struct = AUTOSCALING_V1.struct
 _CROSS_VERSION_OBJECT_REFERENCE = _struct(
     "CrossVersionObjectReference",
     "A reference to an object by its kind and name.",
-    Field("kind", 1, STRING, omitempty=False),
-    Field("name", 2, STRING, omitempty=False),
-    Field("apiVersion", 3, STRING),
+    Field("kind", 1, STRING, "The kind of the object.", omitempty=False),
+    Field("name", 2, STRING, "The name of the object.", omitempty=False),
+    Field("apiVersion", 3, STRING, "The apiVersion of the object."),
     atomic=True,
 )
 

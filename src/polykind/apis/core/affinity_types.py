@@ -48,8 +48,19 @@ _PREFERRED_SCHEDULING_TERM = _struct(
 _NODE_AFFINITY = _struct(
     "NodeAffinity",
     "The nodes on which a pod must or should run.",
-    Field("requiredDuringSchedulingIgnoredDuringExecution", 1, NODE_SELECTOR, pointer=True),
-    Field("preferredDuringSchedulingIgnoredDuringExecution", 2, ListOf(_PREFERRED_SCHEDULING_TERM)),
+    Field(
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        1,
+        NODE_SELECTOR,
+        "The nodes on which the pod must run.",
+        pointer=True,
+    ),
+    Field(
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        2,
+        ListOf(_PREFERRED_SCHEDULING_TERM),
+        "The nodes on which the pod should run.",
+    ),
 )
 
 _POD_AFFINITY_TERM = _struct(
@@ -87,28 +98,34 @@ _POD_ANTI_AFFINITY = _struct(
 AFFINITY = _struct(
     "Affinity",
     "The constraints on the placement of a pod.",
-    Field("nodeAffinity", 1, _NODE_AFFINITY, pointer=True),
-    Field("podAffinity", 2, _POD_AFFINITY, pointer=True),
-    Field("podAntiAffinity", 3, _POD_ANTI_AFFINITY, pointer=True),
+    Field("nodeAffinity", 1, _NODE_AFFINITY, "The nodes on which the pod must or should run.", pointer=True),
+    Field("podAffinity", 2, _POD_AFFINITY, "The pods near which the pod must or should run.", pointer=True),
+    Field(
+        "podAntiAffinity",
+        3,
+        _POD_ANTI_AFFINITY,
+        "The pods near which the pod must not or should not run.",
+        pointer=True,
+    ),
 )
 
 TOLERATION = _struct(
     "Toleration",
     "A taint that a pod tolerates.",
-    Field("key", 1, STRING),
-    Field("operator", 2, _TOLERATION_OPERATOR),
-    Field("value", 3, STRING),
-    Field("effect", 4, _TAINT_EFFECT),
-    Field("tolerationSeconds", 5, INT64, pointer=True),
+    Field("key", 1, STRING, "The key of the taint; empty for all keys."),
+    Field("operator", 2, _TOLERATION_OPERATOR, "Equal, or Exists for all values."),
+    Field("value", 3, STRING, "The value of the taint."),
+    Field("effect", 4, _TAINT_EFFECT, "The effect of the taint; empty for all effects."),
+    Field("tolerationSeconds", 5, INT64, "The time for which a NoExecute taint is tolerated.", pointer=True),
 )
 
 TAINT = _struct(
     "Taint",
     "A mark on a node that repels pods without a matching toleration.",
-    Field("key", 1, STRING, omitempty=False),
-    Field("value", 2, STRING),
-    Field("effect", 3, _TAINT_EFFECT, omitempty=False),
-    Field("timeAdded", 4, TIME, pointer=True),
+    Field("key", 1, STRING, "The key of the taint.", omitempty=False),
+    Field("value", 2, STRING, "The value of the taint."),
+    Field("effect", 3, _TAINT_EFFECT, "NoSchedule, PreferNoSchedule or NoExecute.", omitempty=False),
+    Field("timeAdded", 4, TIME, "The time at which the taint was added.", pointer=True),
 )
 
 TOPOLOGY_SPREAD_CONSTRAINT = _struct(

@@ -134,19 +134,19 @@ _SECRET_ENV_SOURCE = _struct(
 _ENV_FROM_SOURCE = _struct(
     "EnvFromSource",
     "A source of several environment variables.",
-    Field("prefix", 1, STRING),
-    Field("configMapRef", 2, _CONFIG_MAP_ENV_SOURCE, pointer=True),
-    Field("secretRef", 3, _SECRET_ENV_SOURCE, pointer=True),
+    Field("prefix", 1, STRING, "A text in front of the names of the variables."),
+    Field("configMapRef", 2, _CONFIG_MAP_ENV_SOURCE, "The ConfigMap.", pointer=True),
+    Field("secretRef", 3, _SECRET_ENV_SOURCE, "The Secret.", pointer=True),
 )
 
 _ENV_VAR_SOURCE = _struct(
     "EnvVarSource",
     "The source of the value of an environment variable.",
-    Field("fieldRef", 1, OBJECT_FIELD_SELECTOR, pointer=True),
-    Field("resourceFieldRef", 2, RESOURCE_FIELD_SELECTOR, pointer=True),
-    Field("configMapKeyRef", 3, CONFIG_MAP_KEY_SELECTOR, pointer=True),
-    Field("secretKeyRef", 4, SECRET_KEY_SELECTOR, pointer=True),
-    Field("fileKeyRef", 5, FILE_KEY_SELECTOR, pointer=True),
+    Field("fieldRef", 1, OBJECT_FIELD_SELECTOR, "A field of the pod.", pointer=True),
+    Field("resourceFieldRef", 2, RESOURCE_FIELD_SELECTOR, "A resource of a container.", pointer=True),
+    Field("configMapKeyRef", 3, CONFIG_MAP_KEY_SELECTOR, "A key of a ConfigMap.", pointer=True),
+    Field("secretKeyRef", 4, SECRET_KEY_SELECTOR, "A key of a Secret.", pointer=True),
+    Field("fileKeyRef", 5, FILE_KEY_SELECTOR, "A key of a file.", pointer=True),
 )
 
 _ENV_VAR = _struct(
@@ -215,7 +215,7 @@ _VOLUME_DEVICE = _struct(
 _EXEC_ACTION = _struct(
     "ExecAction",
     "A command that runs in the container.",
-    Field("command", 1, STRINGS),
+    Field("command", 1, STRINGS, "The command and its arguments, without a shell."),
 )
 
 _HTTP_HEADER = _struct(
@@ -228,18 +228,18 @@ _HTTP_HEADER = _struct(
 _HTTP_GET_ACTION = _struct(
     "HTTPGetAction",
     "An HTTP request to the container.",
-    Field("path", 1, STRING),
-    Field("port", 2, INT_OR_STRING, omitempty=False),
-    Field("host", 3, STRING),
-    Field("scheme", 4, _URI_SCHEME),
-    Field("httpHeaders", 5, ListOf(_HTTP_HEADER)),
+    Field("path", 1, STRING, "The path of the request."),
+    Field("port", 2, INT_OR_STRING, "The number or name of the port.", omitempty=False),
+    Field("host", 3, STRING, "The host; by default the address of the pod."),
+    Field("scheme", 4, _URI_SCHEME, "HTTP or HTTPS."),
+    Field("httpHeaders", 5, ListOf(_HTTP_HEADER), "Further headers of the request."),
 )
 
 _TCP_SOCKET_ACTION = _struct(
     "TCPSocketAction",
     "A TCP connection to the container.",
-    Field("port", 1, INT_OR_STRING, omitempty=False),
-    Field("host", 2, STRING),
+    Field("port", 1, INT_OR_STRING, "The number or name of the port.", omitempty=False),
+    Field("host", 2, STRING, "The host; by default the address of the pod."),
 )
 
 _GRPC_ACTION = _struct(
@@ -252,22 +252,24 @@ _GRPC_ACTION = _struct(
 _PROBE_HANDLER = _struct(
     "ProbeHandler",
     "The check of a probe.",
-    Field("exec", 1, _EXEC_ACTION, pointer=True),
-    Field("httpGet", 2, _HTTP_GET_ACTION, pointer=True),
-    Field("tcpSocket", 3, _TCP_SOCKET_ACTION, pointer=True),
-    Field("grpc", 4, _GRPC_ACTION, pointer=True),
+    Field("exec", 1, _EXEC_ACTION, "A command that must end with code 0.", pointer=True),
+    Field(
+        "httpGet", 2, _HTTP_GET_ACTION, "A request that must be answered with a status from 200 to 399.", pointer=True
+    ),
+    Field("tcpSocket", 3, _TCP_SOCKET_ACTION, "A connection that must be accepted.", pointer=True),
+    Field("grpc", 4, _GRPC_ACTION, "A gRPC health check that must succeed.", pointer=True),
 )
 
 _PROBE = _struct(
     "Probe",
     "A periodic check of a container.",
     Field("", 1, _PROBE_HANDLER),
-    Field("initialDelaySeconds", 2, INT32),
-    Field("timeoutSeconds", 3, INT32),
-    Field("periodSeconds", 4, INT32),
-    Field("successThreshold", 5, INT32),
-    Field("failureThreshold", 6, INT32),
-    Field("terminationGracePeriodSeconds", 7, INT64, pointer=True),
+    Field("initialDelaySeconds", 2, INT32, "The time between the start of the container and the first check."),
+    Field("timeoutSeconds", 3, INT32, "The time after which a check fails."),
+    Field("periodSeconds", 4, INT32, "The time between two checks."),
+    Field("successThreshold", 5, INT32, "The number of successes in a row after a failure."),
+    Field("failureThreshold", 6, INT32, "The number of failures in a row before the probe fails."),
+    Field("terminationGracePeriodSeconds", 7, INT64, "The time to end after a failed probe.", pointer=True),
 )
 
 _SLEEP_ACTION = _struct(
@@ -279,17 +281,17 @@ _SLEEP_ACTION = _struct(
 _LIFECYCLE_HANDLER = _struct(
     "LifecycleHandler",
     "An action after the start or before the end of a container.",
-    Field("exec", 1, _EXEC_ACTION, pointer=True),
-    Field("httpGet", 2, _HTTP_GET_ACTION, pointer=True),
-    Field("tcpSocket", 3, _TCP_SOCKET_ACTION, pointer=True),
-    Field("sleep", 4, _SLEEP_ACTION, pointer=True),
+    Field("exec", 1, _EXEC_ACTION, "A command to run.", pointer=True),
+    Field("httpGet", 2, _HTTP_GET_ACTION, "A request to send.", pointer=True),
+    Field("tcpSocket", 3, _TCP_SOCKET_ACTION, "Not supported.", pointer=True),
+    Field("sleep", 4, _SLEEP_ACTION, "A pause.", pointer=True),
 )
 
 _LIFECYCLE = _struct(
     "Lifecycle",
     "The actions after the start and before the end of a container.",
-    Field("postStart", 1, _LIFECYCLE_HANDLER, pointer=True),
-    Field("preStop", 2, _LIFECYCLE_HANDLER, pointer=True),
+    Field("postStart", 1, _LIFECYCLE_HANDLER, "The action after the start of the container.", pointer=True),
+    Field("preStop", 2, _LIFECYCLE_HANDLER, "The action before the end of the container.", pointer=True),
     Field("stopSignal", 3, SIGNAL, pointer=True),
 )
 
@@ -337,18 +339,24 @@ APP_ARMOR_PROFILE = _struct(
 _SECURITY_CONTEXT = _struct(
     "SecurityContext",
     "The security settings of a container, which override those of the pod.",
-    Field("capabilities", 1, _CAPABILITIES, pointer=True),
-    Field("privileged", 2, BOOL, pointer=True),
-    Field("seLinuxOptions", 3, SE_LINUX_OPTIONS, pointer=True),
-    Field("windowsOptions", 10, WINDOWS_SECURITY_CONTEXT_OPTIONS, pointer=True),
-    Field("runAsUser", 4, INT64, pointer=True),
-    Field("runAsGroup", 8, INT64, pointer=True),
-    Field("runAsNonRoot", 5, BOOL, pointer=True),
-    Field("readOnlyRootFilesystem", 6, BOOL, pointer=True),
-    Field("allowPrivilegeEscalation", 7, BOOL, pointer=True),
+    Field("capabilities", 1, _CAPABILITIES, "The capabilities to add and drop.", pointer=True),
+    Field("privileged", 2, BOOL, "True to run with the rights of the node.", pointer=True),
+    Field("seLinuxOptions", 3, SE_LINUX_OPTIONS, "The labels of SELinux.", pointer=True),
+    Field("windowsOptions", 10, WINDOWS_SECURITY_CONTEXT_OPTIONS, "The settings for Windows.", pointer=True),
+    Field("runAsUser", 4, INT64, "The user id of the first process.", pointer=True),
+    Field("runAsGroup", 8, INT64, "The group id of the first process.", pointer=True),
+    Field("runAsNonRoot", 5, BOOL, "True to refuse to run as root.", pointer=True),
+    Field("readOnlyRootFilesystem", 6, BOOL, "True to mount the root file system without write access.", pointer=True),
+    Field(
+        "allowPrivilegeEscalation",
+        7,
+        BOOL,
+        "False to forbid that a process gains more rights than its parent.",
+        pointer=True,
+    ),
     Field("procMount", 9, _PROC_MOUNT_TYPE, pointer=True),
-    Field("seccompProfile", 11, SECCOMP_PROFILE, pointer=True),
-    Field("appArmorProfile", 12, APP_ARMOR_PROFILE, pointer=True),
+    Field("seccompProfile", 11, SECCOMP_PROFILE, "The seccomp profile.", pointer=True),
+    Field("appArmorProfile", 12, APP_ARMOR_PROFILE, "The AppArmor profile.", pointer=True),
 )
 
 CONTAINER = _struct(

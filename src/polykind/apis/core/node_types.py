@@ -62,8 +62,14 @@ _NODE_CONDITION = _struct(
 _NODE_ADDRESS = _struct(
     "NodeAddress",
     "An address of a node.",
-    Field("type", 1, String("v1.NodeAddressType"), omitempty=False),
-    Field("address", 2, STRING, omitempty=False),
+    Field(
+        "type",
+        1,
+        String("v1.NodeAddressType"),
+        "Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.",
+        omitempty=False,
+    ),
+    Field("address", 2, STRING, "The address.", omitempty=False),
 )
 
 _DAEMON_ENDPOINT = _struct(

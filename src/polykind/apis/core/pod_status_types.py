@@ -76,9 +76,9 @@ _CONTAINER_STATE_TERMINATED = _struct(
 _CONTAINER_STATE = _struct(
     "ContainerState",
     "The state of a container: waiting, running or terminated.",
-    Field("waiting", 1, _CONTAINER_STATE_WAITING, pointer=True),
-    Field("running", 2, _CONTAINER_STATE_RUNNING, pointer=True),
-    Field("terminated", 3, _CONTAINER_STATE_TERMINATED, pointer=True),
+    Field("waiting", 1, _CONTAINER_STATE_WAITING, "The state before the start.", pointer=True),
+    Field("running", 2, _CONTAINER_STATE_RUNNING, "The state while running.", pointer=True),
+    Field("terminated", 3, _CONTAINER_STATE_TERMINATED, "The state after the end.", pointer=True),
 )
 
 _IMAGE_VOLUME_STATUS = _struct(
@@ -135,15 +135,15 @@ _RESOURCE_STATUS = _struct(
 _CONTAINER_STATUS = _struct(
     "ContainerStatus",
     "The observed state of a container.",
-    Field("name", 1, STRING, omitempty=False),
-    Field("state", 2, _CONTAINER_STATE),
-    Field("lastState", 3, _CONTAINER_STATE),
-    Field("ready", 4, BOOL, omitempty=False),
-    Field("restartCount", 5, INT32, omitempty=False),
-    Field("image", 6, STRING, omitempty=False),
-    Field("imageID", 7, STRING, omitempty=False),
-    Field("containerID", 8, STRING),
-    Field("started", 9, BOOL, pointer=True),
+    Field("name", 1, STRING, "The name of the container.", omitempty=False),
+    Field("state", 2, _CONTAINER_STATE, "The current state."),
+    Field("lastState", 3, _CONTAINER_STATE, "The state before the last restart."),
+    Field("ready", 4, BOOL, "True if the container is ready.", omitempty=False),
+    Field("restartCount", 5, INT32, "The number of restarts.", omitempty=False),
+    Field("image", 6, STRING, "The image of the container.", omitempty=False),
+    Field("imageID", 7, STRING, "The identifier of the image.", omitempty=False),
+    Field("containerID", 8, STRING, "The identifier of the container."),
+    Field("started", 9, BOOL, "True if the startup probe has succeeded.", pointer=True),
     Field("allocatedResources", 10, RESOURCE_LIST),
     Field("resources", 11, RESOURCE_REQUIREMENTS, pointer=True),
     Field("volumeMounts", 12, ListOf(_VOLUME_MOUNT_STATUS), keys=("mountPath",), merge_key="mountPath"),

@@ -48,26 +48,26 @@ _SYSCTL = _struct(
 _POD_SECURITY_CONTEXT = _struct(
     "PodSecurityContext",
     "The security settings of all containers of a pod.",
-    Field("seLinuxOptions", 1, SE_LINUX_OPTIONS, pointer=True),
-    Field("windowsOptions", 8, WINDOWS_SECURITY_CONTEXT_OPTIONS, pointer=True),
-    Field("runAsUser", 2, INT64, pointer=True),
-    Field("runAsGroup", 6, INT64, pointer=True),
-    Field("runAsNonRoot", 3, BOOL, pointer=True),
-    Field("supplementalGroups", 4, ListOf(INT64)),
+    Field("seLinuxOptions", 1, SE_LINUX_OPTIONS, "The labels of SELinux.", pointer=True),
+    Field("windowsOptions", 8, WINDOWS_SECURITY_CONTEXT_OPTIONS, "The settings for Windows.", pointer=True),
+    Field("runAsUser", 2, INT64, "The user id of the first process of each container.", pointer=True),
+    Field("runAsGroup", 6, INT64, "The group id of the first process of each container.", pointer=True),
+    Field("runAsNonRoot", 3, BOOL, "True to refuse to run as root.", pointer=True),
+    Field("supplementalGroups", 4, ListOf(INT64), "Further group ids of the first process."),
     Field("supplementalGroupsPolicy", 12, _SUPPLEMENTAL_GROUPS_POLICY, pointer=True),
-    Field("fsGroup", 5, INT64, pointer=True),
-    Field("sysctls", 7, ListOf(_SYSCTL)),
+    Field("fsGroup", 5, INT64, "The group id that owns the volumes.", pointer=True),
+    Field("sysctls", 7, ListOf(_SYSCTL), "The kernel parameters."),
     Field("fsGroupChangePolicy", 9, _POD_FS_GROUP_CHANGE_POLICY, pointer=True),
-    Field("seccompProfile", 10, SECCOMP_PROFILE, pointer=True),
-    Field("appArmorProfile", 11, APP_ARMOR_PROFILE, pointer=True),
+    Field("seccompProfile", 10, SECCOMP_PROFILE, "The seccomp profile.", pointer=True),
+    Field("appArmorProfile", 11, APP_ARMOR_PROFILE, "The AppArmor profile.", pointer=True),
     Field("seLinuxChangePolicy", 13, String("v1.PodSELinuxChangePolicy"), pointer=True),
 )
 
 _HOST_ALIAS = _struct(
     "HostAlias",
     "A line of the hosts file of the pod.",
-    Field("ip", 1, STRING, omitempty=False),
-    Field("hostnames", 2, STRINGS),
+    Field("ip", 1, STRING, "The address.", omitempty=False),
+    Field("hostnames", 2, STRINGS, "The host names of the address."),
 )
 
 _POD_DNS_CONFIG_OPTION = _struct(
@@ -88,7 +88,7 @@ _POD_DNS_CONFIG = _struct(
 _POD_READINESS_GATE = _struct(
     "PodReadinessGate",
     "A condition that must be true before a pod is ready.",
-    Field("conditionType", 1, String("v1.PodConditionType"), omitempty=False),
+    Field("conditionType", 1, String("v1.PodConditionType"), "The type of the condition.", omitempty=False),
 )
 
 _POD_OS = _struct(

@@ -60,18 +60,18 @@ RESOURCE_QUOTA_FIELDS = (
 _LIMIT_RANGE_ITEM = _struct(
     "LimitRangeItem",
     "The limits of one type of object.",
-    Field("type", 1, String("v1.LimitType"), omitempty=False),
-    Field("max", 2, RESOURCE_LIST),
-    Field("min", 3, RESOURCE_LIST),
-    Field("default", 4, RESOURCE_LIST),
-    Field("defaultRequest", 5, RESOURCE_LIST),
-    Field("maxLimitRequestRatio", 6, RESOURCE_LIST),
+    Field("type", 1, String("v1.LimitType"), "Container, Pod or PersistentVolumeClaim.", omitempty=False),
+    Field("max", 2, RESOURCE_LIST, "The greatest amounts."),
+    Field("min", 3, RESOURCE_LIST, "The least amounts."),
+    Field("default", 4, RESOURCE_LIST, "The limits of containers without limits."),
+    Field("defaultRequest", 5, RESOURCE_LIST, "The requests of containers without requests."),
+    Field("maxLimitRequestRatio", 6, RESOURCE_LIST, "The greatest ratio of limit and request."),
 )
 
 _LIMIT_RANGE_SPEC = _struct(
     "LimitRangeSpec",
     "The limits of a LimitRange.",
-    Field("limits", 1, ListOf(_LIMIT_RANGE_ITEM), omitempty=False),
+    Field("limits", 1, ListOf(_LIMIT_RANGE_ITEM), "The limits, by type of object.", omitempty=False),
 )
 
 LIMIT_RANGE_FIELDS = (Field("spec", 2, _LIMIT_RANGE_SPEC, "The desired state."),)

@@ -13,20 +13,20 @@ _struct = CORE_V1.struct
 OBJECT_REFERENCE = _struct(
     "ObjectReference",
     "A reference to an object, or to a part of it.",
-    Field("kind", 1, STRING),
-    Field("namespace", 2, STRING),
-    Field("name", 3, STRING),
-    Field("uid", 4, UID),
-    Field("apiVersion", 5, STRING),
-    Field("resourceVersion", 6, STRING),
-    Field("fieldPath", 7, STRING),
+    Field("kind", 1, STRING, "The kind of the object."),
+    Field("namespace", 2, STRING, "The namespace of the object."),
+    Field("name", 3, STRING, "The name of the object."),
+    Field("uid", 4, UID, "The uid of the object."),
+    Field("apiVersion", 5, STRING, "The apiVersion of the object."),
+    Field("resourceVersion", 6, STRING, "The version of the object."),
+    Field("fieldPath", 7, STRING, "A part of the object, such as spec.containers{name}."),
     atomic=True,
 )
 
 LOCAL_OBJECT_REFERENCE = _struct(
     "LocalObjectReference",
     "A reference to an object in the same namespace.",
-    Field("name", 1, STRING, default=""),
+    Field("name", 1, STRING, "The name of the object.", default=""),
     atomic=True,
 )
 
@@ -51,8 +51,8 @@ TYPED_OBJECT_REFERENCE = _struct(
 SECRET_REFERENCE = _struct(
     "SecretReference",
     "A reference to a Secret in any namespace.",
-    Field("name", 1, STRING),
-    Field("namespace", 2, STRING),
+    Field("name", 1, STRING, "The name of the Secret."),
+    Field("namespace", 2, STRING, "The namespace of the Secret."),
     atomic=True,
 )
 

@@ -127,10 +127,10 @@ _ENDPOINT_ADDRESS = _struct(
 _ENDPOINT_PORT = _struct(
     "EndpointPort",
     "A port of endpoints.",
-    Field("name", 1, STRING),
-    Field("port", 2, INT32, omitempty=False),
-    Field("protocol", 3, PROTOCOL),
-    Field("appProtocol", 4, STRING, pointer=True),
+    Field("name", 1, STRING, "The name of the port."),
+    Field("port", 2, INT32, "The number of the port.", omitempty=False),
+    Field("protocol", 3, PROTOCOL, "TCP, UDP or SCTP."),
+    Field("appProtocol", 4, STRING, "The application protocol of the port.", pointer=True),
     atomic=True,
 )
 

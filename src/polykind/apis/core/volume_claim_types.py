@@ -33,8 +33,8 @@ PERSISTENT_VOLUME_MODE = String("v1.PersistentVolumeMode", ("Block", "Filesystem
 _VOLUME_RESOURCE_REQUIREMENTS = _struct(
     "VolumeResourceRequirements",
     "The storage that a volume must and may have.",
-    Field("limits", 1, RESOURCE_LIST),
-    Field("requests", 2, RESOURCE_LIST),
+    Field("limits", 1, RESOURCE_LIST, "The greatest size."),
+    Field("requests", 2, RESOURCE_LIST, "The least size."),
 )
 
 _PERSISTENT_VOLUME_CLAIM_SPEC = _struct(

@@ -32,15 +32,17 @@ PULL_POLICY = String("v1.PullPolicy", ("Always", "IfNotPresent", "Never"))
 HOST_PATH_VOLUME_SOURCE = _struct(
     "HostPathVolumeSource",
     "A file or directory of the node.",
-    Field("path", 1, STRING, omitempty=False),
-    Field("type", 2, _HOST_PATH_TYPE, pointer=True),
+    Field("path", 1, STRING, "The path on the node.", omitempty=False),
+    Field("type", 2, _HOST_PATH_TYPE, "The expected type of the path; empty to check nothing.", pointer=True),
 )
 
 _EMPTY_DIR_VOLUME_SOURCE = _struct(
     "EmptyDirVolumeSource",
     "A temporary directory that lives as long as the pod.",
-    Field("medium", 1, String("v1.StorageMedium")),
-    Field("sizeLimit", 2, QUANTITY, pointer=True),
+    Field(
+        "medium", 1, String("v1.StorageMedium"), "Memory to keep the files in memory; empty for the disk of the node."
+    ),
+    Field("sizeLimit", 2, QUANTITY, "The greatest size of the volume.", pointer=True),
 )
 
 GCE_PERSISTENT_DISK_VOLUME_SOURCE = _struct(
@@ -80,10 +82,10 @@ _KEY_TO_PATH = _struct(
 _SECRET_VOLUME_SOURCE = _struct(
     "SecretVolumeSource",
     "The values of a Secret as files.",
-    Field("secretName", 1, STRING),
-    Field("items", 2, ListOf(_KEY_TO_PATH)),
-    Field("defaultMode", 3, INT32, pointer=True),
-    Field("optional", 4, BOOL, pointer=True),
+    Field("secretName", 1, STRING, "The name of the Secret."),
+    Field("items", 2, ListOf(_KEY_TO_PATH), "The keys to write; by default all."),
+    Field("defaultMode", 3, INT32, "The mode bits of the files.", pointer=True),
+    Field("optional", 4, BOOL, "True if the Secret or its keys may be missing.", pointer=True),
 )
 
 NFS_VOLUME_SOURCE = _struct(
@@ -121,8 +123,8 @@ _GLUSTERFS_VOLUME_SOURCE = _struct(
 _PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE = _struct(
     "PersistentVolumeClaimVolumeSource",
     "The volume of a claim in the pod's namespace.",
-    Field("claimName", 1, STRING, omitempty=False),
-    Field("readOnly", 2, BOOL),
+    Field("claimName", 1, STRING, "The name of the claim.", omitempty=False),
+    Field("readOnly", 2, BOOL, "True to mount the volume without write access."),
 )
 
 _RBD_VOLUME_SOURCE = _struct(
@@ -213,9 +215,9 @@ _CONFIG_MAP_VOLUME_SOURCE = _struct(
     "ConfigMapVolumeSource",
     "The values of a ConfigMap as files.",
     Field("", 1, LOCAL_OBJECT_REFERENCE),
-    Field("items", 2, ListOf(_KEY_TO_PATH)),
-    Field("defaultMode", 3, INT32, pointer=True),
-    Field("optional", 4, BOOL, pointer=True),
+    Field("items", 2, ListOf(_KEY_TO_PATH), "The keys to write; by default all."),
+    Field("defaultMode", 3, INT32, "The mode bits of the files.", pointer=True),
+    Field("optional", 4, BOOL, "True if the ConfigMap or its keys may be missing.", pointer=True),
 )
 
 VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE = _struct(
@@ -385,35 +387,43 @@ _IMAGE_VOLUME_SOURCE = _struct(
 _VOLUME_SOURCE = _struct(
     "VolumeSource",
     "The source of a volume, of which exactly one field is set.",
-    Field("hostPath", 1, HOST_PATH_VOLUME_SOURCE, pointer=True),
-    Field("emptyDir", 2, _EMPTY_DIR_VOLUME_SOURCE, pointer=True),
+    Field("hostPath", 1, HOST_PATH_VOLUME_SOURCE, "A file or directory of the node.", pointer=True),
+    Field(
+        "emptyDir", 2, _EMPTY_DIR_VOLUME_SOURCE, "A temporary directory that lives as long as the pod.", pointer=True
+    ),
     Field("gcePersistentDisk", 3, GCE_PERSISTENT_DISK_VOLUME_SOURCE, pointer=True),
     Field("awsElasticBlockStore", 4, AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE, pointer=True),
     Field("gitRepo", 5, _GIT_REPO_VOLUME_SOURCE, pointer=True),
-    Field("secret", 6, _SECRET_VOLUME_SOURCE, pointer=True),
-    Field("nfs", 7, NFS_VOLUME_SOURCE, pointer=True),
+    Field("secret", 6, _SECRET_VOLUME_SOURCE, "The values of a Secret as files.", pointer=True),
+    Field("nfs", 7, NFS_VOLUME_SOURCE, "A directory of an NFS server.", pointer=True),
     Field("iscsi", 8, _ISCSI_VOLUME_SOURCE, pointer=True),
     Field("glusterfs", 9, _GLUSTERFS_VOLUME_SOURCE, pointer=True),
-    Field("persistentVolumeClaim", 10, _PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE, pointer=True),
+    Field(
+        "persistentVolumeClaim",
+        10,
+        _PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE,
+        "The volume of a claim in the pod's namespace.",
+        pointer=True,
+    ),
     Field("rbd", 11, _RBD_VOLUME_SOURCE, pointer=True),
     Field("flexVolume", 12, _FLEX_VOLUME_SOURCE, pointer=True),
     Field("cinder", 13, _CINDER_VOLUME_SOURCE, pointer=True),
     Field("cephfs", 14, _CEPH_FS_VOLUME_SOURCE, pointer=True),
     Field("flocker", 15, FLOCKER_VOLUME_SOURCE, pointer=True),
-    Field("downwardAPI", 16, _DOWNWARD_API_VOLUME_SOURCE, pointer=True),
+    Field("downwardAPI", 16, _DOWNWARD_API_VOLUME_SOURCE, "Fields and resources of the pod as files.", pointer=True),
     Field("fc", 17, FC_VOLUME_SOURCE, pointer=True),
     Field("azureFile", 18, _AZURE_FILE_VOLUME_SOURCE, pointer=True),
-    Field("configMap", 19, _CONFIG_MAP_VOLUME_SOURCE, pointer=True),
+    Field("configMap", 19, _CONFIG_MAP_VOLUME_SOURCE, "The values of a ConfigMap as files.", pointer=True),
     Field("vsphereVolume", 20, VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE, pointer=True),
     Field("quobyte", 21, QUOBYTE_VOLUME_SOURCE, pointer=True),
     Field("azureDisk", 22, AZURE_DISK_VOLUME_SOURCE, pointer=True),
     Field("photonPersistentDisk", 23, PHOTON_PERSISTENT_DISK_VOLUME_SOURCE, pointer=True),
-    Field("projected", 26, _PROJECTED_VOLUME_SOURCE, pointer=True),
+    Field("projected", 26, _PROJECTED_VOLUME_SOURCE, "Several sources in one directory.", pointer=True),
     Field("portworxVolume", 24, PORTWORX_VOLUME_SOURCE, pointer=True),
     Field("scaleIO", 25, _SCALE_IO_VOLUME_SOURCE, pointer=True),
     Field("storageos", 27, _STORAGEOS_VOLUME_SOURCE, pointer=True),
-    Field("csi", 28, _CSI_VOLUME_SOURCE, pointer=True),
-    Field("ephemeral", 29, _EPHEMERAL_VOLUME_SOURCE, pointer=True),
+    Field("csi", 28, _CSI_VOLUME_SOURCE, "A temporary volume of a CSI driver.", pointer=True),
+    Field("ephemeral", 29, _EPHEMERAL_VOLUME_SOURCE, "A volume that is provisioned for the pod.", pointer=True),
     Field("image", 30, _IMAGE_VOLUME_SOURCE, pointer=True),
 )
 

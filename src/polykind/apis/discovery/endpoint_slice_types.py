@@ -42,23 +42,23 @@ _ENDPOINT_HINTS = _struct(
 _ENDPOINT = _struct(
     "Endpoint",
     "A network endpoint, usually a pod.",
-    Field("addresses", 1, STRINGS, omitempty=False, list_type="set"),
-    Field("conditions", 2, _ENDPOINT_CONDITIONS),
-    Field("hostname", 3, STRING, pointer=True),
-    Field("targetRef", 4, OBJECT_REFERENCE, pointer=True),
+    Field("addresses", 1, STRINGS, "The addresses of the endpoint.", omitempty=False, list_type="set"),
+    Field("conditions", 2, _ENDPOINT_CONDITIONS, "The state of the endpoint."),
+    Field("hostname", 3, STRING, "The host name of the endpoint.", pointer=True),
+    Field("targetRef", 4, OBJECT_REFERENCE, "The object behind the endpoint.", pointer=True),
     Field("deprecatedTopology", 5, STRING_MAP),
-    Field("nodeName", 6, STRING, pointer=True),
-    Field("zone", 7, STRING, pointer=True),
-    Field("hints", 8, _ENDPOINT_HINTS, pointer=True),
+    Field("nodeName", 6, STRING, "The node of the endpoint.", pointer=True),
+    Field("zone", 7, STRING, "The zone of the endpoint.", pointer=True),
+    Field("hints", 8, _ENDPOINT_HINTS, "The clients that should use the endpoint.", pointer=True),
 )
 
 _ENDPOINT_PORT = _struct(
     "EndpointPort",
     "A port of endpoints.",
-    Field("name", 1, STRING, pointer=True),
-    Field("protocol", 2, PROTOCOL, pointer=True),
-    Field("port", 3, INT32, pointer=True),
-    Field("appProtocol", 4, STRING, pointer=True),
+    Field("name", 1, STRING, "The name of the port.", pointer=True),
+    Field("protocol", 2, PROTOCOL, "TCP, UDP or SCTP.", pointer=True),
+    Field("port", 3, INT32, "The number of the port.", pointer=True),
+    Field("appProtocol", 4, STRING, "The application protocol of the port.", pointer=True),
     atomic=True,
 )
 

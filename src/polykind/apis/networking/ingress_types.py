@@ -15,38 +15,46 @@ _PATH_TYPE = String("v1.PathType", ("Exact", "ImplementationSpecific", "Prefix")
 _SERVICE_BACKEND_PORT = _struct(
     "ServiceBackendPort",
     "A port of a service, by name or number.",
-    Field("name", 1, STRING),
-    Field("number", 2, INT32),
+    Field("name", 1, STRING, "The name of the port."),
+    Field("number", 2, INT32, "The number of the port."),
     atomic=True,
 )
 
 _INGRESS_SERVICE_BACKEND = _struct(
     "IngressServiceBackend",
     "A service and its port.",
-    Field("name", 1, STRING, omitempty=False),
-    Field("port", 2, _SERVICE_BACKEND_PORT),
+    Field("name", 1, STRING, "The name of the service.", omitempty=False),
+    Field("port", 2, _SERVICE_BACKEND_PORT, "The port of the service."),
 )
 
 _INGRESS_BACKEND = _struct(
     "IngressBackend",
     "The target of requests: a service or another object.",
-    Field("service", 4, _INGRESS_SERVICE_BACKEND, pointer=True),
-    Field("resource", 3, TYPED_LOCAL_OBJECT_REFERENCE, pointer=True),
+    Field("service", 4, _INGRESS_SERVICE_BACKEND, "The service and its port.", pointer=True),
+    Field("resource", 3, TYPED_LOCAL_OBJECT_REFERENCE, "Another object in the same namespace.", pointer=True),
 )
 
 _INGRESS_TLS = _struct(
     "IngressTLS",
     "The certificate of a set of host names.",
-    Field("hosts", 1, STRINGS),
-    Field("secretName", 2, STRING),
+    Field("hosts", 1, STRINGS, "The host names of the certificate."),
+    Field("secretName", 2, STRING, "The Secret with the certificate and its key."),
 )
 
 _HTTP_INGRESS_PATH = _struct(
     "HTTPIngressPath",
     "A path and the backend of its requests.",
-    Field("path", 1, STRING),
-    Field("pathType", 3, _PATH_TYPE, omitempty=False, pointer=True, required=True),
-    Field("backend", 2, _INGRESS_BACKEND, omitempty=False),
+    Field("path", 1, STRING, "The path of the requests."),
+    Field(
+        "pathType",
+        3,
+        _PATH_TYPE,
+        "Exact, Prefix or ImplementationSpecific.",
+        omitempty=False,
+        pointer=True,
+        required=True,
+    ),
+    Field("backend", 2, _INGRESS_BACKEND, "The target of the requests.", omitempty=False),
 )
 
 _HTTP_INGRESS_RULE_VALUE = _struct(
@@ -64,7 +72,7 @@ _INGRESS_RULE_VALUE = _struct(
 _INGRESS_RULE = _struct(
     "IngressRule",
     "The paths of one host name.",
-    Field("host", 1, STRING),
+    Field("host", 1, STRING, "The host name, of which the first label may be *."),
     Field("", 2, _INGRESS_RULE_VALUE),
 )
 
@@ -123,8 +131,14 @@ _INGRESS_CLASS_PARAMETERS_REFERENCE = _struct(
 _INGRESS_CLASS_SPEC = _struct(
     "IngressClassSpec",
     "The controller and the parameters of a class.",
-    Field("controller", 1, STRING),
-    Field("parameters", 2, _INGRESS_CLASS_PARAMETERS_REFERENCE, pointer=True),
+    Field("controller", 1, STRING, "The controller of the class."),
+    Field(
+        "parameters",
+        2,
+        _INGRESS_CLASS_PARAMETERS_REFERENCE,
+        "The object with the parameters of the class.",
+        pointer=True,
+    ),
 )
 
 INGRESS_CLASS_FIELDS = (Field("spec", 2, _INGRESS_CLASS_SPEC, "The desired state."),)

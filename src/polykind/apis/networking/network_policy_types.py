@@ -15,38 +15,38 @@ _POLICY_TYPE = String("v1.PolicyType", ("Egress", "Ingress"))
 _NETWORK_POLICY_PORT = _struct(
     "NetworkPolicyPort",
     "A port or a range of ports.",
-    Field("protocol", 1, PROTOCOL, pointer=True),
-    Field("port", 2, INT_OR_STRING, pointer=True),
-    Field("endPort", 3, INT32, pointer=True),
+    Field("protocol", 1, PROTOCOL, "TCP, UDP or SCTP.", pointer=True),
+    Field("port", 2, INT_OR_STRING, "The number or name of the port.", pointer=True),
+    Field("endPort", 3, INT32, "The last port of a range.", pointer=True),
 )
 
 _IP_BLOCK = _struct(
     "IPBlock",
     "A range of addresses, with exceptions.",
-    Field("cidr", 1, STRING, omitempty=False),
-    Field("except", 2, STRINGS),
+    Field("cidr", 1, STRING, "The range of addresses.", omitempty=False),
+    Field("except", 2, STRINGS, "Smaller ranges that are left out."),
 )
 
 _NETWORK_POLICY_PEER = _struct(
     "NetworkPolicyPeer",
     "The other side of the traffic, of which one kind of selection is set.",
-    Field("podSelector", 1, LABEL_SELECTOR, pointer=True),
-    Field("namespaceSelector", 2, LABEL_SELECTOR, pointer=True),
-    Field("ipBlock", 3, _IP_BLOCK, pointer=True),
+    Field("podSelector", 1, LABEL_SELECTOR, "The labels of pods.", pointer=True),
+    Field("namespaceSelector", 2, LABEL_SELECTOR, "The labels of namespaces.", pointer=True),
+    Field("ipBlock", 3, _IP_BLOCK, "A range of addresses.", pointer=True),
 )
 
 _NETWORK_POLICY_INGRESS_RULE = _struct(
     "NetworkPolicyIngressRule",
     "Traffic that the pods may receive.",
-    Field("ports", 1, ListOf(_NETWORK_POLICY_PORT)),
-    Field("from", 2, ListOf(_NETWORK_POLICY_PEER)),
+    Field("ports", 1, ListOf(_NETWORK_POLICY_PORT), "The ports of the pods; by default all."),
+    Field("from", 2, ListOf(_NETWORK_POLICY_PEER), "The senders; by default all."),
 )
 
 _NETWORK_POLICY_EGRESS_RULE = _struct(
     "NetworkPolicyEgressRule",
     "Traffic that the pods may send.",
-    Field("ports", 1, ListOf(_NETWORK_POLICY_PORT)),
-    Field("to", 2, ListOf(_NETWORK_POLICY_PEER)),
+    Field("ports", 1, ListOf(_NETWORK_POLICY_PORT), "The ports of the receivers; by default all."),
+    Field("to", 2, ListOf(_NETWORK_POLICY_PEER), "The receivers; by default all."),
 )
 
 _NETWORK_POLICY_SPEC = _struct(
