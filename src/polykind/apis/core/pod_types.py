@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from polykind.apis.core.affinity_types import AFFINITY, TOLERATION, TOPOLOGY_SPREAD_CONSTRAINT
 from polykind.apis.core.container_types import (
-    APP_ARMOR_PROFILE,
     CONTAINER,
     EPHEMERAL_CONTAINER,
     RESOURCE_REQUIREMENTS,
+)
+from polykind.apis.core.pod_status_types import POD_STATUS
+from polykind.apis.core.reference_types import LOCAL_OBJECT_REFERENCE, OBJECT_REFERENCE
+from polykind.apis.core.security_context_types import (
+    APP_ARMOR_PROFILE,
     SE_LINUX_OPTIONS,
     SECCOMP_PROFILE,
     WINDOWS_SECURITY_CONTEXT_OPTIONS,
 )
-from polykind.apis.core.pod_status_types import POD_STATUS
-from polykind.apis.core.reference_types import LOCAL_OBJECT_REFERENCE, OBJECT_REFERENCE
 from polykind.apis.core.types import CORE_V1
 from polykind.apis.core.volume_types import VOLUME
 from polykind.apis.machinery.structs import Field, Union

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from polykind.apis.core.reference_types import LOCAL_OBJECT_REFERENCE, OBJECT_FIELD_SELECTOR, RESOURCE_FIELD_SELECTOR
+from polykind.apis.core.projected_volume_types import (
+    CONFIG_MAP_VOLUME_SOURCE,
+    DOWNWARD_API_VOLUME_SOURCE,
+    PROJECTED_VOLUME_SOURCE,
+    SECRET_VOLUME_SOURCE,
+)
+from polykind.apis.core.reference_types import LOCAL_OBJECT_REFERENCE
 from polykind.apis.core.types import CORE_V1
 from polykind.apis.core.volume_claim_types import PERSISTENT_VOLUME_CLAIM_TEMPLATE
 from polykind.apis.machinery.structs import Field
 from polykind.apis.machinery.value_types import (
     BOOL,
     INT32,
-    INT64,
     QUANTITY,
     STRING,
     STRING_MAP,
     STRINGS,
-    ListOf,
     String,
 )
-from polykind.apis.meta.types import LABEL_SELECTOR
 
 _struct = CORE_V1.struct
 
@@ -71,22 +74,6 @@ _GIT_REPO_VOLUME_SOURCE = _struct(
     Field("directory", 3, STRING),
 )
 
-_KEY_TO_PATH = _struct(
-    "KeyToPath",
-    "The file into which a key is written.",
-    Field("key", 1, STRING, omitempty=False),
-    Field("path", 2, STRING, omitempty=False),
-    Field("mode", 3, INT32, pointer=True),
-)
-
-_SECRET_VOLUME_SOURCE = _struct(
-    "SecretVolumeSource",
-    "The values of a Secret as files.",
-    Field("secretName", 1, STRING, "The name of the Secret."),
-    Field("items", 2, ListOf(_KEY_TO_PATH), "The keys to write; by default all."),
-    Field("defaultMode", 3, INT32, "The mode bits of the files.", pointer=True),
-    Field("optional", 4, BOOL, "True if the Secret or its keys may be missing.", pointer=True),
-)
 
 NFS_VOLUME_SOURCE = _struct(
     "NFSVolumeSource",
@@ -177,21 +164,6 @@ FLOCKER_VOLUME_SOURCE = _struct(
     Field("datasetUUID", 2, STRING),
 )
 
-_DOWNWARD_API_VOLUME_FILE = _struct(
-    "DownwardAPIVolumeFile",
-    "A file with a field or resource of the pod.",
-    Field("path", 1, STRING, omitempty=False),
-    Field("fieldRef", 2, OBJECT_FIELD_SELECTOR, pointer=True),
-    Field("resourceFieldRef", 3, RESOURCE_FIELD_SELECTOR, pointer=True),
-    Field("mode", 4, INT32, pointer=True),
-)
-
-_DOWNWARD_API_VOLUME_SOURCE = _struct(
-    "DownwardAPIVolumeSource",
-    "Fields and resources of the pod as files.",
-    Field("items", 1, ListOf(_DOWNWARD_API_VOLUME_FILE)),
-    Field("defaultMode", 2, INT32, pointer=True),
-)
 
 FC_VOLUME_SOURCE = _struct(
     "FCVolumeSource",
@@ -211,14 +183,6 @@ _AZURE_FILE_VOLUME_SOURCE = _struct(
     Field("readOnly", 3, BOOL),
 )
 
-_CONFIG_MAP_VOLUME_SOURCE = _struct(
-    "ConfigMapVolumeSource",
-    "The values of a ConfigMap as files.",
-    Field("", 1, LOCAL_OBJECT_REFERENCE),
-    Field("items", 2, ListOf(_KEY_TO_PATH), "The keys to write; by default all."),
-    Field("defaultMode", 3, INT32, "The mode bits of the files.", pointer=True),
-    Field("optional", 4, BOOL, "True if the ConfigMap or its keys may be missing.", pointer=True),
-)
 
 VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE = _struct(
     "VsphereVirtualDiskVolumeSource",
@@ -258,75 +222,6 @@ PHOTON_PERSISTENT_DISK_VOLUME_SOURCE = _struct(
     Field("fsType", 2, STRING),
 )
 
-_SECRET_PROJECTION = _struct(
-    "SecretProjection",
-    "Values of a Secret in a projected volume.",
-    Field("", 1, LOCAL_OBJECT_REFERENCE),
-    Field("items", 2, ListOf(_KEY_TO_PATH)),
-    Field("optional", 4, BOOL, pointer=True),
-)
-
-_DOWNWARD_API_PROJECTION = _struct(
-    "DownwardAPIProjection",
-    "Fields and resources of the pod in a projected volume.",
-    Field("items", 1, ListOf(_DOWNWARD_API_VOLUME_FILE)),
-)
-
-_CONFIG_MAP_PROJECTION = _struct(
-    "ConfigMapProjection",
-    "Values of a ConfigMap in a projected volume.",
-    Field("", 1, LOCAL_OBJECT_REFERENCE),
-    Field("items", 2, ListOf(_KEY_TO_PATH)),
-    Field("optional", 4, BOOL, pointer=True),
-)
-
-_SERVICE_ACCOUNT_TOKEN_PROJECTION = _struct(
-    "ServiceAccountTokenProjection",
-    "A token of the pod's service account in a projected volume.",
-    Field("audience", 1, STRING),
-    Field("expirationSeconds", 2, INT64, pointer=True),
-    Field("path", 3, STRING, omitempty=False),
-)
-
-_CLUSTER_TRUST_BUNDLE_PROJECTION = _struct(
-    "ClusterTrustBundleProjection",
-    "Certificates of ClusterTrustBundles in a projected volume.",
-    Field("name", 1, STRING, pointer=True),
-    Field("signerName", 2, STRING, pointer=True),
-    Field("labelSelector", 3, LABEL_SELECTOR, pointer=True),
-    Field("optional", 5, BOOL, pointer=True),
-    Field("path", 4, STRING, omitempty=False),
-)
-
-_POD_CERTIFICATE_PROJECTION = _struct(
-    "PodCertificateProjection",
-    "A private key and its certificate in a projected volume.",
-    Field("signerName", 1, STRING, required=True),
-    Field("keyType", 2, STRING, required=True),
-    Field("maxExpirationSeconds", 3, INT32, pointer=True),
-    Field("credentialBundlePath", 4, STRING),
-    Field("keyPath", 5, STRING),
-    Field("certificateChainPath", 6, STRING),
-    Field("userAnnotations", 7, STRING_MAP),
-)
-
-_VOLUME_PROJECTION = _struct(
-    "VolumeProjection",
-    "One source of a projected volume.",
-    Field("secret", 1, _SECRET_PROJECTION, pointer=True),
-    Field("downwardAPI", 2, _DOWNWARD_API_PROJECTION, pointer=True),
-    Field("configMap", 3, _CONFIG_MAP_PROJECTION, pointer=True),
-    Field("serviceAccountToken", 4, _SERVICE_ACCOUNT_TOKEN_PROJECTION, pointer=True),
-    Field("clusterTrustBundle", 5, _CLUSTER_TRUST_BUNDLE_PROJECTION, pointer=True),
-    Field("podCertificate", 6, _POD_CERTIFICATE_PROJECTION, pointer=True),
-)
-
-_PROJECTED_VOLUME_SOURCE = _struct(
-    "ProjectedVolumeSource",
-    "Several sources in one directory.",
-    Field("sources", 1, ListOf(_VOLUME_PROJECTION), omitempty=False, required=False),
-    Field("defaultMode", 2, INT32, pointer=True),
-)
 
 PORTWORX_VOLUME_SOURCE = _struct(
     "PortworxVolumeSource",
@@ -394,7 +289,7 @@ _VOLUME_SOURCE = _struct(
     Field("gcePersistentDisk", 3, GCE_PERSISTENT_DISK_VOLUME_SOURCE, pointer=True),
     Field("awsElasticBlockStore", 4, AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE, pointer=True),
     Field("gitRepo", 5, _GIT_REPO_VOLUME_SOURCE, pointer=True),
-    Field("secret", 6, _SECRET_VOLUME_SOURCE, "The values of a Secret as files.", pointer=True),
+    Field("secret", 6, SECRET_VOLUME_SOURCE, "The values of a Secret as files.", pointer=True),
     Field("nfs", 7, NFS_VOLUME_SOURCE, "A directory of an NFS server.", pointer=True),
     Field("iscsi", 8, _ISCSI_VOLUME_SOURCE, pointer=True),
     Field("glusterfs", 9, _GLUSTERFS_VOLUME_SOURCE, pointer=True),
@@ -410,15 +305,15 @@ _VOLUME_SOURCE = _struct(
     Field("cinder", 13, _CINDER_VOLUME_SOURCE, pointer=True),
     Field("cephfs", 14, _CEPH_FS_VOLUME_SOURCE, pointer=True),
     Field("flocker", 15, FLOCKER_VOLUME_SOURCE, pointer=True),
-    Field("downwardAPI", 16, _DOWNWARD_API_VOLUME_SOURCE, "Fields and resources of the pod as files.", pointer=True),
+    Field("downwardAPI", 16, DOWNWARD_API_VOLUME_SOURCE, "Fields and resources of the pod as files.", pointer=True),
     Field("fc", 17, FC_VOLUME_SOURCE, pointer=True),
     Field("azureFile", 18, _AZURE_FILE_VOLUME_SOURCE, pointer=True),
-    Field("configMap", 19, _CONFIG_MAP_VOLUME_SOURCE, "The values of a ConfigMap as files.", pointer=True),
+    Field("configMap", 19, CONFIG_MAP_VOLUME_SOURCE, "The values of a ConfigMap as files.", pointer=True),
     Field("vsphereVolume", 20, VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE, pointer=True),
     Field("quobyte", 21, QUOBYTE_VOLUME_SOURCE, pointer=True),
     Field("azureDisk", 22, AZURE_DISK_VOLUME_SOURCE, pointer=True),
     Field("photonPersistentDisk", 23, PHOTON_PERSISTENT_DISK_VOLUME_SOURCE, pointer=True),
-    Field("projected", 26, _PROJECTED_VOLUME_SOURCE, "Several sources in one directory.", pointer=True),
+    Field("projected", 26, PROJECTED_VOLUME_SOURCE, "Several sources in one directory.", pointer=True),
     Field("portworxVolume", 24, PORTWORX_VOLUME_SOURCE, pointer=True),
     Field("scaleIO", 25, _SCALE_IO_VOLUME_SOURCE, pointer=True),
     Field("storageos", 27, _STORAGEOS_VOLUME_SOURCE, pointer=True),
