@@ -87,18 +87,28 @@ def check_names_media_type(accept: str, *, streams: bool = False, offers: tuple[
     kube-apiserver checks this for built-in resources before negotiating. With `streams` the error also lists the watch
     media types.
     """
-    if not _names_any(accept, offers):
-        media_types = [MEDIA_TYPES[media] for media in offers]
-        media_types += [f"{MEDIA_TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams]
-        error = NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {', '.join(media_types)}")
-        error.include_details = True
-        raise error
+    media_types = tuple(MEDIA_TYPES[media] for media in offers)
+    if not _names_any(accept, media_types):
+        streamed = (f"{MEDIA_TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams)
+        raise _not_acceptable(*media_types, *streamed)
+
+
+def check_names_document_type(accept: str, media_type: str) -> None:
+    """Raise NotAcceptableError if an Accept header does not name the only media type of a document."""
+    if not _names_any(accept, (media_type,)):
+        raise _not_acceptable(media_type)
+
+
+def _not_acceptable(*media_types: str) -> NotAcceptableError:
+    error = NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {', '.join(media_types)}")
+    error.include_details = True
+    return error
 
 
 @lru_cache(maxsize=512)
-def _names_any(accept: str, offers: tuple[str, ...]) -> bool:
+def _names_any(accept: str, media_types: tuple[str, ...]) -> bool:
     names = {part.partition(";")[0].strip(" ") for part in accept.split(",")}
-    return not accept or "*/*" in names or not names.isdisjoint(MEDIA_TYPES[media] for media in offers)
+    return not accept or "*/*" in names or not names.isdisjoint(media_types)
 
 
 def negotiate_error(accept: str) -> ResponseFormat | None:

@@ -33,6 +33,7 @@ from polykind.server.version_report import VersionReporter
 
 _PUBLIC = ("/healthz", "/livez", "/readyz", "/version")
 _VERSIONS = "/polykind/versions/"
+_JWK_SET = "application/jwk-set+json"
 _RESTORE = "/polykind/restore"
 _MINOR = "36"
 _PROTOBUF = MEDIA_TYPES["protobuf"].encode()
@@ -129,8 +130,8 @@ class Endpoints:
         if exact == "/metrics":
             body = await self._metrics.render()
             return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
-        if exact in (JWKS_PATH, CONFIGURATION_PATH) and request.method == "GET":
-            return await self._openid(exact)
+        if path in (JWKS_PATH, CONFIGURATION_PATH):
+            return await self._openid(request, path)
         if root == "openapi":
             return await self._openapi(request, exact)
         if exact.startswith(_VERSIONS):
@@ -145,12 +146,15 @@ class Endpoints:
             return error_response(request, errors.unknown_resource())
         return response
 
-    async def _openid(self, path: str) -> Response:
+    async def _openid(self, request: Request, path: str) -> Response:
         """Respond with the documents by which other services verify tokens of service accounts."""
-        headers = ((b"Cache-Control", b"public, max-age=3600"),)
-        tokens = self._service_account_tokens
+        if request.method != "GET":
+            raise errors.method_not_allowed()
+        tokens, headers = self._service_account_tokens, ((b"Cache-Control", b"public, max-age=3600"),)
         if path == JWKS_PATH:
-            return Response(200, await tokens.key_set(), b"application/jwk-set+json", headers)
+            negotiation.check_names_document_type(request.header(b"accept"), _JWK_SET)
+            return Response(200, await tokens.key_set(), _JWK_SET.encode(), headers)
+        negotiation.check_names_media_type(request.header(b"accept"), offers=negotiation.JSON_ONLY)
         return Response(200, await tokens.openid_configuration(self._address()), JSON, headers)
 
     # ------------------------------------------------------------------ health
