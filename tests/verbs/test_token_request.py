@@ -110,8 +110,10 @@ async def test_maximum_lifetime_and_issuer_are_configurable(tmp_path: Path) -> N
         document = await server.ask("GET", "/.well-known/openid-configuration")
         assert document["issuer"] == "https://i"
         assert document["jwks_uri"] == f"{server.server.url}/openid/v1/jwks"
-        keys = (await server.ask("GET", "/openid/v1/jwks"))["keys"]
+        await server.ask("GET", "/openid/v1/jwks", expect=406)
         await server.ask("POST", "/openid/v1/jwks", {}, expect=405)
+        server.client.accept = "application/jwk-set+json"
+        keys = (await server.ask("GET", "/openid/v1/jwks"))["keys"]
         assert [key["kid"] for key in keys] == [(read_segment(answer["status"]["token"], 0) or {})["kid"]]
 
 
