@@ -18,6 +18,7 @@ _COPIED = (
     "grants",
     "name_rule",
     "reads_params",
+    "representer_class",
     "reset_fields",
     "returns_deleted_object",
     "unconditional_update",

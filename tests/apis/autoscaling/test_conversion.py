@@ -10,7 +10,7 @@ from polykind.apis.autoscaling.conversion import (
     CONDITIONS,
     CURRENT_METRICS,
     METRICS,
-    normalize_v1,
+    fill_current_metrics,
     to_v1,
     to_v2,
 )
@@ -153,18 +153,11 @@ def test_current_cpu_utilization() -> None:
 
 def test_clients_see_zero_for_quantities_that_v1_cannot_leave_out() -> None:
     idle = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 7}}}
-    converted = to_v1(autoscaler(cpu_metric(50), currentMetrics=[idle]))
-    assert json.loads(converted["metadata"]["annotations"][CURRENT_METRICS]) == [
+    original = autoscaler(cpu_metric(50), currentMetrics=[idle])
+    converted = to_v1(original)
+    assert to_v2(converted) == original
+    annotations = converted["metadata"]["annotations"]
+    fill_current_metrics(annotations)
+    assert json.loads(annotations[CURRENT_METRICS]) == [
         {"type": "Resource", "resource": {"name": "cpu", "currentAverageUtilization": 7, "currentAverageValue": "0"}}
-    ]
-
-
-def test_normalized_v1_has_default_and_annotations() -> None:
-    sent = to_v1(autoscaler(cpu_metric(50)))
-    del sent["spec"]["targetCPUUtilizationPercentage"]
-    sent["status"]["currentCPUUtilizationPercentage"] = 33
-    normalized = normalize_v1(sent)
-    assert normalized["spec"]["targetCPUUtilizationPercentage"] == 80
-    assert to_v2(normalized)["status"]["currentMetrics"] == [
-        {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 33}}}
     ]

@@ -73,3 +73,12 @@ async def test_fields_that_a_conversion_sets_have_a_manager(running: Live) -> No
     assert created["spec"]["targetCPUUtilizationPercentage"] == 80
     (entry,) = created["metadata"]["managedFields"]
     assert "f:targetCPUUtilizationPercentage" in entry["fieldsV1"]["f:spec"]
+
+
+async def test_usage_that_is_written_at_v1_has_no_value_at_v2(running: Live) -> None:
+    await create(running, PODS)
+    status = {"status": {"currentCPUUtilizationPercentage": 7}}
+    changed = await running.ask("PATCH", f"{V1}/a/status", status, kind=MERGE)
+    annotation = changed["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/current-metrics"]
+    assert '"currentAverageValue":"0"' in annotation
+    assert (await running.ask("GET", f"{V2}/a"))["status"]["currentMetrics"] == [USAGE]

@@ -49,17 +49,10 @@ Paths = Mapping[str, Names]
 
 
 def to_v1(autoscaler: JsonObject) -> JsonObject:
-    """Convert a HorizontalPodAutoscaler from v2 to v1, as clients see it."""
-    return _to_v1(autoscaler, _SPEC_QUANTITIES, _STATUS_QUANTITIES)
+    """Convert a HorizontalPodAutoscaler from v2 to v1.
 
-
-def normalize_v1(autoscaler: JsonObject) -> JsonObject:
-    """Convert a HorizontalPodAutoscaler from v1 to v2 and back, which sets its default and its annotations."""
-    # Unset quantities of the status stay unset, because the result is converted to v2 again when it is stored.
-    return _to_v1(to_v2(autoscaler), _SPEC_QUANTITIES, {})
-
-
-def _to_v1(autoscaler: JsonObject, spec_quantities: Names, status_quantities: Names) -> JsonObject:
+    Quantities of the status that are unset in v2 stay unset, so that the conversion back to v2 loses nothing.
+    """
     spec, status = autoscaler["spec"], autoscaler.get("status") or {}
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
     converted = _without_annotations(autoscaler)
@@ -73,8 +66,8 @@ def _to_v1(autoscaler: JsonObject, spec_quantities: Names, status_quantities: Na
         if _is_cpu(metric) and utilization is not None:
             converted["status"]["currentCPUUtilizationPercentage"] = utilization
     others = [metric for metric in metrics if _target_utilization(metric) is None]
-    specs = [_metric_to_v1(metric, _SPEC_PATHS, spec_quantities) for metric in others]
-    statuses = [_metric_to_v1(metric, _STATUS_PATHS, status_quantities) for metric in current]
+    specs = [_fill_quantities(_metric_to_v1(metric, _SPEC_PATHS), _SPEC_QUANTITIES) for metric in others]
+    statuses = [_metric_to_v1(metric, _STATUS_PATHS) for metric in current]
     added = {
         METRICS: _encode_list(specs, annotation_types.METRIC_SPECS),
         CURRENT_METRICS: _encode_list(statuses, annotation_types.METRIC_STATUSES),
@@ -116,6 +109,22 @@ def to_v2(autoscaler: JsonObject) -> JsonObject:
 
 
 AUTOSCALER_V1 = VersionConversion(to_v2, to_v1)
+
+
+def fill_current_metrics(annotations: JsonObject) -> None:
+    """Set unset quantities in the annotation with the current metrics to zero, in place. v1 cannot leave them out."""
+    metrics = _decode_list(annotations.get(CURRENT_METRICS), annotation_types.METRIC_STATUSES)
+    filled = [_fill_quantities(metric, _STATUS_QUANTITIES) for metric in metrics or ()]
+    text = _encode_list(filled, annotation_types.METRIC_STATUSES)
+    if text is not None:
+        annotations[CURRENT_METRICS] = text
+
+
+def _fill_quantities(metric: JsonObject, quantities: Names) -> JsonObject:
+    for source, name in quantities.items():
+        if source in metric:
+            metric[source].setdefault(name, "0")
+    return metric
 
 
 def drop_conversion_annotations(metadata: JsonObject) -> None:
@@ -207,10 +216,10 @@ _STATUS_QUANTITIES = {
     "containerResource": "currentAverageValue",
     "external": "currentValue",
 }
-"""The quantities that v1 cannot leave out, by source. Clients see a zero if the quantity is unset in v2."""
+"""The quantities that v1 cannot leave out, by source of the metric."""
 
 
-def _metric_to_v1(metric: JsonObject, sources: Paths, quantities: Names) -> JsonObject:
+def _metric_to_v1(metric: JsonObject, sources: Paths) -> JsonObject:
     converted: JsonObject = {"type": metric.get("type")}
     for name in sources.keys() & metric.keys():
         converted[name] = {}
@@ -219,8 +228,6 @@ def _metric_to_v1(metric: JsonObject, sources: Paths, quantities: Names) -> Json
             value = (metric[name][parent] if parent else metric[name]).get(leaf)
             if value is not None:
                 converted[name][field] = value
-        if name in quantities:
-            converted[name].setdefault(quantities[name], "0")
     return converted
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from polykind.apis.autoscaling import conversion, defaults, validation
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy
+from polykind.resources.builtin_codec import BuiltinRepresenter
 
 
 class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
@@ -31,9 +34,23 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
         return self.meta_errors(new, old) + validation.validate_autoscaler_status(new["status"])
 
 
+class HorizontalPodAutoscalerV1Representer(BuiltinRepresenter):
+    """Returns stored HorizontalPodAutoscalers as clients of v1 see them."""
+
+    def show(self, cached: CachedObject) -> Representation | None:
+        shown = super().show(cached)
+        if shown is None or conversion.CURRENT_METRICS.encode() not in shown.data:
+            return shown
+        obj: JsonObject = json_codec.decode(shown.data)
+        conversion.fill_current_metrics(obj["metadata"]["annotations"])
+        return Representation(json_codec.encode(obj), shown.labels)
+
+
 class HorizontalPodAutoscalerV1Strategy(HorizontalPodAutoscalerStrategy):
     """Sets the defaults of HorizontalPodAutoscalers at v1, and the annotations and fields that a conversion sets."""
 
+    representer_class = HorizontalPodAutoscalerV1Representer
+
     def default(self, obj: JsonObject) -> None:
         defaults.default_autoscaler_v1(obj)
-        obj.update(conversion.normalize_v1(obj))
+        obj.update(conversion.to_v1(conversion.to_v2(obj)))
