@@ -18,9 +18,9 @@ _DEFAULT_DOMAIN = "docker.io"
 
 
 def image_tag(image: str) -> str:
-    """Return the tag of an image, which is `latest` if the reference has neither a tag nor a digest.
+    """Return the tag of an image, which is `latest` if the image has neither a tag nor a digest.
 
-    Return an empty string if the reference has only a digest or is invalid.
+    Return an empty string if the image has only a digest or is not a valid reference.
     """
     if _identifier(image):
         return ""
