@@ -31,8 +31,9 @@ BUILTIN_FLAGS = (
     "--authorization-mode=RBAC",
     "--service-cluster-ip-range=10.0.0.0/24",
     "--disable-admission-plugins=ServiceAccount",
+    "--runtime-config=api/beta=false",
 )
-"""The areas `builtin-*` were recorded with these flags."""
+"""The areas `builtin-*` were recorded with these flags. kube-apiserver serves no beta versions by default."""
 
 
 class Servers(NamedTuple):

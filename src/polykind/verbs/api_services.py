@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import Final
-from weakref import WeakSet
 
+from polykind.apis.apiregistration.strategy import APIServiceResource, local_status
 from polykind.apis.apiregistration.types import API_SERVICE
 from polykind.apis.groups import kinds_by_group_version
 from polykind.apply import field_manager
 from polykind.cache.cached_object import Encoded
 from polykind.contract import JsonObject, RevisionConflictError
 from polykind.http.messages import Response, Stream
-from polykind.resources.resource import Resource
 from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create
 from polykind.verbs.delete import delete, deletecollection
@@ -30,9 +29,6 @@ from polykind.verbs.watch import watch
 _AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 _CRD_PRIORITIES: Final = {"groupPriorityMinimum": 1000, "versionPriority": 100}
 _API_VERSION: Final = API_SERVICE.group_version.api_version
-
-_registered: WeakSet[Resource] = WeakSet()
-"""The resources whose built-in API versions are registered. kube-apiserver registers these only at its start."""
 
 
 def _registering(verb: Verb) -> Verb:
@@ -56,8 +52,9 @@ async def _register(ctx: RequestContext) -> None:
         if labels.get(_AUTOMANAGED) == "true" and name not in wanted:
             with suppress(RevisionConflictError):
                 await ctx.backend.store.delete(resource.cache.prefix + name, expect=cached.revision)
-    if resource not in _registered:
-        _registered.add(resource)
+    if isinstance(resource, APIServiceResource) and not resource.registered:
+        # As in kube-apiserver, a deleted APIService of a built-in API version returns with the next start only.
+        resource.registered = True
         wanted |= _builtin_services(ctx)
     for name, obj in wanted.items():
         if name not in stored:
@@ -110,14 +107,7 @@ async def _write(ctx: RequestContext, obj: JsonObject) -> None:
         models=resource.models,
         convert=ctx.version.representer.convert,
     )
-    condition = {
-        "type": "Available",
-        "status": "True",
-        "lastTransitionTime": ctx.now(),
-        "reason": "Local",
-        "message": "Local APIServices are always available",
-    }
-    obj["status"] = {"conditions": [condition]}
+    obj["status"] = local_status(ctx.now())
     with suppress(RevisionConflictError):
         await ctx.backend.store.put(resource.cache.prefix + meta["name"], Encoded(obj).stored(), expect=0)
 

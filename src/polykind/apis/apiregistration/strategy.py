@@ -21,23 +21,30 @@ if TYPE_CHECKING:
     from polykind.verbs.context import RequestContext
 
 
+def local_status(now: str) -> JsonObject:
+    """Return the status of an APIService that this server itself serves."""
+    condition = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    return {"conditions": [condition]}
+
+
 class APIServiceResource(BuiltinResource):
     """The resource `apiservices`."""
 
     has_effects = True
+    registered = False
+    """True if the APIServices of the built-in API versions have been written since the start of the server."""
 
     async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         """Mark an APIService that this server itself serves as available."""
         obj["status"] = {}
         if obj["spec"].get("service") is None:
-            condition = {
-                "type": "Available",
-                "status": "True",
-                "lastTransitionTime": ctx.now(),
-                "reason": "Local",
-                "message": "Local APIServices are always available",
-            }
-            obj["status"] = {"conditions": [condition]}
+            obj["status"] = local_status(ctx.now())
         return None
 
 
