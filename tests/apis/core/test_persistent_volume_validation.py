@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polykind.apis.core.defaults import default_volume
+from polykind.apis.core.persistent_volume_defaults import default_persistent_volume
 from polykind.apis.core.persistent_volume_validation import validate_volume_spec, validate_volume_update
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -165,7 +165,7 @@ def test_updates(new: JsonObject, old: JsonObject, expected: list[str]) -> None:
 
 def test_defaults() -> None:
     obj: JsonObject = {"spec": {"capacity": {"storage": "100u"}, "rbd": {"pool": "p"}}}
-    default_volume(obj)
+    default_persistent_volume(obj)
     assert obj == {
         "spec": {
             "capacity": {"storage": "1m"},

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from polykind.apis.core import resource_validation as validation
-from polykind.apis.core.defaults import round_up_resources
+from polykind.apis.core.resource_defaults import round_quantities
 from polykind.errors import FieldError
 
 Check = Callable[[str, str], list[FieldError]]
@@ -45,5 +45,5 @@ def test_quantities(name: str, text: str, expected: list[str]) -> None:
 
 def test_quantities_are_rounded_up_to_thousandths() -> None:
     resources = {"a": "1u", "b": "1500u", "c": "1.5", "d": "2Gi", "e": "0"}
-    round_up_resources(resources)
+    round_quantities(resources)
     assert resources == {"a": "1m", "b": "2m", "c": "1.5", "d": "2Gi", "e": "0"}

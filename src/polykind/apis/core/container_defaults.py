@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from polykind.apis.core.image_reference import image_tag
+from polykind.apis.core.resource_defaults import round_resources
 from polykind.contract import JsonObject
-from polykind.quantity import Quantity, parse_quantity
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE_DEFAULTS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
@@ -38,22 +38,6 @@ def default_field_ref(source: JsonObject) -> None:
     """Set the API version of the `fieldRef` of an environment variable or of a file, in place."""
     if (field_ref := source.get("fieldRef")) is not None:
         _default(field_ref, "apiVersion", "v1")
-
-
-def round_resources(requirements: JsonObject | None) -> None:
-    """Round the limits and requests, in place."""
-    for field in ("limits", "requests"):
-        round_quantities((requirements or {}).get(field))
-
-
-def round_quantities(values: dict[str, str] | None) -> None:
-    """Round the quantities of a resource list up to thousandths, in place."""
-    for name, text in (values or {}).items():
-        # The canonical text of a finer quantity has one of these suffixes.
-        if text.endswith(("n", "u")) or "e-" in text:
-            quantity = parse_quantity(text)
-            assert values is not None
-            values[name] = Quantity.of_milli(quantity.milli_value(), quantity.format).canonical()
 
 
 def _default(obj: JsonObject, field: str, value: object) -> None:

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
+from polykind.apis.core.resource_defaults import round_quantities, round_resources
 from polykind.contract import JsonObject
 from polykind.golang.base64 import encode_base64
-from polykind.quantity import Quantity, parse_quantity
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that every namespace has. Its value is the namespace's name."""
-
-
-def round_up_resources(resources: JsonObject | None) -> None:
-    """Round the quantities of a resource list up to thousandths, in place."""
-    if not resources:
-        return
-    for name, text in resources.items():
-        quantity = parse_quantity(text)
-        milli = quantity.amount.scaleb(3)
-        if milli != milli.to_integral_value():
-            resources[name] = Quantity.of_milli(quantity.milli_value(), quantity.format).canonical()
 
 
 def default_namespace(obj: JsonObject) -> None:
@@ -55,7 +44,7 @@ def default_node(obj: JsonObject) -> None:
     elif cidrs:
         spec["podCIDR"] = cidrs[0]
     for field in ("capacity", "allocatable"):
-        round_up_resources(status.get(field))
+        round_quantities(status.get(field))
     if status.get("allocatable") is None and status.get("capacity") is not None:
         status["allocatable"] = dict(status["capacity"])
 
@@ -65,7 +54,7 @@ def default_limit_range(obj: JsonObject) -> None:
     for limit in obj["spec"].get("limits") or ():
         fields = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
         for field in fields:
-            round_up_resources(limit.get(field))
+            round_quantities(limit.get(field))
         if limit.get("type") == "Container":
             limits = {**(limit.get("max") or {}), **(limit.get("default") or {})}
             requests = {**(limit.get("min") or {}), **limits, **(limit.get("defaultRequest") or {})}
@@ -78,14 +67,12 @@ def default_quota(obj: JsonObject) -> None:
     """Round the quantities of a ResourceQuota."""
     status = obj.get("status") or {}
     for resources in (obj["spec"].get("hard"), status.get("hard"), status.get("used")):
-        round_up_resources(resources)
+        round_quantities(resources)
 
 
 def default_volume_claim_spec(spec: JsonObject) -> None:
     """Set the defaults of the spec of a PersistentVolumeClaim, in place."""
-    for resources in (spec.get("resources") or {}).values():
-        if isinstance(resources, dict):
-            round_up_resources(resources)
+    round_resources(spec.get("resources"))
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
 
@@ -95,32 +82,5 @@ def default_volume_claim(obj: JsonObject) -> None:
     default_volume_claim_spec(obj["spec"])
     status = obj.setdefault("status", {})
     for field in ("capacity", "allocatedResources"):
-        round_up_resources(status.get(field))
-    status["phase"] = status.get("phase") or "Pending"
-
-
-_VOLUME_SOURCE_DEFAULTS: dict[str, JsonObject] = {
-    "hostPath": {"type": ""},
-    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
-    "iscsi": {"iscsiInterface": "default"},
-    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
-    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
-}
-
-
-def default_volume_spec(spec: JsonObject) -> None:
-    """Set the defaults of the spec of a PersistentVolume, in place."""
-    round_up_resources(spec.get("capacity"))
-    spec["persistentVolumeReclaimPolicy"] = spec.get("persistentVolumeReclaimPolicy") or "Retain"
-    if spec.get("volumeMode") is None:
-        spec["volumeMode"] = "Filesystem"
-    for field, defaults in _VOLUME_SOURCE_DEFAULTS.items():
-        if (source := spec.get(field)) is not None:
-            spec[field] = {**defaults, **source}
-
-
-def default_volume(obj: JsonObject) -> None:
-    """Set the defaults of a PersistentVolume, in place."""
-    default_volume_spec(obj["spec"])
-    status = obj.setdefault("status", {})
+        round_quantities(status.get(field))
     status["phase"] = status.get("phase") or "Pending"

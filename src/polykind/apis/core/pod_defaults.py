@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from polykind.apis.core.container_defaults import default_container, round_quantities, round_resources
+from polykind.apis.core.container_defaults import default_container
 from polykind.apis.core.pod_resources import aggregate_resources, all_containers
+from polykind.apis.core.resource_defaults import round_quantities, round_resources
 from polykind.apis.core.resource_names import is_huge_pages, is_overcommit_allowed, is_pod_level
 from polykind.apis.core.volume_defaults import default_volume
 from polykind.contract import JsonObject

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from polykind.apis.core.container_defaults import default_field_ref, pull_policy, round_resources
+from polykind.apis.core.container_defaults import default_field_ref, pull_policy
+from polykind.apis.core.defaults import default_volume_claim_spec
 from polykind.contract import JsonObject
 
 _FILE_MODE = 0o644
@@ -30,15 +31,19 @@ def default_volume(volume: JsonObject) -> None:
     if not sources:
         volume["emptyDir"] = {}
     for name in sources:
-        source = volume[name]
-        for field, value in _SOURCE_DEFAULTS.get(name, {}).items():
-            if source.get(field) is None:
-                source[field] = value
-        for field, text in _TEXT_DEFAULTS.get(name, {}).items():
-            if not source.get(field):
-                source[field] = text
+        default_volume_source(name, volume[name])
         if name in _default_source:
-            _default_source[name](source)
+            _default_source[name](volume[name])
+
+
+def default_volume_source(name: str, source: JsonObject) -> None:
+    """Set the defaults that sources of pods and of PersistentVolumes share, in place."""
+    for field, value in _SOURCE_DEFAULTS.get(name, {}).items():
+        if source.get(field) is None:
+            source[field] = value
+    for field, text in _TEXT_DEFAULTS.get(name, {}).items():
+        if not source.get(field):
+            source[field] = text
 
 
 def _default_image(source: JsonObject) -> None:
@@ -60,9 +65,7 @@ def _default_projected(source: JsonObject) -> None:
 
 def _default_ephemeral(source: JsonObject) -> None:
     if (template := source.get("volumeClaimTemplate")) is not None:
-        spec = template.setdefault("spec", {})
-        spec.setdefault("volumeMode", "Filesystem")
-        round_resources(spec.get("resources"))
+        default_volume_claim_spec(template.setdefault("spec", {}))
 
 
 _default_source = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polykind import errors
-from polykind.apis.core import defaults
+from polykind.apis.core.defaults import default_volume_claim
 from polykind.apis.core.node_labels import node_selector_term_warnings
+from polykind.apis.core.persistent_volume_defaults import default_persistent_volume
 from polykind.apis.core.persistent_volume_validation import validate_volume_spec, validate_volume_update
 from polykind.apis.core.volume_claim_validation import (
     STORAGE_CLASS_ANNOTATION,
@@ -75,7 +76,7 @@ class PersistentVolumeStrategy(BuiltinStrategy):
     returns_deleted_object = True
 
     def default(self, obj: JsonObject) -> None:
-        defaults.default_volume(obj)
+        default_persistent_volume(obj)
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
@@ -126,7 +127,7 @@ class PersistentVolumeClaimStrategy(BuiltinStrategy):
     returns_deleted_object = True
 
     def default(self, obj: JsonObject) -> None:
-        defaults.default_volume_claim(obj)
+        default_volume_claim(obj)
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {"phase": "Pending"}
