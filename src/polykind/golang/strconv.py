@@ -20,6 +20,11 @@ def parse_int64(text: str) -> int | None:
     return value if MIN_INT64 <= value <= MAX_INT64 else None
 
 
+def parse_error(text: str) -> str:
+    """Return Go's reason why a text is not an integer. The caller adds the function and the text."""
+    return "value out of range" if _integer(text) else "invalid syntax"
+
+
 def float_to_int64(value: float) -> int:
     """Return int64(value) as amd64 computes it: values out of range become the smallest int64."""
     if not math.isfinite(value) or not -(2.0**63) <= value < 2.0**63:

@@ -40,6 +40,7 @@ def test_valid_schedules(schedule: str) -> None:
         ("1/2/3 * * * *", "too many slashes: 1/2/3"),
         ("*/-5 * * * *", "negative number (-5) not allowed: -5"),
         ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
+        ("\u0663 * * * *", 'failed to parse int from \u0663: strconv.Atoi: parsing "\u0663": invalid syntax'),
         ("5- * * * *", 'failed to parse int from : strconv.Atoi: parsing "": invalid syntax'),
         (
             f"{'9' * 20} * * * *",

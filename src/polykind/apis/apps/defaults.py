@@ -5,7 +5,8 @@ from __future__ import annotations
 from polykind import errors
 from polykind.apis.core.pod_defaults import default_pod_template
 from polykind.contract import JsonObject
-from polykind.golang.strconv import parse_int64
+from polykind.golang.fmt import go_quote
+from polykind.golang.strconv import parse_error, parse_int64
 
 ROLLBACK_ANNOTATION = "deprecated.deployment.rollback.to"
 """The revision to which a controller must roll a Deployment back. Older versions have a field for it."""
@@ -81,8 +82,7 @@ def _normalize_template_generation(metadata: JsonObject) -> None:
 
 
 def _parse_int_error(text: str) -> str:
-    is_number = text.lstrip("+-").isdigit()
-    return f'strconv.ParseInt: parsing "{text}": {"value out of range" if is_number else "invalid syntax"}'
+    return f"strconv.ParseInt: parsing {go_quote(text)}: {parse_error(text)}"
 
 
 def default_stateful_set(stateful_set: JsonObject) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from polykind.apis.batch.time_zones import location_error
 from polykind.golang.duration import parse_duration
 from polykind.golang.fmt import go_quote
-from polykind.golang.strconv import parse_int64
+from polykind.golang.strconv import parse_error, parse_int64
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -112,8 +112,8 @@ def _value(text: str, bounds: _Bounds) -> int:
 def _integer(text: str) -> int:
     number = parse_int64(text)
     if number is None:
-        kind = "value out of range" if text.lstrip("+-").isdecimal() else "invalid syntax"
-        raise ScheduleError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: {kind}")
+        reason = f"strconv.Atoi: parsing {go_quote(text)}: {parse_error(text)}"
+        raise ScheduleError(f"failed to parse int from {text}: {reason}")
     if number < 0:
         raise ScheduleError(f"negative number ({number}) not allowed: {text}")
     return number
