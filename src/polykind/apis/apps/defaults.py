@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind import errors
+from polykind.apis.core.defaults import default_volume_claim
 from polykind.apis.core.pod_defaults import default_pod_template
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
@@ -107,6 +108,4 @@ def default_stateful_set(stateful_set: JsonObject) -> None:
 
 def _default_claim_template(claim: JsonObject) -> None:
     claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
-    claim["spec"].setdefault("volumeMode", "Filesystem")
-    status = claim.setdefault("status", {})
-    status["phase"] = status.get("phase") or "Pending"
+    default_volume_claim(claim)
