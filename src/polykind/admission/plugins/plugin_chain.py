@@ -11,23 +11,27 @@ from polykind.admission.plugins.plugin_table import PluginEntry
 
 
 class PluginChain:
-    """The enabled built-in plugins, in order. A resource that no plugin names costs one dict lookup."""
+    """The enabled built-in plugins, in order. A resource that no plugin names costs one lookup."""
 
     def __init__(self, enabled: Sequence[PluginEntry], services: PluginServices) -> None:
         self._services = services
         self._enabled = [entry for entry in enabled if entry.target]
-        self.covers_all = any("*" in entry.resources for entry in self._enabled)
+        self._named = {resource for entry in self._enabled for resource in entry.resources}
+        """The resources that plugins name."""
+        self.covers_all = "*" in self._named
         """True if a plugin handles every resource, including custom resources."""
         self._loaded: dict[str, BuiltinPlugin] = {}
-        self._plugins: dict[tuple[str, str], tuple[BuiltinPlugin, ...]] = {}
+        self._plugins: dict[str, tuple[BuiltinPlugin, ...]] = {}
 
     def plugins(self, group: str, plural: str) -> tuple[BuiltinPlugin, ...]:
         """Return the plugins that handle a resource. Import them at the first call."""
-        plugins = self._plugins.get((group, plural))
+        name = f"{plural}.{group}" if group else plural
+        if not self.covers_all and name not in self._named:
+            return ()
+        plugins = self._plugins.get(name)
         if plugins is None:
-            names = {"*", f"{plural}.{group}" if group else plural}
-            entries = [entry for entry in self._enabled if names & set(entry.resources)]
-            plugins = self._plugins[group, plural] = tuple(map(self._load, entries))
+            entries = [entry for entry in self._enabled if name in entry.resources or "*" in entry.resources]
+            plugins = self._plugins[name] = tuple(map(self._load, entries))
         return plugins
 
     def _load(self, entry: PluginEntry) -> BuiltinPlugin:
