@@ -41,6 +41,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         ("PUT", DENY_ALL, "application/json", 2),
         ("PATCH", {"spec": {"ingress": []}}, "application/merge-patch+json", 2),
         ("PATCH", [{"op": "add", "path": "/spec/ingress", "value": []}], "application/json-patch+json", 2),
+        ("PATCH", {"spec": {"policyTypes": []}}, "application/merge-patch+json", 1),
         ("PATCH", {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json", 1),
         ("PUT", {**DENY_ALL, "spec": {"podSelector": {}}}, "application/json", 1),
     ],

@@ -100,7 +100,8 @@ def _sends_empty_list(body: bytes) -> bool:
 
 def _has_empty_list(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(map(_has_empty_list, value.values()))
+        # An empty list of policyTypes gets a default.
+        return any(_has_empty_list(item) for key, item in value.items() if key != "policyTypes")
     return isinstance(value, list) and (not value or any(map(_has_empty_list, value)))
 
 
