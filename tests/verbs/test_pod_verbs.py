@@ -60,6 +60,17 @@ async def test_grace_period_can_only_become_shorter(running: Live) -> None:
     await running.ask("GET", f"{PODS}/web", expect=404)
 
 
+async def test_namespace_deletion_does_not_wait_for_a_kubelet(running: Live) -> None:
+    await running.ask(
+        "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    )
+    for name in ("one", "two"):
+        await running.ask("POST", "/api/v1/namespaces/n/pods", pod(name, nodeName="n"))
+    await running.ask("DELETE", "/api/v1/namespaces/n/pods/one")
+    await running.ask("DELETE", "/api/v1/namespaces/n")
+    await running.gone("/api/v1/namespaces", "n")
+
+
 # ---------------------------------------------------------------------- binding
 
 

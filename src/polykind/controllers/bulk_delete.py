@@ -23,18 +23,21 @@ async def delete_all(
 ) -> None:
     """Delete the objects that are not being deleted yet. Try all of them, then raise the first error.
 
-    With a `user`, the deletions pass through admission as a deletecollection request of that user.
+    With a `user`, the deletions pass through admission as a deletecollection request of that user. Pods are removed
+    without a grace period, because there may be no kubelet that ends it.
     """
     version = resource.storage_version()
+    grace_period = 0 if version.strategy.deletes_gracefully else None
 
     async def delete(cached: CachedObject) -> None:
-        if cached.terminating():
+        if cached.terminating() and (grace_period is None or not _has_grace_period(cached)):
             return
         namespace = cached.namespace if resource.namespaced else None
         try:
             request = Request("DELETE", "", "", {}, b"")
             request.user = user
-            options = DeleteOptions(propagation_policy="Background") if user is not None else DeleteOptions()
+            policy = "Background" if user is not None else None
+            options = DeleteOptions(grace_period_seconds=grace_period, propagation_policy=policy)
             ctx = RequestContext(backend, request, version, namespace, cached.name, "")
             await delete_object(ctx, options, named=False)
         except errors.NotFoundError:
@@ -48,3 +51,7 @@ async def delete_all(
         failures += [result for result in results if result is not None]
     if failures:
         raise failures[0]
+
+
+def _has_grace_period(cached: CachedObject) -> bool:
+    return bool(cached.decode()["metadata"].get("deletionGracePeriodSeconds"))

@@ -344,6 +344,8 @@ class Strategy(ABC):
     """The propagation policy of a delete that names none. If None, deletes ignore propagation policies."""
     error_group: str | None = None
     """The group of the kind in errors about invalid objects; None for the group of the resource."""
+    deletes_gracefully = False
+    """True if `grace_period` returns a number of seconds, so that another program removes a deleted object."""
     default_policy_warning = ""
     """The warning for a delete that names no propagation policy."""
 

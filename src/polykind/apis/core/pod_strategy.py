@@ -50,6 +50,7 @@ class PodStrategy(BuiltinStrategy):
     resource_class = PodResource
     unconditional_update = True
     returns_deleted_object = True
+    deletes_gracefully = True
     reset_fields: ClassVar[Mapping[str, Fields]] = {
         "": MAIN_RESET,
         "status": {"f:metadata": {"f:deletionTimestamp": LEAF, "f:ownerReferences": LEAF}, "f:spec": LEAF},
