@@ -38,6 +38,7 @@ from polykind.controllers.admission_informers import AdmissionInformers
 from polykind.controllers.bootstrap_objects import BootstrapObjects
 from polykind.controllers.crd_controller import CRDController
 from polykind.controllers.event_expiry import EventExpiry
+from polykind.controllers.flow_schema_status import FlowSchemaStatus
 from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.kubernetes_service import KubernetesService
 from polykind.controllers.namespace_controller import NamespaceController
@@ -207,8 +208,10 @@ class Server:
             self.backend, self.leadership, sole_writer=isinstance(self.leadership, SingleReplicaLeadership)
         )
         bootstrap_objects = BootstrapObjects(self.backend, self._now, self.leadership)
+        flow_schemas = FlowSchemaStatus(self.backend, self._now)
         for controller in (
             bootstrap_objects,
+            flow_schemas,
             self.namespaces,
             self.crds,
             self.admission,
@@ -225,6 +228,7 @@ class Server:
             self.crds.start(),
             self.admission.start(),
         )
+        flow_schemas.start()
         await self.migrations.start()
         checks = self._checks()
         if rbac is not None:

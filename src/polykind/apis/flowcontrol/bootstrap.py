@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind.contract import JsonObject
+from polykind.golang.fmt import go_quote
 
 _API_VERSION = "flowcontrol.apiserver.k8s.io/v1"
 _EVERYTHING = "* * *"
@@ -80,16 +81,21 @@ def flow_schemas(now: str) -> list[JsonObject]:
         if method:
             spec["distinguisherMethod"] = {"type": method}
         spec["rules"] = [{"subjects": [_subject(subject) for subject in subjects], **_policy_rules(rules)}]
-        reference = f'references the PriorityLevelConfiguration object named "{level}" and it exists'
-        condition = {
-            "type": "Dangling",
-            "status": "False",
-            "lastTransitionTime": now,
-            "reason": "Found",
-            "message": f"This FlowSchema {reference}",
-        }
-        schemas.append({**_object("FlowSchema", name), "spec": spec, "status": {"conditions": [condition]}})
+        status = {"conditions": [dangling_condition(level, now, exists=True)]}
+        schemas.append({**_object("FlowSchema", name), "spec": spec, "status": status})
     return schemas
+
+
+def dangling_condition(level: str, now: str, *, exists: bool) -> JsonObject:
+    """Return the condition of a FlowSchema that says whether its priority level exists."""
+    reference = f"This FlowSchema references the PriorityLevelConfiguration object named {go_quote(level)}"
+    return {
+        "type": "Dangling",
+        "status": "False" if exists else "True",
+        "lastTransitionTime": now,
+        "reason": "Found" if exists else "NotFound",
+        "message": f"{reference} {'and it exists' if exists else 'but there is no such object'}",
+    }
 
 
 def _object(kind: str, name: str) -> JsonObject:
