@@ -186,7 +186,8 @@ def _explain(value: Any, type_: Type, path: tuple[str, ...], errors_found: list[
         if not isinstance(value, dict):
             add_error(f"expected map, got &{{{go_print(value)}}}")
             return
-        for name, item in value.items():
+        # kube-apiserver iterates over a Go map, most often in the order of its keys.
+        for name, item in sorted(value.items()):
             field = type_.map.fields.get(name)
             below = field.type if field is not None else type_.map.element
             if below is None:
