@@ -244,3 +244,20 @@ def test_data_of_a_controller_revision_is_immutable() -> None:
     stored = REVISIONS.created({"revision": 1, "data": {"a": 1}})
     assert REVISIONS.update_errors(stored, {"revision": 2}) == []
     assert REVISIONS.update_errors(stored, {"data": {"a": 2}}) == ['data: Invalid value: {"a":2}: field is immutable']
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "sent"),
+    [
+        (DAEMON_SETS, {TEMPLATE_GENERATION: "1"}, {}),
+        (DAEMON_SETS, {TEMPLATE_GENERATION: "1"}, {TEMPLATE_GENERATION: "5"}),
+        (DEPLOYMENTS, {ROLLBACK: "1"}, {}),
+        (DEPLOYMENTS, {}, {ROLLBACK: "1"}),
+    ],
+)
+def test_status_updates_keep_annotations_that_belong_to_the_spec(
+    kind: StrategyRun, stored: JsonObject, sent: JsonObject
+) -> None:
+    old = kind.created({**spec(), "metadata": {"annotations": stored}})
+    new = kind.decoded({**spec(), "metadata": {"annotations": {**sent, "own": "x"}}})
+    assert kind.strategy.prepare_status(new, old)["metadata"]["annotations"] == {**stored, "own": "x"}

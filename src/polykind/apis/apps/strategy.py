@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from polykind import names
 from polykind.apis.apps import defaults, stateful_set_validation, status_validation, validation
-from polykind.apis.apps.defaults import TEMPLATE_GENERATION_ANNOTATION
+from polykind.apis.apps.defaults import ROLLBACK_ANNOTATION, TEMPLATE_GENERATION_ANNOTATION
 from polykind.apis.apps.workload_strategy import WorkloadStrategy, is_spec_changed, pod_name_warnings
 from polykind.apis.core.pod_warnings import pod_template_warnings
 from polykind.apis.core.volume_warnings import claim_spec_warnings
@@ -29,6 +29,16 @@ def _template_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     if not is_spec_changed(new, old):
         return []
     return pod_template_warnings(new["spec"]["template"], old["spec"]["template"], "spec.template")
+
+
+def _with_annotation(metadata: JsonObject, old: JsonObject, name: str) -> JsonObject:
+    """Return the metadata with the annotation of `old`, which belongs to the spec in kube-apiserver."""
+    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != name}
+    stored = (old["metadata"].get("annotations") or {}).get(name)
+    if stored is not None:
+        annotations[name] = stored
+    others = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**others, "annotations": annotations} if annotations else others
 
 
 class DeploymentStrategy(WorkloadStrategy):
@@ -57,7 +67,7 @@ class DeploymentStrategy(WorkloadStrategy):
         metadata = {name: value for name, value in new["metadata"].items() if name != "labels"}
         if "labels" in old["metadata"]:
             metadata["labels"] = old["metadata"]["labels"]
-        return {**super().prepare_status(new, old), "metadata": metadata}
+        return {**super().prepare_status(new, old), "metadata": _with_annotation(metadata, old, ROLLBACK_ANNOTATION)}
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self.meta_errors(new, old)
@@ -146,6 +156,10 @@ class DaemonSetStrategy(WorkloadStrategy):
         super().prepare_update(new, old)
         changed = new["spec"]["template"] != old["spec"]["template"]
         _set_template_generation(new, _template_generation(old) + (1 if changed else 0))
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        metadata = _with_annotation(new["metadata"], old, TEMPLATE_GENERATION_ANNOTATION)
+        return {**super().prepare_status(new, old), "metadata": metadata}
 
     def spec_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         found = validation.validate_immutable_selector(new["spec"], old["spec"]) if old else []
