@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from polykind.apis.flowcontrol.bootstrap import flow_schemas, priority_levels
 from polykind.apis.flowcontrol.defaults import default_flow_schema, default_priority_level
-from polykind.apis.flowcontrol.mandatory import MANDATORY_FLOW_SCHEMAS, MANDATORY_PRIORITY_LEVELS
 from polykind.apis.flowcontrol.strategy import FlowSchemaStrategy
 from polykind.apis.flowcontrol.types import FLOW_SCHEMA
 from polykind.apis.flowcontrol.validation import validate_conditions, validate_flow_schema, validate_priority_level
@@ -94,10 +94,10 @@ def test_priority_levels(path: str, value: Any, message: str) -> None:
 
 
 def test_mandatory_objects_are_fixed_except_the_shares_of_exempt() -> None:
-    for name, spec in MANDATORY_FLOW_SCHEMAS.items():
-        assert validate_flow_schema({"metadata": {"name": name}, "spec": spec}) == []
-    for name, spec in MANDATORY_PRIORITY_LEVELS.items():
-        assert validate_priority_level({"metadata": {"name": name}, "spec": spec}) == []
+    for schema in flow_schemas("now"):
+        assert validate_flow_schema(schema) == []
+    for level in priority_levels():
+        assert validate_priority_level(level) == []
     catch_all = edited(SCHEMA, ("metadata.name", "catch-all"))
     assert texts(validate_flow_schema(catch_all))[-1].endswith("spec of 'catch-all' must equal the fixed value")
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 5, "lendablePercent": 10}}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 
+EXEMPT = "exempt"
+MANDATORY = (EXEMPT, "catch-all")
+"""The names of the FlowSchemas and PriorityLevelConfigurations whose specs no client can change."""
 _API_VERSION = "flowcontrol.apiserver.k8s.io/v1"
 _EVERYTHING = "* * *"
 _ALL_USERS = ("group=system:unauthenticated", "group=system:authenticated")
@@ -84,6 +89,11 @@ def flow_schemas(now: str) -> list[JsonObject]:
         status = {"conditions": [dangling_condition(level, now, exists=True)]}
         schemas.append({**_object("FlowSchema", name), "spec": spec, "status": status})
     return schemas
+
+
+def mandatory_specs(objects: Iterable[JsonObject]) -> dict[str, JsonObject]:
+    """Return the specs of the mandatory objects among FlowSchemas or PriorityLevelConfigurations, by name."""
+    return {obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["metadata"]["name"] in MANDATORY}
 
 
 def dangling_condition(level: str, now: str, *, exists: bool) -> JsonObject:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from polykind import errors, names
-from polykind.apis.flowcontrol.mandatory import EXEMPT, MANDATORY_FLOW_SCHEMAS, MANDATORY_PRIORITY_LEVELS
+from polykind.apis.flowcontrol.bootstrap import EXEMPT, flow_schemas, mandatory_specs, priority_levels
 from polykind.apis.machinery.internal_types import InternalTypes
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -21,6 +21,8 @@ _LEVEL_TYPES = ("Exempt", "Limited")
 _RESPONSE_TYPES = ("Queue", "Reject")
 _PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 _NAMESPACE_RULE = "each member of this list must be '*' or a DNS-1123 label; "
+_MANDATORY_SCHEMAS = mandatory_specs(flow_schemas(""))
+_MANDATORY_LEVELS = mandatory_specs(priority_levels())
 _INTERNAL = InternalTypes("""
 FlowSchemaSpec PriorityLevelConfiguration:Reference MatchingPrecedence:int DistinguisherMethod:*Method Rules:[]Rule
 Reference Name
@@ -62,7 +64,7 @@ def validate_flow_schema(flow_schema: JsonObject) -> list[FieldError]:
         found.append(errors.required(at, "must reference a priority level"))
     for index, rule in enumerate(spec.get("rules") or ()):
         found += _validate_rule(rule, f"spec.rules[{index}]")
-    if name in MANDATORY_FLOW_SCHEMAS and spec != MANDATORY_FLOW_SCHEMAS[name]:
+    if name in _MANDATORY_SCHEMAS and spec != _MANDATORY_SCHEMAS[name]:
         shown = _INTERNAL.show("FlowSchemaSpec", spec)
         found.append(errors.invalid("spec", shown, f"spec of '{name}' must equal the fixed value"))
     return found
@@ -222,7 +224,7 @@ def validate_priority_level(priority_level: JsonObject) -> list[FieldError]:
 
 
 def _validate_mandatory(name: str, spec: JsonObject) -> list[FieldError]:
-    fixed = MANDATORY_PRIORITY_LEVELS.get(name)
+    fixed = _MANDATORY_LEVELS.get(name)
     if fixed is None:
         return []
     shown = _INTERNAL.show("PriorityLevelSpec", spec)

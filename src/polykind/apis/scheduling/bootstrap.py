@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from polykind.apis.scheduling.validation import SYSTEM_PRIORITY_CLASSES
 from polykind.contract import JsonObject
 
 _CRITICAL = "Used for system critical pods that must"
-_CLASSES = (
-    ("system-node-critical", 2000001000, f"{_CRITICAL} not be moved from their current node."),
-    (
-        "system-cluster-critical",
-        2000000000,
-        f"{_CRITICAL} run in the cluster, but can be moved to another node if necessary.",
-    ),
-)
+_DESCRIPTIONS = {
+    "system-node-critical": f"{_CRITICAL} not be moved from their current node.",
+    "system-cluster-critical": f"{_CRITICAL} run in the cluster, but can be moved to another node if necessary.",
+}
 
 
 def priority_classes() -> list[JsonObject]:
@@ -22,8 +19,8 @@ def priority_classes() -> list[JsonObject]:
             "kind": "PriorityClass",
             "metadata": {"name": name, "generation": 1},
             "value": value,
-            "description": description,
+            "description": _DESCRIPTIONS[name],
             "preemptionPolicy": "PreemptLowerPriority",
         }
-        for name, value, description in _CLASSES
+        for name, value in SYSTEM_PRIORITY_CLASSES.items()
     ]
