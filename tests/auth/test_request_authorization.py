@@ -92,6 +92,7 @@ async def test_non_resource_paths_are_authorized(running: Live) -> None:
 async def test_health_and_version_need_no_permission(running: Live) -> None:
     for path in ("/healthz", "/livez", "/readyz", "/version"):
         assert (await send(running, "", "GET", path)).status == 200
+    assert (await send(running, "", "GET", "/readyz/ping")).status == 403
 
 
 async def test_missing_token_is_anonymous_and_wrong_token_unauthorized(running: Live) -> None:

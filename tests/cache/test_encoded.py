@@ -38,6 +38,6 @@ def test_what_is_stored_and_spliced_is_what_is_served(
 
 
 def test_an_object_that_was_never_stored_keeps_having_no_revision() -> None:
-    obj: dict[str, Any] = {"metadata": {"name": "x", "uid": "u"}}
-    assert Encoded(obj).stored() == b'{"metadata":{"name":"x","uid":"u"}}'
-    assert obj == {"metadata": {"name": "x", "uid": "u"}}
+    obj: dict[str, Any] = {"apiVersion": "v1", "metadata": {"name": "x", "uid": "u"}}
+    assert Encoded(obj).stored() == b'{"apiVersion":"v1","metadata":{"name":"x","uid":"u"}}'
+    assert obj == {"apiVersion": "v1", "metadata": {"name": "x", "uid": "u"}}

@@ -141,7 +141,7 @@ def test_terminating_namespace_is_decoded() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", [b"Pod", b""])
+@pytest.mark.parametrize("kind", [b"Lamp", b""])
 def test_unknown_kinds_are_unchanged(kind: bytes) -> None:
     value = MAGIC + message_field(1, bytes_field(1, b"v1") + bytes_field(2, kind)) + message_field(2, b"\x0a\x00")
     assert decode_stored(value) == value

@@ -98,9 +98,10 @@ def test_unknown_fields_are_rejected(polykind: ApiServer) -> None:
 
 
 def test_unserved_kind_is_rejected_with_advice(polykind: ApiServer) -> None:
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
-    with pytest.raises(Refused, match="this server does not serve Pod of v1: apply its CustomResourceDefinition first"):
-        polykind.apply(pod)
+    lamp = {"apiVersion": "v1", "kind": "Lamp", "metadata": {"name": "l"}}
+    message = "this server does not serve Lamp of v1: apply its CustomResourceDefinition first"
+    with pytest.raises(Refused, match=message):
+        polykind.apply(lamp)
 
 
 def test_rollback_restores_everything(polykind: ApiServer) -> None:
