@@ -93,3 +93,35 @@ def test_only_sidecars_have_probes() -> None:
 def test_ephemeral_containers(fields: JsonObject, expected: list[str]) -> None:
     found = pod_errors(ephemeralContainers=[container("debug", **fields)])
     assert found[:-1] == [f"spec.ephemeralContainers[0].{text}" for text in expected]
+
+
+@pytest.mark.parametrize(
+    ("fields", "paths"),
+    [
+        ({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotRequired"}, {"resourceName": "cpu", "restartPolicy": "NotRequired"}]}, ["resizePolicy[1]"]),
+        ({"restartPolicy": "X"}, ["restartPolicy"]),
+        ({"restartPolicy": "Never", "restartPolicyRules": [{"action": "Wait", "exitCodes": {"operator": "Near", "values": [1]}}, {"action": "Restart"}]}, ["restartPolicyRules[0].action", "restartPolicyRules[0].exitCodes.operator", "restartPolicyRules[1].exitCodes"]),
+        ({"ports": [{"containerPort": 1, "hostPort": 70000, "name": "A", "protocol": "HTTP"}]}, ["ports[0].name", "ports[0].name", "ports[0].hostPort", "ports[0].protocol"]),
+        ({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": ""}}}]}, ["env[0].valueFrom.fieldRef.fieldPath"]),
+        ({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name", "apiVersion": "v2"}}}]}, ["env[0].valueFrom.fieldRef.fieldPath"]),
+        ({"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": ""}}}, {"name": "B", "valueFrom": {"resourceFieldRef": {"resource": "limits.disk", "divisor": "2"}}}]}, ["env[0].valueFrom.resourceFieldRef.resource", "env[1].valueFrom.resourceFieldRef.resource"]),
+        ({"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.hugepages-2Mi", "divisor": "3"}}}]}, ["env[0].valueFrom.resourceFieldRef.divisor"]),
+        ({"env": [{"name": "A", "valueFrom": {"fileKeyRef": {}}}, {"name": "B", "valueFrom": {"fileKeyRef": {"key": "B", "volumeName": "v", "path": "p"}}}]}, ["env[0].valueFrom.fileKeyRef.key", "env[0].valueFrom.fileKeyRef.volumeName", "env[0].valueFrom.fileKeyRef.path", "env[0].valueFrom.fileKeyRef.volumeName", "env[1].valueFrom.fileKeyRef.volumeName"]),
+        ({"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}, "configMapKeyRef": {"name": "c", "key": "a b"}}}]}, ["env[0].valueFrom.configMapKeyRef.key", "env[0].valueFrom"]),
+        ({"envFrom": [{"prefix": "a=", "configMapRef": {"name": "c"}, "secretRef": {"name": "S_"}}]}, ["envFrom[0].prefix", "envFrom[0].secretRef.name", "envFrom"]),
+        ({"lifecycle": {"postStart": {"exec": {}}}}, ["lifecycle.postStart.exec.command"]),
+        ({"livenessProbe": {"grpc": {"port": 0}, "terminationGracePeriodSeconds": 0}}, ["livenessProbe.grpc.port", "livenessProbe.terminationGracePeriodSeconds"]),
+        ({"readinessProbe": {"httpGet": {"port": "", "httpHeaders": [{"name": "a b", "value": "c"}]}}}, ["readinessProbe.httpGet.port", "readinessProbe.httpGet.port", "readinessProbe.httpGet.httpHeaders"]),
+        ({"resources": {"limits": {"example.com/gpu": "2"}, "requests": {"example.com/gpu": "1"}}}, ["resources.requests"]),
+        ({"resources": {"limits": {"hugepages-x": "1", "memory": "1"}}}, ["resources.limits[hugepages-x]", "resources.requests[hugepages-x]"]),
+        ({"resources": {"claims": [{"name": ""}, {"name": "c", "request": "r"}, {"name": "c"}, {"name": "c", "request": "R"}]}}, ["resources.claims[0]", "resources.claims[1]", "resources.claims[2]", "resources.claims[2]", "resources.claims[3]", "resources.claims[3]"]),
+        ({"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"add": ["CAP_SYS_ADMIN"]}}}, ["securityContext"]),
+        ({"securityContext": {"seccompProfile": {"type": "", "localhostProfile": "a"}, "appArmorProfile": {"type": ""}}}, ["securityContext.seccompProfile.type", "securityContext.seccompProfile.localhostProfile", "securityContext.appArmorProfile.type"]),
+        ({"securityContext": {"seccompProfile": {"type": "Other"}, "appArmorProfile": {"type": "Other"}}}, ["securityContext.seccompProfile.type", "securityContext.appArmorProfile.type"]),
+        ({"securityContext": {"seccompProfile": {"type": "Localhost", "localhostProfile": "/a"}, "appArmorProfile": {"type": "Unconfined", "localhostProfile": "a"}}}, ["securityContext.seccompProfile.localhostProfile", "securityContext.appArmorProfile.localhostProfile"]),
+        ({"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "A_", "gmsaCredentialSpec": "", "runAsUserName": ""}}}, ["securityContext.windowsOptions.gmsaCredentialSpecName", "securityContext.windowsOptions.gmsaCredentialSpec", "securityContext.windowsOptions.runAsUserName"]),
+        ({"securityContext": {"windowsOptions": {"runAsUserName": "-\\a<"}}}, ["securityContext.windowsOptions.runAsUserName"]),
+    ],
+)  # fmt: skip
+def test_paths_of_container_errors(fields: JsonObject, paths: list[str]) -> None:
+    assert [text.partition(": ")[0] for text in container_errors(**fields)] == paths

@@ -9,8 +9,8 @@ import pytest
 
 from polykind.apis.core.pod_preparation import copy_app_armor_annotations
 from polykind.apis.core.pod_strategy import PodStrategy
-from polykind.apis.core.pod_template_strategy import ReplicationControllerStrategy
-from polykind.apis.core.types import POD, REPLICATION_CONTROLLER
+from polykind.apis.core.pod_template_strategy import PodTemplateStrategy, ReplicationControllerStrategy
+from polykind.apis.core.types import POD, POD_TEMPLATE, REPLICATION_CONTROLLER
 from polykind.contract import JsonObject
 from tests.apis.core.pods import container, pod, template
 
@@ -210,3 +210,55 @@ def test_status_warns_about_addresses_that_are_not_canonical() -> None:
     new = {**pod(), "status": {"podIPs": [{"ip": "FE80::1"}]}}
     assert len(PODS.subresource_warnings("status", new, pod())) == 1
     assert PODS.subresource_warnings("resize", new, pod()) == PODS.warnings(new, pod()) == []
+
+
+def test_pod_templates_count_their_generations() -> None:
+    strategy = PodTemplateStrategy(POD_TEMPLATE)
+    old: JsonObject = {"metadata": {"name": "t", "namespace": "default", "resourceVersion": "1"}}
+    strategy.default(old)
+    old["template"] = template()
+    strategy.prepare_create(old)
+    assert strategy.create_errors(old) == []
+    assert strategy.warnings(old, None) == []
+    new = copy.deepcopy(old)
+    strategy.prepare_update(new, old)
+    assert new["metadata"]["generation"] == 1
+    assert strategy.warnings(new, old) == []
+    assert strategy.update_errors(new, old) == []
+    new["template"]["spec"]["nodeSelector"] = {"beta.kubernetes.io/os": "linux"}
+    strategy.prepare_update(new, old)
+    assert new["metadata"]["generation"] == 2
+    assert len(strategy.warnings(new, old)) == 1
+
+
+def test_selinux_policy_may_change_once_it_is_set() -> None:
+    strategy = PodTemplateStrategy(POD_TEMPLATE)
+    meta = {"name": "t", "namespace": "default", "resourceVersion": "1"}
+
+    def with_policy(policy: str | None) -> JsonObject:
+        context = {} if policy is None else {"seLinuxChangePolicy": policy}
+        return {"metadata": meta, "template": template(securityContext=context)}
+
+    assert strategy.update_errors(with_policy("MountOption"), with_policy("Recursive")) == []
+    assert len(strategy.update_errors(with_policy("MountOption"), with_policy(None))) == 1
+
+
+def test_controllers_warn_about_the_stored_template() -> None:
+    old = controller(template=template(nodeSelector={"beta.kubernetes.io/os": "linux"}))
+    CONTROLLERS.prepare_create(old)
+    assert len(CONTROLLERS.warnings(old, None)) == 1
+    new = copy.deepcopy(old)
+    CONTROLLERS.prepare_update(new, old)
+    assert CONTROLLERS.warnings(new, old) == []
+    new["spec"]["replicas"] = 3
+    CONTROLLERS.prepare_update(new, old)
+    assert len(CONTROLLERS.warnings(new, old)) == 1
+
+
+def test_updates_keep_the_status() -> None:
+    old = created()
+    new = {**copy.deepcopy(old), "status": {"phase": "Running"}}
+    new["spec"]["activeDeadlineSeconds"] = 5
+    PODS.prepare_update(new, old)
+    assert new["status"] == old["status"]
+    assert new["metadata"]["generation"] == 2

@@ -131,10 +131,11 @@ def test_ephemeral_containers_may_only_be_added() -> None:
     assert errors({**debug, "image": "other"}) == [f'{at} "debug" may not be changed']
 
 
-def resize_errors(old: JsonObject, resources: JsonObject, **spec: Any) -> list[str]:
+def resize_errors(old: JsonObject, resources: JsonObject, /, **spec: Any) -> list[str]:
     new = copy.deepcopy(old)
     new["spec"].update(spec)
-    new["spec"]["containers"][0]["resources"] = resources
+    if resources:
+        new["spec"]["containers"][0]["resources"] = resources
     return [str(error) for error in validate_pod_resize(new, old, pod_options(old["spec"]))]
 
 
@@ -209,3 +210,97 @@ def test_terminated_containers_may_only_restart_by_policy(policy: str, exit_code
     found = status_errors(old, new, restartPolicy=policy)
     reason = "may not be transitioned to non-terminated state"
     assert found == ([] if allowed else [f"status.containerStatuses[0].state: Forbidden: {reason}"])
+
+
+@pytest.mark.parametrize(
+    ("status", "paths"),
+    [
+        ({"observedGeneration": -1}, ["observedGeneration"]),
+        ({"podIPs": [{"ip": "bad"}, {"ip": "::1"}]}, ["podIPs[0]", "podIPs", "podIPs"]),
+        ({"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "R"}, {"name": "c"}]}, ["resourceClaimStatuses[0].resourceClaimName", "resourceClaimStatuses[1].name"]),
+        ({"extendedResourceClaimStatus": {}}, ["extendedResourceClaimStatus.requestMappings", "extendedResourceClaimStatus.resourceClaimName"]),
+        ({"extendedResourceClaimStatus": {"resourceClaimName": "r", "requestMappings": [{"containerName": "x", "requestName": "r"}, {"containerName": "app", "resourceName": "x", "requestName": "R"}]}}, ["extendedResourceClaimStatus.requestMappings[0].containerName", "extendedResourceClaimStatus.requestMappings[1].resourceName", "extendedResourceClaimStatus.requestName"]),
+        ({"extendedResourceClaimStatus": {"resourceClaimName": "R_", "requestMappings": [{"containerName": "app", "resourceName": "cpu", "requestName": "r"}] * 2}}, [*(f"extendedResourceClaimStatus.requestMappings[1].{field}" for field in ("containerName", "resourceName", "requestName")), "extendedResourceClaimStatus.resourceClaimName"]),
+        ({"containerStatuses": [{"name": "app", "user": {"linux": {"gid": -1, "supplementalGroups": [-1]}}}]}, ["containerStatuses[0].user.linux.gid", "containerStatuses[0].user.linux.supplementalGroups[0]"]),
+        ({"containerStatuses": [{"name": "app", "allocatedResourcesStatus": [{"name": "claim:x", "resources": [{"resourceID": "a", "health": "Healthy", "message": ""}, {"resourceID": "a", "health": "Bad", "message": "m" * 1001}]}]}]}, [f"containerStatuses[0].allocatedResourcesStatus[0].{path}" for path in ("name", "resources[0].message", "resources[1].health", "resources[1].message", "resources[1].resourceID")]),
+        ({"containerStatuses": [{"name": "app", "allocatedResourcesStatus": [{"name": "claim:c/r"}, {"name": "cpu"}]}]}, []),
+        ({"ephemeralContainerStatuses": [{"name": "d", "allocatedResourcesStatus": [{"name": "x"}]}]}, ["ephemeralContainerStatuses[0].allocatedResourcesStatus"]),
+    ],
+)  # fmt: skip
+def test_paths_of_status_errors(status: JsonObject, paths: list[str]) -> None:
+    resources = {"requests": {"cpu": "1"}, "claims": [{"name": "c", "request": "r"}]}
+    claims = [{"name": "c", "resourceClaimName": "x"}]
+    found = status_errors({}, status, containers=[container(resources=resources)], resourceClaims=claims)
+    assert [text.partition(": ")[0].removeprefix("status.") for text in found] == paths
+
+
+def test_bound_pods_have_no_nominated_node() -> None:
+    assert status_errors({}, {"nominatedNodeName": "n"}, nodeName="m") == [
+        "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node"
+    ]
+
+
+def test_users_of_windows_containers() -> None:
+    status = {"containerStatuses": [{"name": "app", "user": {"linux": {"uid": 1}}}]}
+    assert status_errors({}, status, os={"name": "windows"}) == [
+        "status.containerStatuses[0].user.linux: Forbidden: cannot be set for a windows pod"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "allowed"),
+    [
+        ({"restartPolicy": "Never", "restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [3]}}]}, True),
+        ({"restartPolicy": "Never", "restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "NotIn", "values": [3]}}]}, False),
+        ({"restartPolicy": "Always"}, True),
+        ({"restartPolicy": "Never", "restartPolicyRules": [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [9]}}]}, True),
+    ],
+)  # fmt: skip
+def test_restart_rules_of_containers(fields: JsonObject, allowed: bool) -> None:
+    old = {"containerStatuses": [state("app", terminated={"exitCode": 3})]}
+    new = {"containerStatuses": [state("app", running={})]}
+    found = status_errors(old, new, restartPolicy="Never", containers=[container(**fields)])
+    assert (found == []) is allowed
+
+
+def test_pod_level_resources_can_be_resized() -> None:
+    old = pod(resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}})
+    assert resize_errors(old, {}, resources={"requests": {"cpu": "2"}, "limits": {"cpu": "2", "memory": "1Gi"}}) == []
+    assert resize_errors(old, {}, resources={"requests": {"cpu": "1"}}) == [
+        "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed"
+    ]
+    huge = {"requests": {"cpu": "1", "hugepages-2Mi": "2Mi"}, "limits": {"cpu": "2", "hugepages-2Mi": "2Mi"}}
+    assert resize_errors(old, {}, resources=huge) == [
+        "spec: Forbidden: only cpu and memory resources are mutable at pod-level"
+    ]
+    without = copy.deepcopy(old)
+    del without["spec"]["resources"]
+    found = [str(error) for error in validate_pod_resize(without, old, pod_options(old["spec"]))]
+    assert "spec.resources: Forbidden: pod-level resources cannot be removed" in found
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"containers": [container("other")]}, "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"),
+        ({"containers": [container(), container("b")]}, "spec.containers: Forbidden: containers may not be added or removed on resize"),
+        ({"initContainers": []}, "spec.initContainers: Forbidden: initContainers may not be added or removed on resize"),
+        ({"initContainers": [container("init", resources={"limits": {"ephemeral-storage": "1Gi"}})]}, "spec.initContainers[0]: Forbidden: only cpu and memory resources for init or sidecar containers are mutable"),
+    ],
+)  # fmt: skip
+def test_resizes_keep_the_containers(changed: JsonObject, expected: str) -> None:
+    old = pod(initContainers=[container("init")])
+    new = pod(**{"initContainers": [container("init")], **changed})
+    found = [str(error) for error in validate_pod_resize(new, old, pod_options(old["spec"]))]
+    assert expected in found
+
+
+@pytest.mark.parametrize(
+    ("old", "reason"),
+    [
+        (pod(nodeName="n", annotations={"kubernetes.io/config.mirror": "x"}), "static pods cannot be resized"),
+        (pod(os={"name": "windows"}), "windows pods cannot be resized"),
+    ],
+)
+def test_pods_that_cannot_be_resized(old: JsonObject, reason: str) -> None:
+    assert resize_errors(old, {"requests": {"cpu": "1"}}) == [f"[]: Forbidden: {reason}"]

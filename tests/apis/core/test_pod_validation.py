@@ -170,3 +170,31 @@ def test_templates_have_no_ephemeral_containers() -> None:
     assert template_errors(ephemeralContainers=[container("debug")]) == [
         "template.spec.ephemeralContainers: Forbidden: ephemeral containers not allowed in pod template"
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "paths"),
+    [
+        ({"readinessGates": [{"conditionType": "a b"}]}, ["readinessGates[0].conditionType"]),
+        ({"nodeName": "N", "hostname": "a.b", "priorityClassName": "P", "runtimeClassName": "R", "preemptionPolicy": "X"}, ["nodeName", "hostname", "priorityClassName", "runtimeClassName", "preemptionPolicy"]),
+        ({"resourceClaims": [{"name": "", "resourceClaimName": "a"}, {"name": "c", "resourceClaimName": "A_"}, {"name": "c", "resourceClaimName": "a", "resourceClaimTemplateName": "b"}]}, ["resourceClaims[0].name", "resourceClaims[1].resourceClaimName", "resourceClaims[2].name", "resourceClaims[2]"]),
+        ({"os": {"name": "windows"}, "resources": {"limits": {"cpu": "1"}}}, ["resources"]),
+        ({"resources": {"claims": [{"name": "c"}], "limits": {"cpu": "1"}}, "resourceClaims": [{"name": "c", "resourceClaimName": "r"}]}, ["resources.claims"]),
+        ({"resources": {"limits": {"cpu": "1"}}, "containers": [{"name": "app", "image": "app:1", "resources": {"limits": {"cpu": "2"}}}]}, ["resources.requests", "resources.containers[0][cpu].limits"]),
+        ({"resources": {"limits": {"hugepages-2Mi": "2Mi", "cpu": "1"}}, "containers": [{"name": "app", "image": "app:1", "resources": {"limits": {"hugepages-2Mi": "4Mi", "cpu": "1"}}}]}, ["resources.requests[hugepages-2Mi]", "resources.limits[hugepages-2Mi]", "resources.containers[0][hugepages-2Mi].limits"]),
+        ({"hostNetwork": True, "containers": [{"name": "app", "image": "app:1", "ports": [{"containerPort": 80, "hostPort": 81}]}]}, ["containers[0].ports[0].hostPort"]),
+        ({"dnsPolicy": "None", "dnsConfig": {"searches": ["A"]}}, ["dnsConfig.nameservers"]),
+        ({"dnsConfig": {"nameservers": ["1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1"], "searches": ["A."]}}, ["dnsConfig.nameservers", "dnsConfig.searches[0]"]),
+        ({"hostnameOverride": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "setHostnameAsFQDN": True}, ["hostnameOverride", "hostnameOverride"]),
+        ({"hostUsers": False, "hostPID": True, "containers": [{"name": "app", "image": "app:1", "volumeDevices": [{"name": "v", "devicePath": "/dev/x"}]}], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, ["HostPID", "containers[0].volumeDevices"]),
+        ({"containers": [{"name": "app", "image": "app:1", "env": [{"name": "A", "valueFrom": {"fileKeyRef": {"key": "A", "volumeName": "v", "path": "p"}}}]}], "volumes": [{"name": "v", "configMap": {"name": "c"}}]}, ["containers[0].env[0].valueFrom.fileKeyRef.volumeName"]),
+        ({"securityContext": {"supplementalGroups": [-1], "sysctls": [{"name": "", "value": "1"}, {"name": "A", "value": "1"}, {"name": "a.b", "value": "1"}, {"name": "a.b", "value": "1"}]}}, ["securityContext.supplementalGroups[0]", "securityContext.sysctls[0].name", "securityContext.sysctls[1].name", "securityContext.sysctls[3].name"]),
+        ({"hostIPC": True, "securityContext": {"sysctls": [{"name": "kernel.shmmax", "value": "1"}, {"name": "fs/mqueue/x", "value": "1"}]}}, ["securityContext.sysctls[0].name", "securityContext.sysctls[1].name"]),
+        ({"securityContext": {"windowsOptions": {"hostProcess": True}}, "containers": [{"name": "app", "image": "app:1"}, {"name": "b", "image": "app:1", "securityContext": {"windowsOptions": {"hostProcess": False}}}]}, ["containers[1].securityContext.windowsOptions.hostProcess", "spec", "hostNetwork"]),
+        ({"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 0, "podAffinityTerm": {"topologyKey": "a", "namespaces": ["A"]}}]}}}, ["affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight", "affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.namespace"]),
+        ({"initContainers": [{"name": "i", "image": "app:1", "restartPolicyRules": [{"action": "Restart"}], "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}]}, ["initContainers[0].restartPolicy", "initContainers[0].resizePolicy[0].restartPolicy"]),
+        ({"tolerations": [{"key": "a", "value": "-"}]}, ["tolerations[0].operator"]),
+    ],
+)  # fmt: skip
+def test_paths_of_errors(spec: JsonObject, paths: list[str]) -> None:
+    assert [text.partition(": ")[0].removeprefix("spec.") for text in pod_errors(**spec)] == paths

@@ -48,3 +48,36 @@ def test_seccomp_annotations_have_no_effect() -> None:
         "metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]: "
         'non-functional in v1.27+; use the "seccompProfile" field instead'
     ]
+
+
+TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    ("spec", "paths"),
+    [
+        ({"affinity": {"nodeAffinity": {TERMS: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "beta.kubernetes.io/os", "operator": "Exists"}]}]}}}}, [f"affinity.nodeAffinity.{TERMS}.nodeSelectorTerms[0].matchExpressions[0].key"]),
+        ({"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["-"]}]}}]}}}, [f"affinity.nodeAffinity.{PREFERRED}[0].preference.matchExpressions[0].values[0]"]),
+        ({"affinity": {"podAffinity": {TERMS: [{}], PREFERRED: [{"podAffinityTerm": {}}]}}}, [f"affinity.podAffinity.{TERMS}[0].labelSelector", f"affinity.podAffinity.{PREFERRED}[0].podAffinityTerm.labelSelector"]),
+        ({"topologySpreadConstraints": [{"topologyKey": "beta.kubernetes.io/arch", "labelSelector": {}}]}, ["topologySpreadConstraints[0].topologyKey"]),
+        ({"overhead": {"memory": "1m"}}, ["overhead[memory]"]),
+        ({"dnsConfig": {"nameservers": ["FE80::1"]}, "hostAliases": [{"ip": "FE80::1"}]}, ["dnsConfig.nameservers[0]", "hostAliases[0].ip"]),
+        ({"containers": [container(ports=[{"containerPort": 80, "hostPort": 8, "name": "a"}, {"containerPort": 80, "hostPort": 8, "hostIP": "1.1.1.1", "name": "a"}])]}, ["containers[0].ports[1]", "containers[0].ports[1]"]),
+        ({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "1m"}}}}}}]}, ["volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]"]),
+    ],
+)  # fmt: skip
+def test_paths_of_warnings(spec: JsonObject, paths: list[str]) -> None:
+    assert [text.partition(": ")[0].removeprefix("spec.") for text in pod_warnings(pod(**spec))] == paths
+
+
+@pytest.mark.parametrize(
+    ("sources", "overlap"),
+    [
+        ([{"configMap": {"name": "c", "items": [{"key": "k", "path": "p"}]}}, {"secret": {"name": "s", "items": [{"key": "k", "path": "p/"}]}}], '"p" (Secret "s") with "p" (ConfigMap "c")'),
+        ([{"downwardAPI": {"items": [{"path": "t"}]}}, {"serviceAccountToken": {"path": "t/u"}}], '"t/u" (ServiceAccountToken) with "t" (DownwardAPI)'),
+    ],
+)  # fmt: skip
+def test_projected_files_that_overlap(sources: list[JsonObject], overlap: str) -> None:
+    found = pod_warnings(pod(volumes=[{"name": "v", "projected": {"sources": sources}}]))
+    assert found == [f'volume "v" (Projected): overlapping paths: {overlap}']

@@ -87,3 +87,34 @@ def test_block_devices_are_claims() -> None:
     ]
     claim = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     assert pod_errors(volumes=claim, containers=containers) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "paths"),
+    [
+        ({"gitRepo": {"directory": "/a"}}, ["gitRepo.repository", "gitRepo.directory"]),
+        ({"iscsi": {"targetPortal": "pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp", "iqn": "iqn.2020-01.a:b", "initiatorName": "x"}}, ["iscsi.initiatorname", "name"]),
+        ({"cinder": {"secretRef": {}}}, ["cinder.volumeID", "cinder.secretRef.name"]),
+        ({"csi": {"driver": "d", "nodePublishSecretRef": {"name": "S_"}}}, ["csi.name"]),
+        ({"downwardAPI": {"defaultMode": -1, "items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}, "resourceFieldRef": {"resource": "limits.cpu", "containerName": "a"}}, {"path": "", "resourceFieldRef": {"resource": "limits.cpu"}, "mode": 512}]}}, ["downwardAPI.defaultMode", "downwardAPI", "downwardAPI.path", "downwardAPI.resourceFieldRef.containerName", "downwardAPI.mode"]),
+        ({"projected": {"sources": [{"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}, {"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}}]}}, ["projected"]),
+    ],
+)  # fmt: skip
+def test_paths_of_source_errors(source: JsonObject, paths: list[str]) -> None:
+    found = pod_errors(volumes=[{"name": "v", **source}])
+    assert [text.partition(": ")[0].removeprefix("spec.volumes[0].") for text in found] == paths
+
+
+@pytest.mark.parametrize(
+    ("fields", "paths"),
+    [
+        ({"volumeMounts": [{"name": "", "mountPath": "/a"}, {"name": "v", "mountPath": "/a", "recursiveReadOnly": "X", "mountPropagation": "X"}]}, ["volumeMounts[0].name", "volumeMounts[0].name", "volumeMounts[1].mountPath", "volumeMounts.mountPropagation", "volumeMounts.recursiveReadOnly"]),
+        ({"volumeMounts": [{"name": "v", "mountPath": "/a", "readOnly": True, "recursiveReadOnly": "Enabled", "mountPropagation": "HostToContainer"}]}, ["volumeMounts.recursiveReadOnly"]),
+        ({"volumeMounts": [{"name": "c", "mountPath": "/a"}], "volumeDevices": [{"name": "c", "devicePath": "/a"}]}, ["volumeMounts[0].name", "volumeMounts[0].mountPath", "volumeDevices[0].name", "volumeDevices[0].devicePath"]),
+        ({"volumeDevices": [{"name": "c", "devicePath": "/a"}, {"name": "c", "devicePath": "/a"}, {"name": "", "devicePath": ""}, {"name": "x", "devicePath": "/../a"}]}, ["volumeDevices[1].name", "volumeDevices[1].devicePath", "volumeDevices[2].name", "volumeDevices[2].name", "volumeDevices[2].devicePath", "volumeDevices[3].name", "volumeDevices[3].devicePath"]),
+    ],
+)  # fmt: skip
+def test_paths_of_mount_errors(fields: JsonObject, paths: list[str]) -> None:
+    volumes = [{"name": "v"}, {"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]
+    found = pod_errors(volumes=volumes, containers=[container(**fields)])
+    assert [text.partition(": ")[0].removeprefix("spec.containers[0].") for text in found] == paths
