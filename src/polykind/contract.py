@@ -142,6 +142,10 @@ class Store(Protocol):
     def problem(self) -> str:
         """The reason why reads or writes can be expected to fail now; "" if the store is healthy."""
 
+    @property
+    def oldest_revision(self) -> int:
+        """The oldest revision that can be read, as far as the store knows without a network round trip."""
+
     def start_revision_read(self) -> Awaitable[RevisionRead] | None:
         """Send a read of the newest revision, so that the caller can do other work until the result arrives.
 

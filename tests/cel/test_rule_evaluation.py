@@ -318,3 +318,30 @@ def test_invalid_message_expression_drops_the_field_path() -> None:
     rule = {"rule": "false", "fieldPath": ".i", "messageExpression": "nosuch"}
     schema = {"type": "object", "properties": {"i": {"type": "integer"}}, "x-kubernetes-validations": [rule]}
     assert violations(schema, {"i": 1}) == ["<nil>: Invalid value: failed rule: false"]
+
+
+def test_rules_of_items_cannot_run_if_the_parent_is_an_object() -> None:
+    schema = {"type": "object", "items": {"type": "string", "x-kubernetes-validations": [{"rule": "true"}]}}
+    rules = compile_schema({"type": "object", "properties": {"spec": schema}})
+    assert rules is not None
+    errors, _ = rules.validate({"spec": ["a", "b"]}, None)
+    detail = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
+    assert [(error.field, error.detail) for error in errors] == [("spec[0]", detail), ("spec[1]", detail)]
+    assert rules.validate({"spec": {}}, None) == ([], [])
+
+
+def test_interrupt_check_ends_an_evaluation() -> None:
+    rule = {"rule": "self.all(x, self.exists(y, y == x))"}
+    schema = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [rule]}
+    rules = compile_schema({"type": "object", "properties": {"spec": schema}})
+    assert rules is not None
+    calls = 0
+
+    def check(cost: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 3:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        rules.validate({"spec": list(range(100))}, None, check=check)

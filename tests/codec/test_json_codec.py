@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.codec import json_codec
+from polykind.codec import json_codec, json_syntax
+from polykind.errors import RequestTooLargeError
 from polykind.golang.json import NumberLiteral
 
 
@@ -220,3 +221,27 @@ def test_duplicate_keys_merge_objects_and_replace_other_values() -> None:
     assert merged["data"] == {"a": "2", "b": "3"}
     assert merged["list"] == [NumberLiteral("2.5")]
     assert merged["n"] == {"x": {"p": 1, "q": 2}}
+
+
+def test_strict_errors_are_sorted_by_position() -> None:
+    body = b'[{"op":"add","x":1,"path":"/a","path":"/b","value":1},{"y":1}]'
+    errors = ['patch duplicate field "[0].path"', 'patch unknown field "[0].x"', 'patch unknown field "[1].y"']
+    ordered = json_codec.sort_strict_errors(errors, body, prefix="patch ")
+    assert ordered == [errors[1], errors[0], errors[2]]
+
+
+def test_dense_text_is_too_large() -> None:
+    with pytest.raises(RequestTooLargeError, match="limit is 500000 objects and lists"):
+        json_codec.decode(b"[" + b"[]," * 500_000 + b"0]")
+
+
+def test_deep_duplicate_keys_take_linear_memory() -> None:
+    body = b'{"a":1,"a":' * 5000 + b"1" + b"}" * 5000
+    paths = json_syntax.duplicate_keys(body)
+    assert len(paths) == 100
+    assert paths[:2] == ["a", "a.a"]
+
+
+def test_deep_nesting_is_not_indented() -> None:
+    encoded = b"[" * 9000 + b"]" * 9000
+    assert json_codec.indent(encoded) == encoded

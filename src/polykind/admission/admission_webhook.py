@@ -166,11 +166,15 @@ class AdmissionWebhook:
     def _timeouts(self, attributes: Attributes) -> tuple[float, float]:
         """Return the timeout of a call in seconds, and the timeout to state in the call's URL.
 
-        If the client's timeout is shorter than the webhook's, state the client's. The server ends the request first.
+        If less of the client's timeout remains than the webhook's own timeout, state the rest. The server ends the
+        request first.
         """
-        if attributes.timeout is None or attributes.timeout > self._seconds:
+        if attributes.deadline is None:
             return self._seconds, self._seconds
-        stated = max(1, math.ceil(attributes.timeout))
+        remaining = attributes.deadline - time.monotonic()
+        if remaining > self._seconds:
+            return self._seconds, self._seconds
+        stated = max(1, math.ceil(remaining))
         return stated + _GRACE, stated
 
     async def _call(self, attributes: Attributes, versioned: VersionedAttributes) -> AdmissionResponse:

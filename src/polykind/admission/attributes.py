@@ -75,5 +75,5 @@ class Attributes:
     """True if a mutating plugin has replaced `obj`."""
     implied_type: bool = field(default=False)
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
-    timeout: float | None = field(default=None)
-    """The client's timeout in seconds, None if the client has set none."""
+    deadline: float | None = field(default=None)
+    """The time at which the client's timeout ends the request (time.monotonic), None if the client has set none."""

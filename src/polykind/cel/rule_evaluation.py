@@ -23,6 +23,7 @@ RUNTIME_COST_BUDGET = 10_000_000
 _MAX_MESSAGE_BYTES = 5 * 1024
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
+_NO_DECL_TYPE = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
 _EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 Path = tuple[Any, str] | None
@@ -106,6 +107,9 @@ class RuleEvaluation:
     # ------------------------------------------------------------------ rules of one node
 
     def _evaluate_rules(self, node: RuleNode, value: Any, old: Any, path: Path, ratchet: Ratchet) -> None:
+        if node.decl_type is None:
+            self._report(node, path, _NO_DECL_TYPE)
+            return
         if self.budget <= 0:
             self._abort(node, path, _OUT_OF_BUDGET)
         type_error = (

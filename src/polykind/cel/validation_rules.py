@@ -49,6 +49,8 @@ class Rule:
         if not text.strip():
             return
         decl_type, type_provider = node.decl_type, node.type_provider
+        if decl_type is None:
+            raise AssertionError("a rule without a type is not compiled")
         checked = environment.compile_rule(text, decl_type, type_provider, optional_old=self.optional_old_self)
         if checked.ast is None:
             self.compile_error = f"compilation failed: {checked.errors}"
@@ -89,7 +91,8 @@ class RuleNode:
         "type_provider",
     )
 
-    def __init__(self, schema: JsonObject, decl_type: DeclType, type_provider: DeclTypeProvider) -> None:
+    def __init__(self, schema: JsonObject, decl_type: DeclType | None, type_provider: DeclTypeProvider) -> None:
+        """`decl_type` is None if kube-apiserver finds no type for the node, so that none of its rules can run."""
         self.schema = schema
         self.decl_type = decl_type
         self.type_provider = type_provider
@@ -200,13 +203,22 @@ def _children(node: JsonObject) -> Iterator[Any]:
     yield from (node.get("properties") or {}).values()
 
 
+def _build_child(schema: JsonObject, parent: DeclType | None, type_provider: DeclTypeProvider) -> RuleNode | None:
+    """Return the node of a container's members. `parent` is None if the container's type does not have members."""
+    if parent is not None and parent.elem is not None:
+        return _build_node(schema, parent.elem, type_provider)
+    return RuleNode(schema, None, type_provider) if schema.get(VALIDATIONS) else None
+
+
 def _build_node(schema: JsonObject, decl_type: DeclType, type_provider: DeclTypeProvider) -> RuleNode | None:
     node = RuleNode(schema, decl_type, type_provider)
     items, additional = schema.get("items"), schema.get("additionalProperties")
-    if isinstance(items, dict) and decl_type.elem is not None and decl_type.type.kind == "list":
-        node.items = _build_node(items, decl_type.elem, type_provider)
-    if isinstance(additional, dict) and decl_type.elem is not None and decl_type.type.kind == "map":
-        node.additional = _build_node(additional, decl_type.elem, type_provider)
+    if isinstance(items, dict):
+        is_list = decl_type.elem is not None and decl_type.type.kind == "list"
+        node.items = _build_child(items, decl_type if is_list else None, type_provider)
+    if isinstance(additional, dict):
+        is_map = decl_type.elem is not None and decl_type.type.kind == "map"
+        node.additional = _build_child(additional, decl_type if is_map else None, type_provider)
     for name, child in (schema.get("properties") or {}).items():
         if not _has_rules(child):
             continue

@@ -278,12 +278,15 @@ def _merge_pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
     return merged
 
 
-def sort_strict_errors(strict_errors: list[str], body: bytes) -> list[str]:
-    """Sort strict-decoding errors about unknown and duplicate keys by position in the body. Return at most 100."""
+def sort_strict_errors(strict_errors: list[str], body: bytes, *, prefix: str = "") -> list[str]:
+    """Sort strict-decoding errors about unknown and duplicate keys by position in the body. Return at most 100.
+
+    Each error begins with `prefix`.
+    """
     positions: dict[str, int] = {}
     remaining = set(strict_errors)
     for position, key in enumerate(json_syntax.iter_keys(_replace_invalid_text(body))):
-        text = f"{'duplicate' if key.duplicate else 'unknown'} field {go_quote(key.path())}"
+        text = f"{prefix}{'duplicate' if key.duplicate else 'unknown'} field {go_quote(key.path())}"
         if text in remaining:
             positions.setdefault(text, position)
             if len(positions) == len(remaining):

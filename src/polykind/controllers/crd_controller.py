@@ -180,7 +180,7 @@ class CRDController:
 
     def _register(self, crd: JsonObject, previous: CustomResource | None, revision: int) -> None:
         cache = self._backend.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-        if previous is not None and previous.crd["metadata"]["uid"] != crd["metadata"]["uid"]:
+        if previous is not None and previous.crd["metadata"].get("uid") != crd["metadata"].get("uid"):
             self._unregister(previous.crd)
             cache = self._backend.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         cache.schema_generation += 1
@@ -295,7 +295,7 @@ class CRDController:
         checked = self._structural_conditions.get(name)
         if checked is None or checked[0] != crd.spec_digest:
             meta = crd["metadata"]
-            structural = meta.get("generation") == 1 and self._resource.pop_structural(meta["uid"])
+            structural = meta.get("generation") == 1 and self._resource.pop_structural(meta.get("uid", ""))
             condition = None if structural else nonstructural_condition(load_full(crd))
             checked = self._structural_conditions[name] = (crd.spec_digest, condition)
         return checked[1]
@@ -314,7 +314,7 @@ class CRDController:
 def _serves_same_api(previous: CRDSummary, after: CRDSummary) -> bool:
     """True if two states of a CRD serve the same API."""
     return bool(
-        previous["metadata"]["uid"] == after["metadata"]["uid"]
+        previous["metadata"].get("uid") == after["metadata"].get("uid")
         and previous["status"].get("acceptedNames") == after["status"].get("acceptedNames")
         and (previous.spec_digest == after.spec_digest or load_full(previous)["spec"] == load_full(after)["spec"])
     )

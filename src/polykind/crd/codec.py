@@ -23,11 +23,11 @@ KIND = "CustomResourceDefinition"
 WEBHOOK_PORT = 443
 
 
-def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, list[str]]:
+def decode(body: object, version: Version, report: bool, *, validate: bool = True) -> tuple[JsonObject, list[str]]:
     """Decode and default a CRD. Return its v1 representation and, with `report`, the paths of unknown fields.
 
     Raise BadRequestError if a field has a wrong type. A v1beta1 CRD that v1 cannot express is always invalid, so it is
-    validated here, and InvalidError with all its errors is raised.
+    validated here, and InvalidError with all its errors is raised. A stored CRD is not validated (`validate` is False).
     """
     if version == "v1":
         crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1, report=report)
@@ -40,7 +40,7 @@ def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, li
     _default_v1beta1(crd)
     internal = api_conversion.v1beta1_to_internal(crd["spec"])
     crd_v1 = api_conversion.from_v1beta1(crd)
-    if not equal_specs(api_conversion.to_internal(crd_v1["spec"]), internal):
+    if validate and not equal_specs(api_conversion.to_internal(crd_v1["spec"]), internal):
         errors = validate_internal_create(
             {**crd_v1, "spec": {**crd_v1["spec"], "versions": internal["versions"]}}, internal, version
         )

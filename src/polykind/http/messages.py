@@ -43,6 +43,7 @@ class Request:
     __slots__ = (
         "audit_id",
         "body",
+        "deadline",
         "headers",
         "holds_large_object",
         "method",
@@ -70,6 +71,8 @@ class Request:
         self.user: User | None = None
         self.timeout: float | None = None
         """The client's timeout in seconds; None for the server's default."""
+        self.deadline: float | None = None
+        """The time at which the client's timeout ends (time.monotonic); None if the client has set none."""
         self.holds_large_object = False
         """True if the request holds a large object, which pauses the garbage collector."""
         self.warnings: dict[str, None] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -64,6 +64,7 @@ class Router:
         try:
             if "timeout=" in request.query:
                 request.timeout = _timeout(request)
+                request.deadline = None if request.timeout is None else monotonic() + request.timeout
             user = self._authentication.user(request)
             request.user = user if user is not None else await self._authentication.service_account_user(request)
         except errors.APIError as error:

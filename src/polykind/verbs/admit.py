@@ -150,7 +150,7 @@ def _attributes(
         lambda mutated: _default(ctx, mutated),
         lambda: _namespace_object(ctx, obj, old),
         ctx.request.warn,
-        timeout=ctx.request.timeout,
+        deadline=ctx.request.deadline,
         apply_type=lambda api_version: _root_type(ctx, api_version),
         strict_error=lambda mutated: _strict_decode_error(ctx, mutated),
         authorizer=ctx.backend.authorizer,

@@ -134,6 +134,9 @@ async def _has_changed_since(ctx: RequestContext, revision: int) -> bool:
             # kube-apiserver does not wait until a revision that is requested exactly exists.
             raise resource_version_too_large(revision, backend.cache.revision, retry=False)
     await backend.cache.load(cache)
+    if revision < backend.store.oldest_revision:
+        # The cache may still have the objects, but kube-apiserver reads a past revision from etcd.
+        return True
     return cache.last_change > revision or revision < cache.window_start
 
 

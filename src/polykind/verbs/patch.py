@@ -108,7 +108,10 @@ def decode_patch(body: bytes, content_type: str, field_validation: str, *, spell
     if content_type == JSON_PATCH:
         if field_validation != "Ignore":
             duplicates = [f"json patch {message}" for message in strict_errors]
-            strict_errors = duplicates + json_patch.unknown_fields(json_patch.check_operations(patch))
+            unknown = json_patch.unknown_fields(json_patch.check_operations(patch))
+            strict_errors = duplicates + unknown
+            if duplicates and unknown:
+                strict_errors = json_codec.sort_strict_errors(strict_errors, body, prefix="json patch ")
         patch = json_patch.keep_test_texts(patch, body)
     return DecodedPatch(patch, strict_errors, integers_only)
 

@@ -251,7 +251,8 @@ def decode_stored_crd(cached: CachedObject) -> JsonObject:
     if cached.normalized:
         return obj
     try:
-        return drop_empty_values(crd_rules.decode(obj, "v1beta1" if cached.version == "v1beta1" else "v1", False)[0])
+        api: Api = "v1beta1" if cached.version == "v1beta1" else "v1"
+        return drop_empty_values(crd_rules.decode(obj, api, False, validate=False)[0])
     except errors.BadRequestError as error:
         raise errors.InternalError(
             f"the stored CustomResourceDefinition {cached.name} cannot be read: {error.message}"

@@ -115,6 +115,10 @@ class EtcdStore:
 
     # Reads
 
+    @property
+    def oldest_revision(self) -> int:
+        return self._floor
+
     def start_revision_read(self) -> Awaitable[RevisionRead] | None:
         """Send a linearizable read of the newest revision. Return None if the store is closed."""
         return self._revisions.start_read() if self._open else None

@@ -120,6 +120,10 @@ class SqliteStore:
 
     # Reads
 
+    @property
+    def oldest_revision(self) -> int:
+        return self._floor
+
     def start_revision_read(self) -> None:
         """Return None: the newest revision is known in this process."""
 
