@@ -223,7 +223,7 @@ def test_duplicate_keys_merge_objects_and_replace_other_values() -> None:
     assert merged["n"] == {"x": {"p": 1, "q": 2}}
 
 
-def test_strict_errors_are_sorted_by_position() -> None:
+def test_strict_errors_of_patches_are_sorted_by_position() -> None:
     body = b'[{"op":"add","x":1,"path":"/a","path":"/b","value":1},{"y":1}]'
     errors = ['patch duplicate field "[0].path"', 'patch unknown field "[0].x"', 'patch unknown field "[1].y"']
     ordered = json_codec.sort_strict_errors(errors, body, prefix="patch ")

@@ -28,7 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "" not in sys.path and not sys.flags.safe_path:
         sys.path.append("")
     args = parser().parse_args(argv)
-    result: int = args.run(args)
+    try:
+        result: int = args.run(args)
+    except KeyboardInterrupt:
+        # 128 + SIGINT, the exit status that shells report for an interrupted program.
+        return 130
     return result
 
 

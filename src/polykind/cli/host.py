@@ -144,7 +144,21 @@ def manifests(args: argparse.Namespace) -> str:
         raise UsageError("--print-manifests requires --image, with Polykind and the converters")
     if not args.crd:
         raise UsageError("--print-manifests requires --crd, such as crontabs.example.com, for the role's resourceNames")
-    return HostManifests(args.image, address, args.converter, args.crd, args.replicas).text()
+    return HostManifests(args.image, address, args.converter, args.crd, args.replicas, _pod_flags(args)).text()
+
+
+def _pod_flags(args: argparse.Namespace) -> list[str]:
+    """Return the flags that a host in a pod shares with this command. Raise UsageError for flags it cannot have."""
+    for name in ("kubeconfig", "tls_cert_file", "tls_private_key_file", "cert_secret"):
+        if getattr(args, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} has no effect on --print-manifests: edit the printed Deployment instead")
+    flags = [f"--wire={str(args.wire).lower()}"] if not args.wire else []
+    flags += [f"--self-test={str(args.self_test).lower()}"] if not args.self_test else []
+    flags += [f"--request-timeout={args.request_timeout}"] if args.request_timeout != "30s" else []
+    if args.shutdown_delay_duration != "0s":
+        flags.append(f"--shutdown-delay-duration={args.shutdown_delay_duration}")
+    return [*flags, f"-v={args.verbosity}"] if args.verbosity != 2 else flags
 
 
 def endpoint(args: argparse.Namespace) -> WebhookEndpoint | None:

@@ -103,6 +103,7 @@ def _print_report(proof_run: ProofRun, pairs: list[VersionPair], args: argparse.
     if lost := proof_run.losses.matrix():
         print("lost on the way there and back:", proof_report.loss_table(lost), sep="\n", end="\n\n")
     notes = [
+        *proof_report.unknown_paths(proof_run),
         *proof_report.stale_acknowledgements(proof_run),
         *(note for pair in pairs if (note := proof_report.too_few_objects(proof_run, pair))),
     ]
@@ -114,7 +115,8 @@ def _print_report(proof_run: ProofRun, pairs: list[VersionPair], args: argparse.
     pair_count = f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of versions"
     summary = f"{object_count} objects, {pair_count}, seed {proof_run.seed}, {time.monotonic() - started:.1f}s"
     problems = len(failures) + len(notes)
-    print(f"{proof_run.crd.kind}: {f'{problems} not proven' if problems else 'all is proven'} ({summary})")
+    proven = f"{', '.join(args.property)} proven, no other property checked" if args.property else "all is proven"
+    print(f"{proof_run.crd.kind}: {f'{problems} not proven' if problems else proven} ({summary})")
     return 1 if problems else 0
 
 

@@ -169,6 +169,7 @@ class ApiServer:
             patch.setenv("KUBECONFIG", where)
             for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
                 patch.delenv(name, raising=False)
+            _forget_kr8s_clients()
             for library in ("kubernetes", "kubernetes_asyncio"):
                 module = sys.modules.get(f"{library}.config.kube_config")
                 if module is not None:
@@ -257,3 +258,11 @@ def _create_or_replace(connection: Connection, collection: str, body: JsonObject
 def _wait_until_established(client: Client, crds: list[JsonObject]) -> None:
     for crd in crds:
         Wait(client, crd, Condition("condition=Established"), 30.0).run()
+
+
+def _forget_kr8s_clients() -> None:
+    """Clear kr8s's cache of clients, which would otherwise connect to the server of an earlier test."""
+    api = getattr(sys.modules.get("kr8s._api"), "Api", None)
+    instances = getattr(api, "_instances", None)
+    if isinstance(instances, dict):
+        instances.clear()

@@ -126,3 +126,20 @@ def test_combined_rules_lose_nothing(given: dict[str, Any]) -> None:
     )
     obj = crontab(spec=given)
     assert conversions.convert(conversions.convert(obj, "v2"), "v1") == obj
+
+
+def test_only_does_not_recreate_a_parent_that_an_old_client_removed() -> None:
+    crontabs = Conversions("CronTab.stable.example.com")
+    crontabs.between("v1", "v2", only("v2", "spec.timeZone"))
+    obj: dict[str, Any] = {"metadata": {}, "spec": {"timeZone": "UTC"}}
+    crontabs.steps["v2", "v1"].function(obj)
+    del obj["spec"]
+    crontabs.steps["v1", "v2"].function(obj)
+    assert "spec" not in obj
+
+
+def test_rules_know_their_paths_and_their_place() -> None:
+    crontabs = Conversions("CronTab.stable.example.com")
+    crontabs.between("v1", "v2", move("spec.a", "spec.b"), only("v2", "spec.c"))
+    assert [named[:2] for named in crontabs.named_paths] == [("v1", "spec.a"), ("v2", "spec.b"), ("v2", "spec.c")]
+    assert all(__file__ in place for _, _, place in crontabs.named_paths)

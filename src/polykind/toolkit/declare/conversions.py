@@ -24,13 +24,14 @@ Incomplete           some pairs of versions have no conversion path
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from polykind.contract import JsonObject, copy_json
-from polykind.toolkit.declare.field_rules import FieldRule, compose
+from polykind.toolkit.declare.field_rules import FieldRule, compose, named_paths
 
 ObjectFunction = Callable[[JsonObject], Any]
 F = TypeVar("F", bound=ObjectFunction)
@@ -51,6 +52,17 @@ class Incomplete(ValueError):
         lines = ", ".join(f"{origin} to {goal}" for origin, goal in missing)
         super().__init__(f"{kind}: no steps lead from {lines}")
         self.missing = missing
+
+
+def _caller_place() -> str:
+    """Return the file and line of the code outside this package that declares rules; "" if there is none."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
 
 class ConversionFunction(NamedTuple):
@@ -75,6 +87,8 @@ class Conversions:
             raise ValueError(f"{kind!r} does not name a kind and its group, such as CronTab.stable.example.com")
         self.kind = kind
         self.steps: dict[tuple[str, str], ConversionFunction] = {}
+        self.named_paths: list[tuple[str, str, str]] = []
+        """The fields that field rules name: version, path, and the place in the author's code."""
         self._paths: dict[tuple[str, str], tuple[ConversionFunction, ...]] = {}
 
     def __repr__(self) -> str:
@@ -110,6 +124,10 @@ class Conversions:
     def between(self, old: str, new: str, *rules: FieldRule) -> None:
         """Declare the conversions between two versions, in both directions, by field rules."""
         there, back, there_loses, back_loses = compose(rules, old, new)
+        place = _caller_place()
+        for function in (there, back):
+            function.__dict__["declared_at"] = place
+        self.named_paths += [(version, path, place) for version, path in named_paths(rules, old, new)]
         self.add(old, new, there, loses=there_loses)
         self.add(new, old, back, loses=back_loses)
 

@@ -27,6 +27,8 @@ _PATH = re.compile(r"[^.\[\]]+(\[\*\])?(\.[^.\[\]]+(\[\*\])?)*").fullmatch
 MISSING: Any = object()
 """The value of a field that does not exist."""
 Change = Callable[[JsonObject], Any]
+OLD, NEW = "<old>", "<new>"
+"""Stand for the older and the newer version in the paths of a rule."""
 
 
 class FieldPath:
@@ -100,13 +102,14 @@ class FieldRule(NamedTuple):
     """One difference between two versions. `there` converts to the newer version and `back` to the older, in place.
 
     `version` is the only version that has the field, or "" if both versions can represent it. `loses` maps paths that
-    cannot be kept to the reasons.
+    cannot be kept to the reasons. `paths` are the fields that the rule names, each with its version, OLD or NEW.
     """
 
     there: Change
     back: Change
     version: str = ""
     loses: Mapping[str, str] = {}
+    paths: tuple[tuple[str, str], ...] = ()
 
 
 def move(old: str, new: str) -> FieldRule:
@@ -114,7 +117,11 @@ def move(old: str, new: str) -> FieldRule:
     old_path, new_path = FieldPath(old), FieldPath(new)
     if old_path.lists != new_path.lists:
         raise ValueError(f"{old} and {new} do not go through the same lists")
-    return FieldRule(lambda obj: _move(obj, old_path, new_path), lambda obj: _move(obj, new_path, old_path))
+    return FieldRule(
+        lambda obj: _move(obj, old_path, new_path),
+        lambda obj: _move(obj, new_path, old_path),
+        paths=((OLD, old), (NEW, new)),
+    )
 
 
 def rename_values(path: str, values: Mapping[str, str]) -> FieldRule:
@@ -123,7 +130,9 @@ def rename_values(path: str, values: Mapping[str, str]) -> FieldRule:
     if len(back) != len(values):
         raise ValueError(f"{path}: two values must not become the same value, because that cannot be converted back")
     field_path = FieldPath(path)
-    return FieldRule(lambda obj: _rename(obj, field_path, values), lambda obj: _rename(obj, field_path, back))
+    return FieldRule(
+        lambda obj: _rename(obj, field_path, values), lambda obj: _rename(obj, field_path, back), paths=((OLD, path),)
+    )
 
 
 def first(one: str, many: str) -> FieldRule:
@@ -132,7 +141,7 @@ def first(one: str, many: str) -> FieldRule:
 
     def there(obj: JsonObject) -> None:
         stashed, value = stash.take(obj, many, MISSING), one_path.pop(obj)
-        if stashed is not MISSING:
+        if stashed is not MISSING and many_path.reaches(obj):
             many_path.set(obj, stashed)
         elif value is not MISSING:
             many_path.set(obj, [value])
@@ -146,7 +155,7 @@ def first(one: str, many: str) -> FieldRule:
         if not isinstance(values, list) or len(values) != 1:
             stash.put(obj, many, values, beside=[one])
 
-    return FieldRule(there, back)
+    return FieldRule(there, back, paths=((OLD, one), (NEW, many)))
 
 
 def only(version: str, path: str, *, default: Any = None) -> FieldRule:
@@ -164,12 +173,15 @@ def only(version: str, path: str, *, default: Any = None) -> FieldRule:
 
     def restore(obj: JsonObject) -> None:
         stashed = stash.take(obj, path, MISSING)
+        if not field_path.reaches(obj):
+            # A client of the other version has removed the whole parent, such as `spec`, so the field is gone as well.
+            return
         if stashed is not MISSING:
             field_path.set(obj, stashed)
-        elif default is not None and field_path.reaches(obj):
+        elif default is not None:
             field_path.set(obj, copy_json(default))
 
-    return FieldRule(restore, remove, version)
+    return FieldRule(restore, remove, version, paths=((version, path),))
 
 
 def drop(version: str, path: str, *, why: str) -> FieldRule:
@@ -178,13 +190,23 @@ def drop(version: str, path: str, *, why: str) -> FieldRule:
         raise ValueError(f"{path} is dropped: give a reason")
     field_path = FieldPath(path)
     return FieldRule(
-        _do_nothing, lambda obj: [field_path.pop(scope) for scope in field_path.scopes(obj)], version, {path: why}
+        _do_nothing,
+        lambda obj: [field_path.pop(scope) for scope in field_path.scopes(obj)],
+        version,
+        {path: why},
+        ((version, path),),
     )
 
 
 def by_hand(there: Change, back: Change) -> FieldRule:
     """Declare a difference by two functions that change the object in place."""
     return FieldRule(there, back)
+
+
+def named_paths(rules: Iterable[FieldRule], old: str, new: str) -> list[tuple[str, str]]:
+    """Return the fields that rules between two versions name, each with its version."""
+    versions = {OLD: old, NEW: new}
+    return [(versions.get(version, version), path) for rule in rules for version, path in rule.paths]
 
 
 def compose(rules: Iterable[FieldRule], old: str, new: str) -> tuple[Change, Change, dict[str, str], dict[str, str]]:

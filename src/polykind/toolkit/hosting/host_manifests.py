@@ -29,6 +29,8 @@ class HostManifests:
     converters: Sequence[str]
     crds: Sequence[str]
     replicas: int = 2
+    flags: Sequence[str] = ()
+    """Further flags of the host, such as --request-timeout=10s."""
 
     def text(self) -> str:
         """Return YAML for kubectl apply. Comments at the end show the `spec.conversion` of the CRDs."""
@@ -116,8 +118,10 @@ class HostManifests:
             f"--service={service}",
             f"--secure-port={_PORT}",
             f"--cert-secret={self.endpoint.namespace}/{self._secret}",
-            "--shutdown-delay-duration=5s",
+            *self.flags,
         ]
+        if not any(flag.startswith("--shutdown-delay-duration=") for flag in self.flags):
+            arguments.append("--shutdown-delay-duration=5s")
         container = {
             "name": "host",
             "image": self.image,

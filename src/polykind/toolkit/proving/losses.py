@@ -161,7 +161,7 @@ class LossTracker:
             if known.covers(difference):
                 return known
         for known in others:
-            if difference.path in self._corresponding_paths(round_trip, known):
+            if any(_is_related(difference.path, path) for path in self._corresponding_paths(round_trip, known)):
                 return known
         return None
 
@@ -179,6 +179,12 @@ class LossTracker:
         except ConversionFailedError:
             return set()
         return {difference.path for difference in differences(with_field, without_field)}
+
+
+def _is_related(path: Path, other: Path) -> bool:
+    """True if one path is the other or lies below it: a lost field may take an empty parent with it."""
+    length = min(len(path), len(other))
+    return path[:length] == other[:length]
 
 
 def user_differences(before: JsonObject, after: JsonObject) -> Iterator[Difference]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,9 +12,10 @@ import orjson
 
 from polykind.codec import yaml_codec
 from polykind.contract import JsonObject
+from polykind.schema.node import SchemaNode
 from polykind.toolkit.declare.conversions import NoWay
 from polykind.toolkit.proving.case import Finding
-from polykind.toolkit.proving.losses import Loss
+from polykind.toolkit.proving.losses import ANY, Loss, parse_path
 from polykind.toolkit.proving.object_diff import MISSING, Difference, format_path
 from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
 from polykind.toolkit.proving.properties import applies
@@ -77,7 +79,8 @@ def _advice(finding: Finding) -> str:
         return _ADVICE[finding.property]
     if finding.differences[0].kind == "invented":
         return "Do not invent fields: write a field only if the object has the corresponding field."
-    return _LOSS_ADVICE.format(path=f'"{format_path(finding.differences[0].path)}"', reason='"why"')
+    path = re.sub(r"\[[0-9]+\]", "[*]", format_path(finding.differences[0].path))
+    return _LOSS_ADVICE.format(path=f'"{path}"', reason='"why"')
 
 
 def conversion_path(run: ProofRun, pair: VersionPair, finding: Finding) -> Iterator[str]:
@@ -99,6 +102,8 @@ def function_location(function: Callable[..., Any]) -> str:
     """Return a function's name with its file and line."""
     inner = inspect.unwrap(function)
     inner = getattr(inner, "func", inner)
+    if place := getattr(inner, "declared_at", ""):
+        return f"field rules ({_relative(place)})"
     code = getattr(inner, "__code__", None)
     name = getattr(inner, "__qualname__", repr(inner)).rpartition("<locals>.")[2]
     return f"{name} ({_relative(code.co_filename)}:{code.co_firstlineno})" if code else name
@@ -167,6 +172,29 @@ def stale_acknowledgements(run: ProofRun) -> list[str]:
         f"acknowledges that it loses {loss.path} ({loss.reason}), but the field was never lost: remove it from loses="
         for loss in run.losses.stale()
     ]
+
+
+def unknown_paths(run: ProofRun) -> list[str]:
+    """Return a message for each field that a rule names but the schema of its version does not have."""
+    declared = run.converter.declared
+    out = []
+    for version, path, place in declared.named_paths if declared is not None else ():
+        known = run.crd.versions.get(version)
+        if known is not None and not _has_field(known.schema.root, parse_path(path)):
+            where = f" ({_relative(place)})" if place else ""
+            out.append(f"a rule names {path} of {version}{where}, but the schema of {version} has no such field")
+    return out
+
+
+def _has_field(node: SchemaNode | None, path: tuple[str, ...]) -> bool:
+    """True if a schema specifies a field, or preserves unknown fields on the way to it."""
+    for name in path:
+        if node is None or node.preserve_unknown:
+            return True
+        node = node.items if name == ANY and node.items is not None else node.child(name)
+        if node is None:
+            return False
+    return True
 
 
 def too_few_objects(run: ProofRun, pair: VersionPair) -> str:

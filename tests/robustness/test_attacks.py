@@ -1,0 +1,112 @@
+"""Attacks on the event loop and on memory. `make torture` repeats them with concurrent attackers."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.robustness.attacks import ATTACKS, BOMB, BOMBS, CRDS, Attacker
+from tests.robustness.probe import Probe, cpu_seconds
+from tests.support.raw import connect, head
+from tests.support.server import ServerProcess
+
+MAX_HOLD = 0.05
+"""The longest time for which one request may hold the event loop, in seconds of CPU time."""
+NOISE = 4.0
+"""A factor for machines that run other programs as well, whose caches slow the server down."""
+MAX_MEMORY = 64 * 1024 * 1024
+"""The memory that one client may make the server use, in bytes."""
+ROUNDS = int(os.environ.get("POLYKIND_ATTACK_ROUNDS", "0"))
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(tmp_path_factory.mktemp("attacks") / "data") as server:
+        attacker = Attacker(server.url, server.token)
+        assert attacker.send("POST", CRDS, BOMB).status == 201
+        deadline = time.monotonic() + 20
+        while attacker.send("GET", BOMBS).status != 200:
+            assert time.monotonic() < deadline
+        yield server
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attack_neither_holds_the_event_loop_nor_fills_the_memory(target: ServerProcess, name: str) -> None:
+    attack, status = ATTACKS[name]
+    with Probe(target) as probe:
+        answer = attack(Attacker(target.url, target.token))
+    print(
+        f"{name}: held the event loop for {probe.longest_hold * 1000:.0f} ms, "
+        f"took {probe.peak_memory / 1e6:.0f} MB, status {answer.status}"
+    )
+    assert answer.status == status, answer.body[:300]
+    assert probe.longest_hold < MAX_HOLD * NOISE
+    assert probe.peak_memory < MAX_MEMORY * 1.5
+    assert target.alive()
+
+
+@pytest.mark.skipif(not ROUNDS, reason="make torture")
+def test_concurrent_attacks(target: ServerProcess) -> None:
+    attacks = [attack for attack, _ in ATTACKS.values()] * ROUNDS
+    with ThreadPoolExecutor(8) as pool, Probe(target) as probe:
+        list(pool.map(lambda attack: attack(Attacker(target.url, target.token)).status, attacks))
+    print(f"held the event loop for {probe.longest_hold * 1000:.0f} ms, took {probe.peak_memory / 1e6:.0f} MB")
+    assert probe.longest_hold < MAX_HOLD * NOISE * 2
+    assert target.alive()
+
+
+def test_unread_pipelined_responses_stay_small(target: ServerProcess) -> None:
+    request = head(target, b"GET", BOMBS.encode(), close=False)
+    with Probe(target) as probe, connect(target) as client:
+        client.settimeout(1)
+        sent = 0
+        try:
+            while sent < 400_000:
+                sent += client.send(request * 20)
+        except TimeoutError:
+            pass
+        time.sleep(0.2)
+    assert probe.peak_memory < MAX_MEMORY
+
+
+def test_request_timeout_ends_a_long_computation(target: ServerProcess) -> None:
+    attacker = Attacker(target.url, target.token)
+    body = json.dumps({"any": [{}] * 30_000}).encode()
+    begin = cpu_seconds(target.pid)
+    request = b'{"apiVersion":"attacks.example.com/v1","kind":"Bomb","metadata":{"name":"slow"},"spec":' + body + b"}"
+    assert attacker.send("POST", f"{BOMBS}?timeout=1s", request).status == 504
+    used = cpu_seconds(target.pid) - begin
+    time.sleep(0.5)
+    assert cpu_seconds(target.pid) - begin < used + 0.4, "the computation goes on after its request has ended"
+
+
+def test_flood_of_lists_does_not_starve_another_user(tmp_path: Path) -> None:
+    (tmp_path / "tokens.csv").write_text("flood,flooder,1,system:masters\nvictim,victim,2,system:masters\n")
+    with ServerProcess(tmp_path / "data", f"--token-auth-file={tmp_path / 'tokens.csv'}") as server:
+        flooder, victim = Attacker(server.url, "flood"), Attacker(server.url, "victim")
+        assert flooder.send("POST", CRDS, BOMB).status == 201
+        while flooder.create("big", open={"x": "y" * 1_000_000}).status != 201:
+            time.sleep(0.05)
+        for number in range(10):
+            flooder.create(f"big{number}", open={"x": "y" * 1_000_000})
+
+        def read() -> float:
+            before = cpu_seconds(server.pid)
+            assert victim.send("GET", "/api/v1/namespaces/default").status == 200
+            return cpu_seconds(server.pid) - before
+
+        alone = sorted(read() for _ in range(30))
+        with ThreadPoolExecutor(8) as pool:
+            floods = [pool.submit(flooder.send, "GET", BOMBS) for _ in range(80)]
+            flooded = sorted(read() for _ in range(30))
+            assert {flood.result().status for flood in floods} == {200}
+    print(
+        f"median CPU time until a GET is answered: {alone[15] * 1000:.1f} ms alone, {flooded[15] * 1000:.1f} ms in the flood"
+    )
+    assert flooded[15] < alone[15] * 3 + 0.02
