@@ -18,8 +18,8 @@ from tests.support.server import ServerProcess
 
 MAX_HOLD = 0.05
 """The longest time for which one request may hold the event loop, in seconds of CPU time."""
-NOISE = 4.0
-"""A factor for machines that run other programs as well, whose caches slow the server down."""
+NOISE = 2.0
+"""A factor for machines that run other programs as well, which slow the server down even in CPU time."""
 MAX_MEMORY = 64 * 1024 * 1024
 """The memory that one client may make the server use, in bytes."""
 ROUNDS = int(os.environ.get("POLYKIND_ATTACK_ROUNDS", "0"))
@@ -47,7 +47,7 @@ def test_attack_neither_holds_the_event_loop_nor_fills_the_memory(target: Server
     )
     assert answer.status == status, answer.body[:300]
     assert probe.longest_hold < MAX_HOLD * NOISE
-    assert probe.peak_memory < MAX_MEMORY * 1.5
+    assert probe.peak_memory < MAX_MEMORY
     assert target.alive()
 
 
@@ -106,7 +106,6 @@ def test_flood_of_lists_does_not_starve_another_user(tmp_path: Path) -> None:
             floods = [pool.submit(flooder.send, "GET", BOMBS) for _ in range(80)]
             flooded = sorted(read() for _ in range(30))
             assert {flood.result().status for flood in floods} == {200}
-    print(
-        f"median CPU time until a GET is answered: {alone[15] * 1000:.1f} ms alone, {flooded[15] * 1000:.1f} ms in the flood"
-    )
+    medians = f"{alone[15] * 1000:.1f} ms alone, {flooded[15] * 1000:.1f} ms in the flood"
+    print(f"median CPU time until a GET is answered: {medians}")
     assert flooded[15] < alone[15] * 3 + 0.02
