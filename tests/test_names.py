@@ -133,3 +133,8 @@ def test_environment_variable_names(name: str, valid: bool) -> None:
 @pytest.mark.parametrize(("name", "valid"), [("X-Header", True), ("", False), ("a b", False), ("a_b", False)])
 def test_http_header_names(name: str, valid: bool) -> None:
     assert (names.http_header_name(name) == []) is valid
+
+
+def test_long_names_count_bytes_and_allow_any_prefix() -> None:
+    assert names.long_name("a" * 254) == ["must be no more than 253 bytes"]
+    assert names.long_name("Bad_", True) == []

@@ -204,6 +204,11 @@ def subdomain_name(value: str, prefix: bool = False) -> list[str]:
     return dns1123_subdomain(_mask_trailing_dash(value) if prefix else value)
 
 
+def long_name(value: str, prefix: bool = False) -> list[str]:
+    """Check the name of an object that must be a DNS subdomain, in kinds whose generateName can be any text."""
+    return [] if prefix else _subdomain_messages(value, "bytes")
+
+
 def label_name(value: str, prefix: bool = False) -> list[str]:
     """Check an object name that must be a DNS label."""
     return dns1123_label(_mask_trailing_dash(value) if prefix else value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from polykind import errors, names
 from polykind.apis.certificates.validation import APPROVAL_CONDITIONS, validate_request, validate_request_update
 from polykind.apply.fieldset import LEAF
 from polykind.contract import JsonObject
@@ -70,11 +71,13 @@ class SigningRequestStrategy(BuiltinStrategy):
 
     @staticmethod
     def name_rule(name: str, prefix: bool = False) -> list[str]:
-        """Accept any name."""
+        """Accept any name. Only the name of an otherwise valid request must be a segment of a path."""
         return []
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        return self.meta_errors(obj, None) + validate_request(obj)
+        found = self.meta_errors(obj, None) + validate_request(obj)
+        name = obj["metadata"].get("name", "")
+        return found or errors.all_invalid("metadata.name", name, names.path_segment(name))
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["spec"], new["status"] = old["spec"], old["status"]

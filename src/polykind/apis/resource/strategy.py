@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from polykind import errors
+from polykind import errors, names
 from polykind.apis.core.volume_claim_validation import validate_template_metadata
 from polykind.apis.resource import defaults
 from polykind.apis.resource.claim_validation import (
@@ -33,6 +33,7 @@ _LIST_ATTRIBUTES = ("ints", "bools", "strings", "versions")
 class DeviceClassStrategy(BuiltinStrategy):
     """Prepares and validates DeviceClasses."""
 
+    name_rule = staticmethod(names.long_name)
     unconditional_update = True
     counts_generation = True
     returns_deleted_object = True
