@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polykind import names
 from polykind.apis.core.pod_defaults import default_pod_template
 from polykind.apis.core.pod_options import template_options
 from polykind.apis.core.pod_preparation import drop_disabled_template_fields
@@ -58,6 +59,7 @@ class PodTemplateStrategy(BuiltinStrategy):
 class ReplicationControllerStrategy(BuiltinStrategy):
     """Defaults, prepares and validates ReplicationControllers."""
 
+    name_rule = staticmethod(names.long_name)
     unconditional_update = True
     counts_generation = True
     default_propagation_policy = "Orphan"
