@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1
+from polykind.apis.core.container_types import CONTAINER
 from polykind.apis.core.types import CONFIG_MAP, NAMESPACE, SERVICE
 from polykind.apis.groups import find_decodable_kind, find_kind, kinds_by_group_version
 from polykind.apis.machinery.apply_types import apply_model, merge_strategy
@@ -70,3 +71,14 @@ def test_lists_merge_by_their_merge_keys() -> None:
     assert merge_strategy(SERVICE).fields["spec"].fields["ports"].key == "port"
     assert merge_strategy(SERVICE).fields["metadata"].fields["finalizers"].key == ""
     assert "versions" not in merge_strategy(CUSTOM_RESOURCE_DEFINITION_V1).fields["spec"].fields
+
+
+def test_missing_keys_of_list_maps_stand_for_zero() -> None:
+    """A container port without a number has the key 0, as in kube-apiserver."""
+    ports = apply_model(CONTAINER).root.map
+    assert ports is not None
+    items = ports.fields["ports"].type.list
+    assert items is not None
+    port = items.element.map
+    assert port is not None
+    assert [port.fields[name].default for name in items.keys] == [0, "TCP"]

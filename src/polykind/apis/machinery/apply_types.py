@@ -65,8 +65,9 @@ def _field_type(field: Field, known: dict[Struct, Type]) -> Type:
 
 
 def _key_default(field: Field) -> object:
-    """Return the value that a missing list map key stands for: kube-apiserver defaults required strings to ""."""
-    return "" if isinstance(field.type, types.String) and not field.omitempty else field.default
+    """Return the value that a missing list map key stands for. kube-apiserver defaults required scalars to zero."""
+    is_scalar = isinstance(field.type, types.String | types.Int | types.Bool)
+    return field.type.zero() if is_scalar and not field.omitempty and field.default is None else field.default
 
 
 @cache
