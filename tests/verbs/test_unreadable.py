@@ -66,8 +66,17 @@ async def test_damaged_object_can_be_deleted_without_reading_it(damaged: Path) -
         await running.ask("DELETE", f"{WIDGETS}/b", UNSAFE, expect=404)
 
 
-async def test_readable_object_is_not_deleted(damaged: Path) -> None:
+STRICT = {"AllowUnsafeMalformedObjectDeletion": True}
+
+
+async def test_option_is_ignored_for_a_readable_object(damaged: Path) -> None:
     async with live(damaged) as running:
+        marked = await running.ask("DELETE", f"{WIDGETS}/a", {**UNSAFE, "gracePeriodSeconds": 0})
+        assert marked["metadata"]["deletionTimestamp"]
+
+
+async def test_with_the_gate_a_readable_object_is_not_deleted(damaged: Path) -> None:
+    async with live(damaged, feature_gates=STRICT) as running:
         answer = await running.ask("DELETE", f"{WIDGETS}/a", UNSAFE, expect=422)
         assert answer["message"] == (
             f'widgets.{GROUP} "a" is invalid: {OPTION}: Invalid value: true: is exclusively used to delete corrupt '
@@ -87,8 +96,8 @@ async def test_readable_object_is_not_deleted(damaged: Path) -> None:
         ("preconditions", {}),
     ],
 )
-async def test_other_options_are_rejected(damaged: Path, field: str, value: Any) -> None:
-    async with live(damaged) as running:
+async def test_with_the_gate_other_options_are_rejected(damaged: Path, field: str, value: Any) -> None:
+    async with live(damaged, feature_gates=STRICT) as running:
         answer = await running.ask("DELETE", f"{WIDGETS}/b", {**UNSAFE, field: value}, expect=422)
         assert answer["message"] == (
             f'DeleteOptions.meta.k8s.io "" is invalid: {OPTION}: Invalid value: true: cannot be set together with '

@@ -6,7 +6,7 @@ A value that cannot be converted raises BadRequestError. A value that is not all
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Self
 
@@ -188,6 +188,8 @@ class DeleteOptions:
     resource_version: str | None = None
     ignore_read_error: bool = False
     """True to delete an object that cannot be read from the store."""
+    read_error_conflicts: tuple[str, ...] = ()
+    """The options that are set and must not be combined with `ignore_read_error`."""
 
     @classmethod
     def from_query(cls, query: Query) -> DeleteOptions:
@@ -275,22 +277,19 @@ def _validated_delete_options(
         field_errors.append(invalid("propagationPolicy", policy, message))
     if policy is not None and policy not in _POLICIES[:3]:
         field_errors.append(not_supported("propagationPolicy", policy, _POLICIES))
-    field_errors += _dry_run_errors(dry_run)
-    if ignore_read_error:
-        excluded = {
-            "dryRun": bool(dry_run),
-            "propagationPolicy": policy is not None,
-            "orphanDependents": orphan is not None,
-            "gracePeriodSeconds": grace is not None,
-            "preconditions": has_preconditions,
-        }
-        field_errors += [
-            invalid(_IGNORE_READ_ERROR, True, f"cannot be set together with .{name}")
-            for name, present in excluded.items()
-            if present
-        ]
-    _raise_if_invalid("DeleteOptions", field_errors)
-    return DeleteOptions(bool(dry_run), grace, orphan, policy, uid, version, bool(ignore_read_error))
+    _raise_if_invalid("DeleteOptions", field_errors + _dry_run_errors(dry_run))
+    options = DeleteOptions(bool(dry_run), grace, orphan, policy, uid, version)
+    if not ignore_read_error:
+        return options
+    excluded = {
+        "dryRun": bool(dry_run),
+        "propagationPolicy": policy is not None,
+        "orphanDependents": orphan is not None,
+        "gracePeriodSeconds": grace is not None,
+        "preconditions": has_preconditions,
+    }
+    conflicts = tuple(name for name, present in excluded.items() if present)
+    return replace(options, ignore_read_error=True, read_error_conflicts=conflicts)
 
 
 def _typed_field(value: Any, path: str, expected: type, go_type: str) -> Any:

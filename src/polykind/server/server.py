@@ -176,6 +176,7 @@ class Server:
             authorizer=authorizer,
             service_network=settings.service_network,
             service_account_tokens=service_account_tokens,
+            unsafe_deletion=settings.gate("AllowUnsafeMalformedObjectDeletion"),
         )
         stored_versions = StoredVersionReport(self.backend)
         on_stop(stored_versions.close)

@@ -15,7 +15,11 @@ from polykind.apis.core.service_network import (
 )
 from polykind.auth.service_account_tokens import DEFAULT_ISSUER, TokenSettings
 
-GATES = {"CustomResourceWebhookConversion": True, "CustomResourceDefaulting": True}
+GATES = {
+    "AllowUnsafeMalformedObjectDeletion": False,
+    "CustomResourceDefaulting": True,
+    "CustomResourceWebhookConversion": True,
+}
 """The known feature gates with their defaults."""
 
 MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC")

@@ -41,6 +41,8 @@ class Backend:
     service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
     service_account_tokens: ServiceAccountTokens | None = None
     bookmark_interval: float = 60.0
+    unsafe_deletion: bool = False
+    """True if the feature gate AllowUnsafeMalformedObjectDeletion is enabled."""
 
     @property
     def workers(self) -> Workers:

@@ -52,7 +52,8 @@ async def delete(ctx: RequestContext) -> Response:
     if options.ignore_read_error:
         from polykind.verbs.unreadable import delete_unreadable
 
-        return respond.status_response(ctx, response_format, await delete_unreadable(ctx))
+        if (status := await delete_unreadable(ctx, options)) is not None:
+            return respond.status_response(ctx, response_format, status)
     _warn_about_default_policy(ctx, options)
     deletion = await delete_object(ctx, options)
     if not deletion.gone:
@@ -76,7 +77,7 @@ async def deletecollection(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     list_options = ListOptions.from_query(ctx.query)
     options = await _read_options(ctx)
-    if options.ignore_read_error:
+    if options.ignore_read_error and ctx.backend.unsafe_deletion:
         text = "is not allowed with DELETECOLLECTION, try again after removing the option"
         field_error = errors.invalid("ignoreStoreReadErrorWithClusterBreakingPotential", True, text)
         raise errors.InvalidError("DeleteOptions", "meta.k8s.io", "", [field_error])

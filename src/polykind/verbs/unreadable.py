@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from polykind import errors
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
+from polykind.http.options import DeleteOptions
 from polykind.verbs.commit import LostRaceError, remove
 from polykind.verbs.context import RequestContext
 
@@ -18,14 +19,17 @@ _VERB = "unsafe-delete-ignore-read-errors"
 _MAX_CAUSES = 100
 
 
-async def delete_unreadable(ctx: RequestContext) -> JsonObject:
+async def delete_unreadable(ctx: RequestContext, options: DeleteOptions) -> JsonObject | None:
     """Remove an object that cannot be decoded or converted, and return the Status of the response.
 
-    The deletion ignores finalizers and admission, because nothing is known about the object. Raise InvalidError if the
-    object can be read: a normal deletion must be used then.
+    The deletion ignores finalizers and admission, because nothing is known about the object. If the object can be read,
+    return None, because kube-apiserver ignores the option by default. If its feature gate is enabled, raise
+    InvalidError instead.
     """
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
-    _authorize(ctx)
+    if ctx.backend.unsafe_deletion:
+        _check_options(options)
+        _authorize(ctx)
     while True:
         await ctx.backend.cache.wait_until_fresh(cache)
         cached = cache.get(ctx.key)
@@ -36,8 +40,11 @@ async def delete_unreadable(ctx: RequestContext) -> JsonObject:
         except errors.APIError as error:
             reason = error.message
         else:
+            if not ctx.backend.unsafe_deletion:
+                return None
             text = "is exclusively used to delete corrupt object(s), try again by removing this option"
             raise errors.InvalidError(resource.plural, resource.group, ctx.name, [errors.invalid(OPTION, True, text)])
+        _authorize(ctx)
         try:
             await remove(ctx, ctx.key, cached)
         except LostRaceError:
@@ -46,6 +53,15 @@ async def delete_unreadable(ctx: RequestContext) -> JsonObject:
         await resource.after_write(ctx.name)
         details = {"name": ctx.name, "kind": resource.kind}
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+def _check_options(options: DeleteOptions) -> None:
+    """Raise InvalidError if the options contain others that have no meaning for an unreadable object."""
+    field_errors = [
+        errors.invalid(OPTION, True, f"cannot be set together with .{name}") for name in options.read_error_conflicts
+    ]
+    if field_errors:
+        raise errors.InvalidError("DeleteOptions", "meta.k8s.io", "", field_errors)
 
 
 def _authorize(ctx: RequestContext) -> None:
