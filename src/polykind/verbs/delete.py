@@ -52,8 +52,8 @@ async def delete(ctx: RequestContext) -> Response:
     if options.ignore_read_error:
         from polykind.verbs.unreadable import delete_unreadable
 
-        if (status := await delete_unreadable(ctx, options)) is not None:
-            return respond.status_response(ctx, response_format, status)
+        if (removed := await delete_unreadable(ctx, options)) is not None:
+            return respond.status_response(ctx, response_format, removed)
     _warn_about_default_policy(ctx, options)
     deletion = await delete_object(ctx, options)
     if not deletion.gone:
