@@ -1,4 +1,4 @@
-"""`python -m polykind`."""
+"""The entry point of `python -m polykind`."""
 
 import sys
 

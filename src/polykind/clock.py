@@ -1,4 +1,4 @@
-"""The system clock and the system's random id source: the defaults outside tests."""
+"""The system clock and the system's random id source, which the server uses outside of tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SystemClock:
 class SystemIdSource:
     """Uids and name suffixes from the operating system's random source.
 
-    Uids are digits in batches because each os.urandom call releases the GIL.
+    Random digits are read in batches, because each os.urandom call releases the GIL.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 JsonObject = dict[str, Any]
 InterruptCheck = Callable[[int], None]
-"""Raises an exception to end an evaluation of CEL. The argument is the cost of the next operation, or 0 if unknown."""
+"""A function that raises an exception to end an evaluation of CEL. Its argument is the cost of the next operation, or
+0.
+"""
 
 
 def copy_json(value: Any) -> Any:
@@ -85,7 +87,7 @@ class CompactedError(StoreError):
 
 
 class FutureRevisionError(StoreError):
-    """The requested revision has not been written yet; `current` is the newest revision."""
+    """The requested revision has not been written yet. `current` is the newest revision."""
 
     def __init__(self, requested: int, current: int) -> None:
         super().__init__(f"revision {requested} is in the future, the newest is {current}")
@@ -112,7 +114,9 @@ class WatchListener(Protocol):
         """Handle the next events. All events up to `revision` are now delivered. An empty list reports progress."""
 
     def on_lost(self, error: StoreError) -> None:
-        """Handle the end of the watch: the next revision was compacted or the store closed. Read everything again."""
+        """Handle the end of the watch: the next revision was compacted, or the store closed. The listener must read all
+        keys again.
+        """
 
 
 class WatchHandle(Protocol):
@@ -122,7 +126,7 @@ class WatchHandle(Protocol):
 
 
 class RevisionRead(Protocol):
-    """A read of the store's newest revision that has been sent and whose result is pending."""
+    """A read of the store's newest revision. The read has been sent, and its result is pending."""
 
     async def result(self) -> int:
         """Return the newest revision as of some moment after the read was sent."""
@@ -140,7 +144,7 @@ class Store(Protocol):
 
     @property
     def problem(self) -> str:
-        """The reason why reads or writes can be expected to fail now; "" if the store is healthy."""
+        """The reason why reads or writes are likely to fail now, or "" if the store is healthy."""
 
     @property
     def oldest_revision(self) -> int:
@@ -153,7 +157,9 @@ class Store(Protocol):
         """
 
     async def revision(self, read: RevisionRead | None = None) -> int:
-        """Return the newest revision as of some moment during this call or, if `read` is given, after it was sent."""
+        """Return the newest revision as of some moment during this call, or after `read` was sent if the caller passes
+        `read`.
+        """
 
     async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
         """Return the key's state now (`at` is 0) or at a past revision. Return None if the key is absent."""
@@ -164,20 +170,26 @@ class Store(Protocol):
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
         """Write the key if its revision is `expect` (0: absent, None: any) and return the new revision.
 
-        Raises RevisionConflictError if the key has another revision.
+        Raise RevisionConflictError if the key has another revision.
         """
 
     async def delete(self, key: str, *, expect: int | None) -> int:
         """Delete the key if its revision is `expect` (None: any) and return the revision of the deletion.
 
-        Raises RevisionConflictError if the key has another revision or is absent.
+        Raise RevisionConflictError if the key has another revision or is absent.
         """
 
     def watch(self, prefix: str, after: int, listener: WatchListener) -> WatchHandle:
-        """Deliver every write under `prefix` with a revision above `after` to `listener`. Raises CompactedError."""
+        """Deliver every write under `prefix` with a revision above `after` to `listener`.
+
+        Raise CompactedError if writes above `after` have been compacted.
+        """
 
     async def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
-        """Return the writes under `prefix` with revisions in (after, until], oldest first. Raises CompactedError."""
+        """Return the writes under `prefix` with revisions in (after, until], oldest first.
+
+        Raise CompactedError if some of these writes have been compacted.
+        """
 
     async def compact(self, revision: int) -> None:
         """Discard history that only reads below `revision` need."""
@@ -186,7 +198,7 @@ class Store(Protocol):
 class Leadership(Protocol):
     """Leader election between the replicas of one store.
 
-    Two replicas may both believe to lead for a moment, so leaders must write with compare-and-swap.
+    Two replicas may both act as the leader for a moment, so leaders must write with compare-and-swap.
     """
 
     @property
@@ -205,11 +217,14 @@ class Converter(Protocol):
     """Converts objects of one custom resource between its versions."""
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        """Return the objects converted to apiVersion `to`, in order. Must not modify its input. Raises APIError."""
+        """Return the objects converted to apiVersion `to`, in order. The input must stay unchanged.
+
+        Raise APIError if an object cannot be converted.
+        """
 
 
 class Clock(Protocol):
-    """Current time; injected, so that tests control it."""
+    """The current time. Injected, so that tests control the time."""
 
     def now(self) -> datetime:
         """Return the current time in UTC."""
@@ -218,7 +233,7 @@ class Clock(Protocol):
 
 
 class IdSource(Protocol):
-    """Random uids and name suffixes; injected, so that tests are repeatable."""
+    """A source of random uids and name suffixes. Injected, so that tests are repeatable."""
 
     def uid(self) -> str: ...
 

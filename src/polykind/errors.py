@@ -262,14 +262,14 @@ class MethodNotAllowedError(APIError):
 
 
 def unknown_resource() -> NotFoundError:
-    """Return the 404 for a path that names no served resource."""
+    """Return the 404 error for a path that names no served resource."""
     error = NotFoundError("", "", "")
     error.message, error.details, error.include_details = "the server could not find the requested resource", {}, True
     return error
 
 
 def method_not_allowed() -> MethodNotAllowedError:
-    """Return the 405 for a method that a path without a custom resource does not allow."""
+    """Return the 405 error for a method that a path without a custom resource does not allow."""
     error = MethodNotAllowedError("", "", "")
     error.message, error.details = "the server does not allow this method on the requested resource", {}
     return error
@@ -331,7 +331,7 @@ class InvalidError(APIError):
 
 
 def _reportable(errors: Sequence[FieldError]) -> Sequence[FieldError]:
-    """Return the first errors whose texts have a reasonable size in all."""
+    """Return the first errors, up to a limit for the total size of their texts."""
     if len(errors) < _FEW_ERRORS:
         return errors
     size = 0
@@ -355,7 +355,7 @@ class InternalError(APIError):
 
 
 class StorageReadError(APIError):
-    """A list contains objects that cannot be decoded. The causes name them."""
+    """A list contains objects that cannot be decoded. The causes of the Status name these objects."""
 
     code, reason = 500, "StorageReadError"
     include_details = True

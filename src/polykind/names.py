@@ -193,7 +193,7 @@ def are_simple_labels(labels: dict[str, Any]) -> bool:
 
 
 def path_segment(value: str, prefix: bool = False) -> list[str]:
-    """Check a name that only has to be valid as one segment of a URL path."""
+    """Check a name that must only be valid as one segment of a URL path."""
     if not prefix and value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in value]

@@ -40,7 +40,7 @@ class Quantity:
     format: str = DECIMAL_SI
     """The suffixes of the canonical text: DECIMAL_SI (1k), BINARY_SI (1Ki) or DECIMAL_EXPONENT (1e3)."""
     text: str = ""
-    """The text from which the quantity was parsed, if kube-apiserver writes it unchanged."""
+    """The text that the quantity was parsed from, or "" if kube-apiserver would write another text."""
 
     @classmethod
     def of(cls, number: int, unit_format: str = DECIMAL_SI) -> Quantity:
@@ -111,7 +111,9 @@ class Quantity:
         return (total, scale) if total in _INT64 else None
 
     def as_int64(self) -> int | None:
-        """Return the integer that kube-apiserver's fast path yields. Return None if it yields none."""
+        """Return the quantity as the integer of kube-apiserver's fast path. Return None if the quantity has no fast
+        path.
+        """
         if self.int64_amount is None or self.int64_amount[1] < 0:
             return None
         value = self.int64_amount[0] * 10 ** min(self.int64_amount[1], 40)
@@ -172,7 +174,7 @@ def _decimal_text(amount: Decimal, unit_format: str) -> str:
     if unit_format == DECIMAL_EXPONENT:
         suffix = f"e{exponent}" if exponent else ""
     else:
-        # Like kube-apiserver, write no suffix if there is none for the exponent.
+        # Like kube-apiserver, write no suffix for an exponent that has none.
         suffix = _DECIMAL_SUFFIX_OF.get(exponent, "")
     return f"{'-' if sign else ''}{stripped}{'0' * padding}{suffix}"
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Continuation(Generic[T]):
-    """The rest of a suspended coroutine. Resumes when the awaited future is done; calls `on_done` at the end."""
+    """The rest of a suspended coroutine. It resumes when the awaited future is done, and calls `on_done` at the end."""
 
     __slots__ = ("_awaited", "_cancel_requested", "_coroutine", "_error", "_loop", "_on_done", "_result", "cancelled")
 
@@ -69,13 +69,17 @@ class Continuation(Generic[T]):
         self._on_done(self)
 
     def result(self) -> T:
-        """Return the coroutine's result or raise its exception. Valid after `on_done` if not `cancelled`."""
+        """Return the coroutine's result or raise its exception. Call this method only after `on_done`, and not if
+        `cancelled`.
+        """
         if self._error is not None:
             raise self._error
         return self._result
 
     def cancel(self) -> None:
-        """Cancel the awaited future, which raises CancelledError in the coroutine; the coroutine may suppress it."""
+        """Cancel the awaited future, which raises CancelledError in the coroutine. The coroutine may suppress the
+        error.
+        """
         if self._awaited is None or not self._awaited.cancel():
             self._cancel_requested = True
 

@@ -34,7 +34,9 @@ _IDLE_SECONDS: Final = 5.0
 _STACK_BYTES: Final = 256 * 1024 * 1024
 """The stack of a worker thread. It takes memory only as far as a deeply nested object needs it."""
 _RECURSION_LIMIT: Final = 65_000
-"""Six Python frames for each of the 10,000 levels of nesting that kube-apiserver accepts."""
+"""The recursion limit of worker threads: six Python frames for each of the 10,000 levels of nesting that kube-apiserver
+accepts.
+"""
 _SWITCH_INTERVAL: Final = 0.0005
 _MAX_PAUSE_SECONDS: Final = 30.0
 """Time without garbage collection after which young objects are collected although large requests are running."""
@@ -303,7 +305,10 @@ class Workers:
 
 
 def _step(resume: Callable[[], Any]) -> Any:
-    """Run a coroutine until it awaits something of the event loop, or return its result in a tuple."""
+    """Run a coroutine until it awaits something of the event loop.
+
+    If the coroutine ends, return its result in a tuple.
+    """
     with taskless.in_worker():
         try:
             return resume()
@@ -312,7 +317,7 @@ def _step(resume: Callable[[], Any]) -> Any:
 
 
 def _start_thread(target: Callable[[], None]) -> None:
-    """Start a daemon thread with a large stack. Other threads keep the default size."""
+    """Start a daemon thread with a large stack. Other threads keep the default stack size."""
     before = threading.stack_size(_STACK_BYTES)
     try:
         threading.Thread(target=target, name="computation", daemon=True).start()

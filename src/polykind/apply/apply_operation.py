@@ -87,7 +87,9 @@ class _Apply:
             self.entries[owner] = Entry(fields, self.version, self.now)
 
     def _check_live(self, error_prefix: str) -> None:
-        """Raise an error if the live object does not match its type, for example because the schema has changed."""
+        """Raise UnknownReasonError if the live object does not match its type, for example because the schema has
+        changed.
+        """
         try:
             check_type(self.live, self.type_)
         except TypeMismatchError:
@@ -172,7 +174,9 @@ class _Apply:
             managed_fields.change_entry(self.entries, owner, fields)
 
     def _check_conflicts(self, conflicting: dict[Owner, Fields]) -> None:
-        """Raise ConflictError for conflicts, but let kubectl take over fields of its own last client-side apply."""
+        """Raise ConflictError if there are conflicts, but let kubectl take over fields of its own last client-side
+        apply.
+        """
         if self.manager == last_applied.MANAGER:
             client_side_fields = last_applied.unchanged_fields(self.live, self.version, self.type_)
             if client_side_fields is not None:

@@ -131,7 +131,7 @@ def remove_dropped(
 
 
 def _keeps_applied_field(child: Any, fields: MapType, dropped_below: Fields, new_entry: Fields) -> bool:
-    """True if the map `child` is certainly kept, because it has a field that is still applied."""
+    """True if the map `child` surely stays, because it has a field that is still applied."""
     if type(child) is not dict or fields.atomic or not dropped_below or "." in dropped_below:
         return False
     return any(key[:2] == "f:" and key not in dropped_below and key[2:] in child for key in new_entry)

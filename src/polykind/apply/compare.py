@@ -135,7 +135,7 @@ def _compare_lists(old: list[Any], new: list[Any], items: ListType) -> _Parts:
             if not json_equal(old_items, new_items):
                 modified[key] = LEAF
         elif len(old_items) > 1:
-            # An item that occurs several times is owned as a whole, an item that occurs once field by field.
+            # An item that occurs several times is owned as a whole. An item that occurs once is owned field by field.
             added[key], removed[key] = all_fields(new_items[0], items.element), LEAF
         else:
             removed[key], added[key] = all_fields(old_items[0], items.element), LEAF

@@ -119,7 +119,7 @@ def _add_ownership(entries: Entries, comparison: Comparison, owner: managed_fiel
 
 
 def _current_entries(live: JsonObject | None, new: JsonObject, subresource: str, *, by_empty: bool) -> Entries:
-    """Return the entries that a write starts from: those in the request, else those of the stored object."""
+    """Return the entries before a write: the entries in the request if it has any, else those of the stored object."""
     stored = managed_fields.get_managed_fields(live)
     requested = None if subresource else managed_fields.get_managed_fields(new)
     if requested is not None and requested is not stored:

@@ -123,7 +123,7 @@ def keep_test_texts(operations: Any, body: bytes) -> Any:
 
 
 def _matches_text(value: Any, text: bytes) -> bool:
-    """True if a value, encoded as kube-apiserver does, equals the JSON `text`. The order of keys does not matter."""
+    """True if a value, encoded like in kube-apiserver, equals the JSON `text`. The order of keys does not matter."""
     if isinstance(value, dict):
         if not text.startswith(b"{"):
             return False

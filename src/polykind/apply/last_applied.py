@@ -26,7 +26,9 @@ def get_last_applied(document: JsonObject) -> str:
 
 
 def unchanged_fields(live: JsonObject, api_version: str, type_: Type) -> Fields | None:
-    """Return the fields of the last client-side apply that have not changed since. Return None if they are unknown."""
+    """Return the fields of the last client-side apply that have not changed since. Return None if there is no such
+    apply.
+    """
     text = get_last_applied(live)
     if not text:
         return None

@@ -65,7 +65,9 @@ def applier(manager: str, subresource: str) -> Owner:
 
 
 class Entry:
-    """The fields of one manager. `origin` is the JSON that the entry was decoded from, or None if it has changed."""
+    """The fields of one manager. `origin` is the JSON that the entry was decoded from, or None if the entry has
+    changed.
+    """
 
     __slots__ = ("fields", "origin", "time", "version")
 

@@ -33,7 +33,7 @@ class Shape(NamedTuple):
     """The field set of all objects that have the same keys, with values of the same Python types."""
 
     fields: Fields
-    """All fields of the object. A value in `nested` is included only by its own path element."""
+    """All fields of the object. Fields below a value in `nested` are not included."""
     nested: tuple[tuple[str, str, Type], ...]
     """The keys, path elements and types of values that have fields of their own."""
 

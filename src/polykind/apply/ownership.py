@@ -15,7 +15,9 @@ from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
 
 Convert = Callable[[JsonObject, str], Awaitable[JsonObject | None]]
-"""Converts an object to an apiVersion. Returns None if the version no longer exists, raises APIError on failure."""
+"""A function that converts an object to an apiVersion. It returns None if the version no longer exists, and raises
+APIError if the conversion fails.
+"""
 
 Models = Mapping[str, TypeModel]
 """The types of each existing version, by apiVersion."""

@@ -22,7 +22,7 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def json_patch_text(document: bytes, operations: bytes) -> bytes:
-    """Return the text after a JSON patch that is known to succeed."""
+    """Return the document's text after a JSON patch that is known to succeed."""
     patcher = _Patcher(_open(document))
     for operation in _items(operations):
         patcher.run(_open(bytes(operation)))
@@ -30,7 +30,7 @@ def json_patch_text(document: bytes, operations: bytes) -> bytes:
 
 
 def merge_patch_text(document: bytes, patch: bytes) -> bytes:
-    """Return the text after a merge patch. A patch that is a list replaces the document."""
+    """Return the document's text after a merge patch. A patch that is a list replaces the document."""
     root = _open(patch)
     return _encode(_merge(_open(document), root) if isinstance(root, dict) else _without_nulls(root))
 

@@ -20,7 +20,9 @@ _NO_POSITION = float("inf")
 
 
 class Strategy(NamedTuple):
-    """The merge strategy of a field. `key` is the merge key of a list, "" for a list of scalars, None to replace it."""
+    """The merge strategy of a field. `key` is the merge key of a list, "" for a list of scalars, or None to replace the
+    list.
+    """
 
     fields: Mapping[str, Strategy] = {}
     key: str | None = None
@@ -173,7 +175,7 @@ def _overwritten(before: list[Any], value: list[Any], key: str) -> list[Any]:
 
 
 def _check_order(items: list[Any], order: list[Any], key: str) -> None:
-    """Raise an error unless the items of the patch are in the order that the $setElementOrder directive gives."""
+    """Raise an error if the items of the patch are not in the order of the $setElementOrder directive."""
     expected = [item for item in items if not (key and isinstance(item, dict) and item.get(_PATCH) == "delete")]
     position = 0
     for item in order:
@@ -239,7 +241,7 @@ def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str)
 
 
 def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
-    """Sort items that are in `order` by it, and insert all others by their position in the live list where possible."""
+    """Sort the items that are in `order`. Insert other items by their position in the live list where possible."""
     expected = [_merge_key_value(item, key) for item in order]
     live_order = [_merge_key_value(item, key) for item in before]
     patch_items = _sorted([item for item in items if _merge_key_value(item, key) in expected], expected, key)

@@ -91,7 +91,7 @@ class CachedObject(Representation):
         self.schema_generation = schema_generation
 
     def decode(self) -> JsonObject:
-        """Decode the stored object. Raise InternalError if the bytes are damaged, or are no object of any program."""
+        """Decode the stored object. Raise InternalError if the bytes are damaged or are not a JSON object."""
         if self.data is DAMAGED_VALUE:
             raise errors.InternalError(f"{self.key} is damaged in the store: its checksum does not match")
         try:
@@ -114,7 +114,7 @@ class CachedObject(Representation):
 
 
 def intern_labels(labels: dict[str, str] | None) -> dict[str, str] | None:
-    """Intern label keys and values, because they repeat across objects. Return None for no labels."""
+    """Intern label keys and values, because they repeat across objects. Return None if there are no labels."""
     if not labels:
         return None
     return {sys.intern(k): sys.intern(v) for k, v in labels.items()}
@@ -203,7 +203,9 @@ class Encoded:
         return self.head == other.head and self.tail == other.tail
 
     def stored(self) -> bytes:
-        """Return the bytes to store, without resourceVersion. `name` sorts before it, so a comma precedes it."""
+        """Return the bytes to store, without resourceVersion. Also remove the comma before it: `name` always precedes
+        it.
+        """
         return self.head[: -len(_KEY)] + self.tail[1:]
 
     def served(self, revision: int) -> bytes:

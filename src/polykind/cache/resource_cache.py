@@ -14,7 +14,7 @@ from polykind.workers import Workers
 
 WINDOW_EVENTS = 4096
 WINDOW_BYTES = 8 * 1024 * 1024
-"""The bounds of the window of recent changes. A watch that resumes from an older revision reads the store's history."""
+"""The maximum size of the window of recent changes. A watch from an older revision reads the store's history."""
 
 CachedObjectFactory = Callable[[str, bytes, int, bool], CachedObject]
 """Builds a CachedObject from key, stored bytes, revision and `normalized`: `parse_stored`, or a cheaper equivalent."""
@@ -55,7 +55,7 @@ class ResourceCache:
     def __init__(self, prefix: str, progress: Callable[[], int] | None = None, workers: Workers | None = None) -> None:
         self.prefix = prefix
         self.workers = workers or Workers()
-        """Compute the representations of large objects."""
+        """The threads that compute the representations of large objects."""
         self._progress = progress
         self.loaded = False
         self.revision = 0
@@ -63,7 +63,7 @@ class ResourceCache:
         self.last_change = 0
         """The revision of the last change of this resource."""
         self.window_start = 0
-        """Changes above this revision are in the window."""
+        """The window contains all changes above this revision."""
         self.observers: list[CacheObserver] = []
         self.version_counts: dict[str, int] = {}
         """The number of stored objects by their stored version."""
@@ -147,7 +147,8 @@ class ResourceCache:
     ) -> None:
         """Announce that this process is about to write bytes that it validated with the given schema generation.
 
-        When the store's event brings the same bytes, they need no normalization, and `build` makes the CachedObject.
+        When a store event delivers the same bytes, the cache does not normalize them, and `build` makes the
+        CachedObject.
         """
         self._expected_writes[key] = (value, schema_generation, build)
 
@@ -182,7 +183,8 @@ class ResourceCache:
         changes = []
         for event in events:
             if event.revision <= self.revision:
-                continue  # Already loaded: the range read saw a newer state than the store's watch had delivered.
+                # The load has this change: its range read saw a newer state than the store's watch had delivered.
+                continue
             key = event.key[len(self.prefix) :]
             old = self._objects.get(key)
             if event.value is None:
@@ -218,7 +220,7 @@ class ResourceCache:
             self.window_start = dropped.revision
         for observer in list(self.observers):
             observer.on_changes(changes)
-        # Encoded frames serve the current observers only. The window's bound does not count their bytes.
+        # Only the current observers need the encoded frames. The size limit of the window does not count their bytes.
         for change in changes:
             change.frames = None
 

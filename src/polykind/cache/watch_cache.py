@@ -40,12 +40,12 @@ class WatchCache:
         self._resources: dict[str, ResourceCache] = {}
         self._loading: dict[ResourceCache, asyncio.Task[None]] = {}
         self._buffered: dict[str, list[list[StoreEvent]]] = {}
-        """By prefix: the events that have arrived since each running load of the resource began."""
+        """Events that have arrived since each running load of a resource began, by the prefix of the resource."""
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._watch: WatchHandle | None = None
         self._restarting: asyncio.Task[None] | None = None
         self.unused_observers: list[Callable[[StoreEvent], None]] = []
-        """Functions to call with each event of a resource that is not in use on this server."""
+        """Functions to call with each event of a resource that this server has not loaded."""
 
     async def start(self) -> None:
         self.revision = await self.store.revision()
@@ -108,7 +108,7 @@ class WatchCache:
     def _on_loaded(self, cache: ResourceCache, task: asyncio.Task[None]) -> None:
         del self._loading[cache]
         if not task.cancelled() and task.exception() is not None:
-            log.info("watch cache: cannot load %s: %s", cache.prefix, task.exception())
+            log.info("watch cache: cannot load %s, retrying: %s", cache.prefix, task.exception())
 
     async def _load(self, cache: ResourceCache) -> None:
         while True:
@@ -125,7 +125,7 @@ class WatchCache:
                 self._stop_buffering(cache.prefix, buffered)
             if self._restarting is None or (self.ready and watch is self._watch):
                 break
-            # The store's watch was lost during the load, so events between the two may be missing: load again.
+            # The store's watch was lost during the load, so events may be missing. Load the resource again.
             await asyncio.shield(self._restarting)
         cache.load(objects, page.revision)
         late = [event for event in buffered if event.revision > page.revision]
@@ -139,7 +139,7 @@ class WatchCache:
             del self._buffered[prefix]
 
     async def wait_for_revision(self, revision: int, timeout_seconds: float = 3.0) -> None:
-        """Wait until all events up to a revision are applied. Raises RequestTimeoutError after `timeout_seconds`."""
+        """Wait until all events up to a revision are applied. Raise RequestTimeoutError after `timeout_seconds`."""
         if self.revision >= revision:
             return
         # asyncio.timeout needs a current task, and a request may run without one (see polykind.taskless).
@@ -158,13 +158,14 @@ class WatchCache:
                 self._waiters.remove(waiter)
 
     async def changes_since(self, cache: ResourceCache, revision: int) -> list[ObjectChange]:
-        """Return a resource's changes above a revision, from the window or, where that is too short, the store.
+        """Return a resource's changes above a revision, from the window or, if the window is too short, from the store.
 
-        Raises ExpiredError if the revision has been compacted.
+        Raise ExpiredError if the revision has been compacted.
         """
         older: list[ObjectChange] = []
         after = revision
-        # The window may move on while the store's history is read. Then read the part that it has lost, too.
+        # The window may move on while the store's history is read. Then also read the changes that the window has
+        # dropped.
         while after < cache.window_start:
             until = cache.window_start
             try:
@@ -246,7 +247,7 @@ def _time_out(future: asyncio.Future[None]) -> None:
 
 
 def resource_version_too_large(requested: int, current: int, *, retry: bool = True) -> errors.RequestTimeoutError:
-    """Return the 504 for a revision that is not written yet. With `retry` it asks the client to retry in a second."""
+    """Return the 504 error for a revision that is not written yet. With `retry`, the error asks the client to retry."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return errors.RequestTimeoutError(
         f"Timeout: Too large resource version: {requested}, current: {current}",

@@ -26,7 +26,7 @@ _CONVERSION_BATCH = 200
 
 
 class VersionView(Protocol):
-    """Represents cached objects at one version."""
+    """A view of cached objects at one version."""
 
     version: str
 
@@ -72,7 +72,7 @@ class Selection(Protocol):
 
 
 class WatchChannel:
-    """All watchers of a resource with the same version, selection and projection."""
+    """All watchers of a resource with the same version, selection and format."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class WatchChannel:
         self._on_empty = on_empty
         self._backlog: deque[ObjectChange] = deque()
         self._converted: dict[CachedObject, Representation] = {}
-        """Representations that needed a conversion, while the backlog's events are encoded."""
+        """Converted representations that are needed while the events of the backlog are encoded."""
         self._paused = False
         self._task: asyncio.Task[None] | None = None
         cache.observers.append(self)
@@ -185,7 +185,7 @@ class WatchChannel:
         )
 
     def states_to_represent(self, change: ObjectChange) -> list[CachedObject]:
-        """Return the states whose representations the event needs. Only a selector needs the old state."""
+        """Return the states whose representations the event needs. Only a watch with a selector needs the old state."""
         old, new = change.old, change.new
         if not self._in_scope(change.cached):
             return []
@@ -217,7 +217,7 @@ class WatchChannel:
             self.fail(errors.InternalError("the watch failed; the server's log says why"))
 
     def fail(self, error: errors.APIError) -> None:
-        """Send the error to all watchers and end them."""
+        """Send the error to all watchers and end their streams."""
         data = encode_chunk(self.projection.error(error))
         for watcher in list(self.watchers):
             watcher.deliver(data)

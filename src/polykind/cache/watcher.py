@@ -84,7 +84,7 @@ class Watcher:
             sink.abort()
 
     def has_initial_events(self) -> bool:
-        """True if there is at least one initial event. Encodes the first one."""
+        """True if there is at least one initial event. To find out, encode the first one."""
         events = iter(self.initial_events)
         head = next(events, None)
         self.initial_events = () if head is None else chain((head,), events)

@@ -98,6 +98,6 @@ def old_self(from_json: Callable[[Any], Any] | None) -> Closure:
 
 
 def optional_old_self(frame: Frame) -> Optional:
-    """Return oldSelf as an optional of untyped JSON: kube-apiserver drops the schema of an optional oldSelf."""
+    """Return oldSelf as an optional of untyped JSON, because kube-apiserver drops the schema of an optional oldSelf."""
     raw = frame[OLD_SELF]
     return NONE if raw is None else Optional(True, raw)

@@ -47,7 +47,7 @@ def divide(left: int, right: int) -> int:
 
 
 def modulo(left: int, right: int) -> int:
-    """Return the remainder with the sign of the dividend, as Go does."""
+    """Return the remainder of a division with the sign of the dividend, as Go does."""
     if right == 0:
         raise EvalError("modulus by zero")
     if left == MIN_INT and right == -1:

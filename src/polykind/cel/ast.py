@@ -164,7 +164,7 @@ def _copy_node(node: Expr, copy: Callable[[Expr], Expr]) -> Expr:
 
 
 def qualified_name(node: Expr | None) -> str | None:
-    """Return the dotted name that a chain of selections such as a.b.c forms. Return None for any other expression."""
+    """Return the dotted name of a chain of selections such as a.b.c. Return None for any other expression."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         parts.append(node.name)

@@ -321,7 +321,10 @@ class Checker:
                 self.source.report(offset, message)
 
     def _assigned_field_type(self, offset: int, type_name: str, field: str) -> Type:
-        """Return the type of a field that a struct literal sets. Report an error if there is no such field."""
+        """Return the type of a field that a struct literal sets.
+
+        Report an error if the struct type has no such field.
+        """
         message = WELL_KNOWN_TYPES.get(type_name)
         field_type = message.field(field) if message is not None else self._field_type(type_name, field)
         if field_type is not None:

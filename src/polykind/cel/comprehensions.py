@@ -222,7 +222,7 @@ def accumulator(slot: int) -> Closure:
 
 
 def _charge_loop_condition(frame: Frame, rest: Iterator[Any], step_cost: int) -> None:
-    """If another element follows, charge for the loop condition. It is `step_cost` without the 1 for the step."""
+    """If another element follows, charge the cost of the loop condition, which is `step_cost` minus 1 for the step."""
     if next(rest, _END) is not _END:
         _charge(frame, step_cost - 1)
 

@@ -30,7 +30,7 @@ def constant_value(
 ) -> tuple[Any] | None:
     """Return a 1-tuple with the value of a literal, a list or map of constants, or a conversion of a constant.
 
-    Return None for any other expression. Raises EvalError if a conversion fails.
+    Return None for any other expression. Raise EvalError if a conversion fails.
     """
 
     def fold(node: Expr) -> tuple[Any] | None:

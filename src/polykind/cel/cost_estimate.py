@@ -274,7 +274,7 @@ class _Estimator:
         return total.plus(cost)
 
     def _overload_estimate(self, node: Call, call: EstimatedCall, costs: Sequence[Range]) -> CallEstimate:
-        """Estimate the cost of a call of one overload, including its arguments."""
+        """Estimate the cost of a call to one overload, including its arguments."""
         overload, args, args_cost = call.overload, call.args, ZERO
         for cost in costs:
             args_cost = args_cost.plus(cost)

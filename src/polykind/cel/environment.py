@@ -68,7 +68,7 @@ def compile_expression(
     results: Sequence[Type] = (BOOL,),
     patches: bool = False,
 ) -> Program:
-    """Compile an expression over variables of untyped JSON. Raises CompilationError if the expression is invalid.
+    """Compile an expression over variables of untyped JSON. Raise CompilationError if the expression is invalid.
 
     `structs` are the names of declared struct types and `fields` returns the types of their fields. The result type
     must be one of `results`; an empty `results` allows any type. If `patches` is true, the expression may construct

@@ -28,7 +28,9 @@ def integer(value: Any) -> int:
 
 
 def integer_item(value: Any) -> Any:
-    """Return an item of a list or map of integers. Raises EvalError if the item is not an integer; 1.0 is not one."""
+    """Return an item of a list or map of integers. Raise EvalError if the item is not an integer. The float 1.0 is no
+    integer.
+    """
     if type(value) in _OTHER_JSON:
         raise _unexpected_type("int", value)
     return value

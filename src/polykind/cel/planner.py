@@ -40,7 +40,9 @@ _HASHABLE = frozenset({"bool", "double", "int", "string", "uint"})
 
 
 class _Variable(NamedTuple):
-    """A variable in a frame slot. The slot holds JSON if `decl_type` is set; an accumulator's may hold an EvalError."""
+    """A variable in a frame slot. The slot holds JSON if `decl_type` is set. The slot of an accumulator may hold an
+    EvalError.
+    """
 
     slot: int
     decl_type: DeclType | None
@@ -382,7 +384,7 @@ def _constant_plan(value: Any) -> Plan:
 
 
 def _fold_call(implementation: Callable[..., Any], call_cost: CallCost | int, args: list[Any]) -> Plan | None:
-    """Evaluate a call with constant arguments at planning time. Return None if the call fails."""
+    """Evaluate a call with constant arguments at planning time. Return None if the evaluation fails."""
     try:
         result = implementation(*args)
     except (*CEL_ERRORS, CostExceededError):

@@ -183,7 +183,7 @@ class RuleEvaluation:
     def _message(self, rule: Rule, value: Any, old: Any) -> str | None:
         """Evaluate a rule's message expression. Return None if the result is not a usable message.
 
-        Raises CostBudgetError if the evaluation exhausts the cost budget.
+        Raise CostBudgetError if the evaluation exhausts the cost budget.
         """
         program = rule.message_program
         if program is None:
@@ -228,7 +228,9 @@ def _for_reason(reason: str | None, path_text: str, value: Any, detail: str) -> 
 
 
 def _old_item_finder(schema: JsonObject, old: Any) -> Callable[[Any], Any]:
-    """Return a function that finds the old item with an item's keys. It returns None unless the list type is map."""
+    """Return a function that finds the old item with the same keys as a new item. It returns None unless the list type
+    is map.
+    """
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     if schema.get("x-kubernetes-list-type") != "map" or not keys or not isinstance(old, list):
         return lambda item: None

@@ -79,7 +79,7 @@ class SchemaObject:
         self.object_fields = object_fields
 
     def get(self, name: str) -> Any:
-        """Return a field's value. A null field counts as absent. Raises EvalError if the field is absent or invalid."""
+        """Return a field's value. A null field counts as absent. Raise EvalError if the field is absent or invalid."""
         field = self.object_fields.field(name)
         value = self.raw.get(field[0]) if field else None
         if field is None or value is None:
@@ -364,7 +364,7 @@ def _strictly_equal(left: Any, right: Any) -> bool:
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1 if `left` is less, 0 if equal, 1 if greater than `right`. Raises EvalError if they have no order."""
+    """Return -1 if `left` is less, 0 if equal, 1 if greater than `right`. Raise EvalError if they have no order."""
     one, other = kind_of(left), kind_of(right)
     if one != other:
         if one not in _NUMERIC or other not in _NUMERIC:

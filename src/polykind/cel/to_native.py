@@ -62,7 +62,7 @@ def type_name_errors(value: Any, path: str) -> list[str]:
 
 
 def object_to_native(obj: ConstructedObject) -> JsonObject:
-    """Return the fields as JSON, or as GoValue if they have none. Raises UnconvertibleError for invalid map keys."""
+    """Return the fields as JSON, or as GoValue if they have none. Raise UnconvertibleError for invalid map keys."""
     return {name: _field(name, value) for name, value in obj.fields.items()}
 
 
@@ -199,7 +199,7 @@ def _zone_offset(offset: int) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Convert a value to JSON as google.protobuf.Value does. Raises UnconvertibleError if the value has no JSON."""
+    """Convert a value to JSON as google.protobuf.Value does. Raise UnconvertibleError if the value has no JSON."""
     if isinstance(value, ConstructedObject):
         return _json_through_protobuf(object_to_native(value))
     if isinstance(value, Optional):

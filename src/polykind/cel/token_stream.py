@@ -116,7 +116,7 @@ class TokenStream:
         raise RecognitionError(rule)
 
     def _between(self, start: Token, end: Token) -> str:
-        """Return the text from `start` to `end`, without unrecognized characters."""
+        """Return the source text from `start` to `end`, without unrecognized characters."""
         stop = end.offset + (0 if end.kind == "<EOF>" else len(end.text))
         parts, offset = [], start.offset
         for span_start, span_end in self.source.unrecognized_spans:

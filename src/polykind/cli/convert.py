@@ -61,7 +61,7 @@ class Source:
     path: Path
     manifest: Manifest
     values: dict[int, JsonObject] = field(default_factory=dict)
-    """The converted documents, by their index."""
+    """The converted documents, by their index in the file."""
     changes: list[str] = field(default_factory=list)
     failed: bool = False
 

@@ -162,7 +162,9 @@ def _pod_flags(args: argparse.Namespace) -> list[str]:
 
 
 def endpoint(args: argparse.Namespace) -> WebhookEndpoint | None:
-    """Return the --service or --url of the host, None without either flag. Raise an error if a flag is invalid."""
+    """Return the --service or --url of the host, or None without either flag. Raise UsageError or ValueError if a flag
+    is invalid.
+    """
     from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
 
     if args.service and args.url:
@@ -173,7 +175,10 @@ def endpoint(args: argparse.Namespace) -> WebhookEndpoint | None:
 
 
 def build_host(args: argparse.Namespace) -> tuple[Host, ClusterClient | None]:
-    """Return the host that the flags describe and a client of its API server. Raise an error if a flag is invalid."""
+    """Return the host that the flags describe, and a client of its API server.
+
+    Raise UsageError or ValueError if a flag is invalid.
+    """
     from polykind.toolkit.declare.loading import load_converter
     from polykind.toolkit.hosting.webhook_host import Host
     from polykind.toolkit.hosting.webhook_registration import WebhookRegistration, check_complete

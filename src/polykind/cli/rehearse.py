@@ -113,7 +113,7 @@ def _conversion_functions(converters: Iterable[str], stage: Stage) -> list[Conve
 
 
 def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
-    """Return the objects that the first release can serve. Other objects in the files are ignored."""
+    """Return the objects that the first release can serve. Skip all other objects in the files."""
     from polykind.toolkit.crd_versions import RejectedError
     from polykind.toolkit.files import manifests
 

@@ -120,7 +120,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--service-cluster-ip-range",
         default="",
         metavar="CIDRS",
-        help="CIDR of the cluster IPs of Services; two comma-separated ones for dual stack (default: 10.0.0.0/24)",
+        help="CIDR of the cluster IPs of Services; two comma-separated CIDRs for dual stack (default: 10.0.0.0/24)",
     )
     flag(
         "--service-node-port-range",

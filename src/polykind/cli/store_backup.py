@@ -50,18 +50,22 @@ def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "old one is kept with the suffix .replaced.",
     )
     _add_data_dir(restore)
-    restore.add_argument("file", type=Path, metavar="FILE", help="the backup")
+    restore.add_argument("file", type=Path, metavar="FILE", help="the backup file to restore")
     restore.set_defaults(run=_guarded("restore", _restore))
 
 
 def _add_data_dir(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--data-dir", type=Path, default=_DATA_DIR, metavar="DIR", help="the server's data (default: %(default)s)"
+        "--data-dir",
+        type=Path,
+        default=_DATA_DIR,
+        metavar="DIR",
+        help="directory with the server's data (default: %(default)s)",
     )
 
 
 def _guarded(action: str, run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """Return a function that runs an action and prints its StoreError."""
+    """Return a function that runs an action and prints the message of a StoreError."""
 
     def guarded(args: argparse.Namespace) -> int:
         try:
@@ -135,7 +139,7 @@ def _restore(args: argparse.Namespace) -> int:
 
 
 def _restore_running(data_dir: Path, backup: Path) -> int:
-    """Hand a backup to the running server and wait until it is restored. Return the number of keys."""
+    """Hand a backup to the running server and wait until the server has restored it. Return the number of keys."""
     import uvloop
 
     from polykind.server.store_restore import DIRECTORY

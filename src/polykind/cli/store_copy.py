@@ -24,8 +24,8 @@ def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Run the command again to continue an interrupted copy.",
     )
     flag = command.add_argument
-    flag("--from", dest="source", required=True, metavar="STORE", help="sqlite:DIR or etcd:URL,URL")
-    flag("--to", dest="target", required=True, metavar="STORE", help="sqlite:DIR or etcd:URL,URL")
+    flag("--from", dest="source", required=True, metavar="STORE", help="the source store: sqlite:DIR or etcd:URL,URL")
+    flag("--to", dest="target", required=True, metavar="STORE", help="the target store: sqlite:DIR or etcd:URL,URL")
     add_etcd_flags(command)
     command.set_defaults(run=run)
 

@@ -91,7 +91,7 @@ _MAX_CONTAINERS = 500_000
 
 
 def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
-    """Decode JSON. With `keep_fractions`, a number written with a fraction stays a float. Raises MalformedJSONError."""
+    """Decode JSON. With `keep_fractions`, a number written with a fraction stays a float. Raise MalformedJSONError."""
     _check_density(body)
     decoder = _decode_fractions if keep_fractions else _decode
     try:
@@ -148,7 +148,7 @@ def decode_literal(body: bytes) -> tuple[Any, bool]:
 def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
     """Decode a body that the fast parser rejected, as Go does: replace invalid UTF-8 and lone surrogates.
 
-    Raises MalformedJSONError with the text of Go's error.
+    Raise MalformedJSONError with the text of Go's error.
     """
     if error_text := json_syntax.syntax_error(body):
         raise MalformedJSONError(error_text)
@@ -301,7 +301,7 @@ _TYPE_META_FIELDS = {"apiversion": "apiVersion", "kind": "kind"}
 
 
 def read_type_meta(value: Any) -> tuple[str, str]:
-    """Return a body's apiVersion and kind, "" where missing. Raises BadRequestError with kube-apiserver's text."""
+    """Return a body's apiVersion and kind, "" where missing. Raise BadRequestError with kube-apiserver's text."""
     if value is None:
         return "", ""
     if type(value) is not dict:

@@ -54,7 +54,7 @@ class JsonPath:
         self._keys = tuple(step.name for step in steps if isinstance(step, Field)) if plain else None
 
     def find(self, value: Any) -> Values:
-        """Return the values at the path. Raises MismatchError if a step does not fit its values."""
+        """Return the values at the path. Raise MismatchError if a step does not fit its values."""
         if self._keys is not None:
             for key in self._keys:
                 if type(value) is not dict or key not in value:

@@ -57,7 +57,7 @@ class ResponseFormat:
 def negotiate(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
-    """Return the best format for an Accept header. Raises NotAcceptableError if no format is acceptable.
+    """Return the best format for an Accept header. Raise NotAcceptableError if no format is acceptable.
 
     `offers` are the media types of the untransformed objects. Transforms support all media types, except that there
     are no Tables in protobuf.
@@ -71,7 +71,7 @@ def negotiate(
 def negotiate_watch(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
-    """Negotiate like `negotiate` for a watch, which does not support YAML. Raises NotAcceptableError."""
+    """Negotiate like `negotiate` for a watch, which does not support YAML. Raise NotAcceptableError."""
     accepted = negotiate(accept, offers=offers, transforms=transforms)
     if accepted.media == "yaml":
         raise NotAcceptableError(
@@ -230,7 +230,7 @@ def _parse_content_type(content_type: str) -> str | None:
 
 
 def body_media(content_type: str, *, offers: Collection[str] = CUSTOM_MEDIA) -> str:
-    """Return the media type of a body (default json). Raises UnsupportedMediaTypeError if it is not supported."""
+    """Return the media type of a body (default json). Raise UnsupportedMediaTypeError if it is not supported."""
     if not content_type or content_type == "application/json":
         return "json"
     media_type = _parse_content_type(content_type)
@@ -241,7 +241,7 @@ def body_media(content_type: str, *, offers: Collection[str] = CUSTOM_MEDIA) -> 
 
 
 def patch_media_type(content_type: str, *, offers: Collection[str]) -> str:
-    """Return the media type of a patch, which must match exactly. Raises UnsupportedMediaTypeError."""
+    """Return the media type of a patch, which must match exactly. Raise UnsupportedMediaTypeError."""
     at = content_type.find(";")
     media_type = content_type[:at] if at > 0 else content_type
     if media_type not in offers:

@@ -35,7 +35,7 @@ def encode_envelope(api_version: str, kind: str, message: bytes) -> bytes:
 
 
 def decode_envelope(data: bytes) -> tuple[str, str, bytes]:
-    """Return an envelope's apiVersion, kind and message. Raises ProtobufError if the envelope is malformed."""
+    """Return an envelope's apiVersion, kind and message. Raise ProtobufError if the envelope is malformed."""
     if not data:
         raise ProtobufError("empty data")
     if data == MAGIC:

@@ -29,7 +29,7 @@ class MalformedYAMLError(BadRequestError):
 
 
 def decode(body: bytes) -> Any:
-    """Decode the first document. Return None if there is none. Raises MalformedYAMLError if it is malformed."""
+    """Decode the first document. Return None if there is none. Raise MalformedYAMLError if it is malformed."""
     return decode_strict(body)[0]
 
 

@@ -255,7 +255,7 @@ def _go_value(value: Any, depth: int = 0) -> str:
 
 
 def parse(body: bytes) -> tuple[Any, list[str]]:
-    """Return the value of the first document and its duplicate-key errors. Raises MalformedYAMLError."""
+    """Return the value of the first document and its duplicate-key errors. Raise MalformedYAMLError."""
     if b"\\/" in body:
         _reject_escaped_solidus(body)
     parser = yaml.CSafeLoader(body or b"\n")

@@ -72,7 +72,7 @@ def _parse_float(text: str) -> Any:
 
 
 def resolve_tagged(tag: str, text: str) -> Any:
-    """Return the value of a scalar with an explicit tag. Raises ScalarError if the text does not match the tag."""
+    """Return the value of a scalar with an explicit tag. Raise ScalarError if the text does not match the tag."""
     short = f"!!{tag.removeprefix(_TAG_PREFIX)}" if tag.startswith(_TAG_PREFIX) else tag
     if short == "!!binary":
         try:

@@ -1,8 +1,8 @@
 """Conversion of many objects in few calls.
 
-kube-apiserver sends one object per call. A converter that handles only that, or that fails on one object of many, must
-still work here: a failed batch is split in halves until the first failing object is alone. If both halves succeed,
-smaller batches are sent from then on.
+kube-apiserver sends one object per call. A converter that supports only one object, or that fails on one object of
+many, must still work here. Therefore a failed batch is split in halves until the first failing object is alone. If both
+halves succeed, smaller batches are sent from then on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class EncodedObject(NamedTuple):
 
 
 ConvertBatch = Callable[[Sequence[EncodedObject], str], Awaitable[list[JsonObject]]]
-"""Converts one batch. Raises AttemptError if the conversion fails."""
+"""Converts one batch. Raise AttemptError if the conversion fails."""
 
 
 class LocatedError(Exception):
@@ -61,9 +61,10 @@ class Batches:
     async def convert_where_needed(
         self, objects: Sequence[JsonObject], to: str, address: Callable[[], str]
     ) -> list[JsonObject]:
-        """Convert the objects that are neither empty nor at the version `to`. Raise ConversionFailedError.
+        """Convert the objects that are neither empty nor at the version `to`.
 
-        `address` returns the address of the converter for the error message.
+        `address` returns the address of the converter for the error message. Raise ConversionFailedError if a
+        conversion fails.
         """
         out = [{**obj, "apiVersion": to} if is_empty(obj) else obj for obj in objects]
         indexes = [i for i, obj in enumerate(out) if obj.get("apiVersion") != to]
@@ -77,7 +78,7 @@ class Batches:
         return out
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        """Convert all objects. Raise LocatedError for the first one, in order, that fails."""
+        """Convert all objects. Raise LocatedError for the first object, in order, that fails."""
         if len(objects) == 1:
             return await self._convert_or_split([EncodedObject(objects[0], self._encode(objects[0]))], to)
         tasks: list[asyncio.Task[list[JsonObject]]] = []
@@ -142,5 +143,7 @@ class Batches:
 
 
 def is_empty(obj: JsonObject) -> bool:
-    """True if the object has nothing but apiVersion and kind. Like kube-apiserver, do not send it to a converter."""
+    """True if the object has nothing but apiVersion and kind. Like kube-apiserver, this server does not convert such an
+    object.
+    """
     return len(obj) == 2 and "apiVersion" in obj and "kind" in obj

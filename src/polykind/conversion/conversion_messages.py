@@ -164,7 +164,7 @@ class InvalidMetadataError(Exception):
 def restore_metadata(original: JsonObject, converted: JsonObject) -> JsonObject:
     """Return the original's metadata with the labels and annotations of the converted object.
 
-    Raise InvalidMetadataError if the metadata, labels or annotations are invalid.
+    Raise InvalidMetadataError if the converted object's metadata, labels or annotations are invalid.
     """
     if "metadata" not in converted:
         raise InvalidMetadataError("missing metadata in converted object")

@@ -1,7 +1,7 @@
 """The health of a CRD's converter and its condition ConversionHealthy on the CRD.
 
-The condition is a function of the health. A condition is proposed only if it is news, so that a CRD is written a few
-times in the life of a converter and not once per call.
+The condition is a function of the health. A condition is written only if it differs from the CRD's current one, so that
+calls do not cause a write each.
 """
 
 from __future__ import annotations

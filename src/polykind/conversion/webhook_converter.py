@@ -89,7 +89,7 @@ class WebhookConverter:
         return self._client.expires
 
     async def close(self) -> None:
-        """Close the connections, once the last call in flight has ended."""
+        """Close the connections after the last running call has ended."""
         await self._client.close()
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:

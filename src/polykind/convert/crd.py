@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions and their versions, as conversions see them."""
+"""CustomResourceDefinitions and their versions, as the conversion toolkit uses them."""
 
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, read_crd
 

@@ -20,7 +20,7 @@ def drop_empty_values(crd: JsonObject) -> JsonObject:
 
 
 def drop_empty_from_spec(spec: JsonObject, *, keep_items: bool = False) -> JsonObject:
-    """Do the same as `drop_empty_values` for a v1 or internal spec.
+    """Remove empty values like `drop_empty_values` from a v1 or internal spec.
 
     With `keep_items`, an `items` that is neither a schema nor a list of schemas is replaced by False, not dropped.
     """
@@ -35,7 +35,10 @@ def drop_empty_from_spec(spec: JsonObject, *, keep_items: bool = False) -> JsonO
 
 
 def drop_empty_from_setting(setting: Any, *, keep_items: bool = False) -> Any:
-    """Do the same as `drop_empty_values` for one setting of a version entry. An empty list counts as unset."""
+    """Remove empty values like `drop_empty_values` from one setting of a version entry.
+
+    An empty list counts as unset.
+    """
     if isinstance(setting, list):
         return setting or None
     schema = (setting or {}).get("openAPIV3Schema")
@@ -44,7 +47,7 @@ def drop_empty_from_setting(setting: Any, *, keep_items: bool = False) -> Any:
 
 
 def drop_empty_from_schema(node: JsonObject, *, keep_items: bool = False) -> JsonObject:
-    """Do the same as `drop_empty_values` for a schema."""
+    """Remove empty values like `drop_empty_values` from a schema."""
     changed: JsonObject = {}
     for key, value in node.items():
         if not value:

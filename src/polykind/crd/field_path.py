@@ -17,7 +17,9 @@ class FieldPathError(ValueError):
 def find_field(
     path: str, schema: JsonObject | None, *, brackets: bool = True
 ) -> tuple[tuple[str, ...], JsonObject | None]:
-    """Return the field names of a path and the schema of its last field. Raise FieldPathError if there is none."""
+    """Return the field names of a path and the schema of its last field. Raise FieldPathError if there is no such
+    field.
+    """
     parts = _split(path)
     position = 0
     names: list[str] = []

@@ -48,7 +48,8 @@ def _validate_name_list(names: list[str] | None, path: str) -> list[FieldError]:
 
 
 def accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:
-    """Return the next status of a CRD. It accepts names that no other CRD of the group holds, and establishes the CRD.
+    """Return the next status of a CRD. The status accepts the names that no other CRD of the group holds, and
+    establishes the CRD.
 
     `others` are other CRDs of any group, or an AcceptedNames that a caller maintains for all CRDs including this one.
     """
@@ -136,7 +137,9 @@ def _accepted_names_of(crd: JsonObject) -> tuple[list[str], list[str]]:
 def _resolve_conflicts(
     requested: JsonObject, accepted_before: JsonObject, accepted_names: GroupNames
 ) -> tuple[JsonObject, JsonObject]:
-    """Return the accepted names and the condition NamesAccepted. Of several conflicts it reports only the last."""
+    """Return the accepted names and the condition NamesAccepted. The condition reports only the last of several
+    conflicts.
+    """
     accepted = dict(accepted_before)
     names_condition = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
     checks = (

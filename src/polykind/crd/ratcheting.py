@@ -106,7 +106,9 @@ class ValidationOptions:
         return ca_bundle_error(client.get("caBundle")) is not None
 
     def many_selectable_fields_allowed(self, version: str | None) -> bool:
-        """True if the old CRD has the same, too many, selectable fields. `version` is None for the top level."""
+        """True if the old CRD also has too many selectable fields and they are the same. `version` is None for the top
+        level.
+        """
         if self.old is None:
             return False
         if version is None:

@@ -78,7 +78,9 @@ class _Spec(msgspec.Struct, omit_defaults=True):
 
 
 split_crd = msgspec.json.Decoder(CRDParts).decode
-"""Split the JSON of a CRD into its parts. Raise msgspec.MsgspecError if the types of fields are not those of a CRD."""
+"""Splits the JSON of a CRD into its parts. Raises msgspec.MsgspecError if a field does not have the type it has in a
+CRD.
+"""
 _spec = msgspec.json.Decoder(_Spec).decode
 
 

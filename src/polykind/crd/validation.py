@@ -39,7 +39,7 @@ def _limit_nesting(validate: Callable[P, list[FieldError]]) -> Callable[P, list[
 def validate_create(
     crd: JsonObject, request_version: str = "v1", *, rules: RuleChecker | None = None, defaulting: bool = True
 ) -> list[FieldError]:
-    """Validate a new CRD of a request at `request_version`. Unless `defaulting`, schemas may not have defaults."""
+    """Validate a new CRD of a request at `request_version`. If `defaulting` is false, schemas may not have defaults."""
     return validate_internal_create(crd, to_internal(crd["spec"]), request_version, rules, defaulting)
 
 
@@ -50,7 +50,7 @@ def validate_internal_create(
     rules: RuleChecker | None = None,
     defaulting: bool = True,
 ) -> list[FieldError]:
-    """Do the same as `validate_create` for a CRD whose internal spec differs from that of its v1 representation."""
+    """Validate a CRD like `validate_create`, with an internal spec that differs from that of its v1 representation."""
     beta = request_version == "v1beta1"
     errors = _validate_metadata(crd)
     errors += validate_spec(internal, ValidationOptions(internal, beta=beta, defaulting=defaulting), rules)

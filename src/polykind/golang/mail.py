@@ -49,7 +49,9 @@ def _has_valid_dots(atom: str) -> bool:
 
 
 def _skip_display_name(text: str) -> str | None:
-    """Return the text after a display name. The name may be empty only before an angle bracket, else return None."""
+    """Return the text after a display name. Return None if the name is invalid, or empty without an angle bracket after
+    it.
+    """
     if text.startswith("<"):
         return text
     words = 0

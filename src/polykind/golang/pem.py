@@ -20,7 +20,7 @@ class PemBlock(NamedTuple):
 
 
 def decode_pem(text: bytes) -> tuple[PemBlock | None, bytes]:
-    """Return the next PEM block and the text behind it. The block is None if there is none."""
+    """Return the next PEM block and the text after it. The block is None if the text contains no block."""
     rest = text
     while True:
         if rest.startswith(_START[1:]):

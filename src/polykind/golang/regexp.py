@@ -58,15 +58,18 @@ class Pattern:
 
 
 def compile_pattern(text: str) -> Pattern:
-    """Compile a pattern with Go's meaning: \\d and \\w are ASCII, `$` matches only at the end. Raises PatternError."""
+    """Compile a pattern with Go's meaning: \\d and \\w are ASCII, `$` matches only at the end.
+
+    Raise PatternError if Go rejects the pattern.
+    """
     if not text.isprintable():
         text = replace_lone_surrogates(text)
     translator = _Translator(text)
     translated = translator.translate()
     if translator.size <= _MAX_EAGER_SIZE:
         return Pattern(_compile(translated, text))
-    # RE2 would take a second for each such pattern. Check the parts that the translator does not check, and compile
-    # the pattern when the first value is matched.
+    # RE2 would take a second for each such pattern. Check only the parts that the translator does not check. The
+    # pattern is compiled when the first value is matched.
     for part in translator.classes:
         _compile(part, text)
     _compile("".join(translator.simplified), text)
@@ -101,7 +104,10 @@ class _LazyPattern:
 
 
 def to_re2(text: str) -> str:
-    """Translate a Go pattern for RE2, which lacks numeric escapes and (?<name>) groups. Raises PatternError."""
+    """Translate a Go pattern for RE2, which lacks numeric escapes and (?<name>) groups.
+
+    Raise PatternError if Go rejects the pattern.
+    """
     return _Translator(text).translate()
 
 

@@ -1,4 +1,4 @@
-"""Sorting of long lists without holding the interpreter lock."""
+"""Sorting of long lists in steps, so that other threads can run in between."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def parse_rfc3339(text: str) -> Time:
 
 
 def _to_time(parts: list[str]) -> Time:
-    """Return the instant of the elements of RFC3339."""
+    """Return the instant that the elements of an RFC 3339 time denote."""
     year, month, day = int(parts[0]), int(parts[2]), int(parts[4])
     equivalent_year = 2000 + year % _YEARS_PER_CYCLE
     cycles = (year - equivalent_year) // _YEARS_PER_CYCLE

@@ -1,4 +1,4 @@
-"""Variable-length integers of protobuf and of Go's encoding/binary: seven bits per byte, lowest first."""
+"""Variable-length integers of protobuf and of Go's encoding/binary: seven bits per byte, lowest bits first."""
 
 from __future__ import annotations
 

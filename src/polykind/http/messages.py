@@ -234,7 +234,7 @@ def bool_value(query: Query, name: str) -> bool | None:
 
 
 def int_value(query: Query, name: str) -> int | None:
-    """Return an int64 parameter, or None if it is absent. Raises BadRequestError if it is not an int64."""
+    """Return an int64 parameter, or None if it is absent. Raise BadRequestError if it is not an int64."""
     values = query.get(name)
     if not values:
         return None

@@ -208,7 +208,7 @@ class DeleteOptions:
 
     @classmethod
     def from_body(cls, body: Any) -> DeleteOptions:
-        """Read a decoded body of kind DeleteOptions in any API version. Raises BadRequestError if it is invalid."""
+        """Read a decoded body of kind DeleteOptions in any API version. Raise BadRequestError if it is invalid."""
         version, kind = read_type_meta(body)
         if kind not in ("", "DeleteOptions"):
             raise _not_delete_options(version or _META_API_VERSION, kind)
@@ -293,7 +293,7 @@ def _validated_delete_options(
 
 
 def _typed_field(value: Any, path: str, expected: type, go_type: str) -> Any:
-    """Return the value if it has the expected type or is None. Raises BadRequestError with the text of Go's decoder."""
+    """Return the value if it has the expected type or is None. Raise BadRequestError with the text of Go's decoder."""
     if value is None or type(value) is expected:
         return value
     type_name = json_type_name(value)
@@ -363,7 +363,7 @@ def _user_agent_program(user_agent: bytes) -> str:
 
 
 def include_object(query: Query) -> str:
-    """Return what a Table's rows include: Metadata, Object or None. Raises BadRequestError for any other value."""
+    """Return what a Table's rows include: Metadata, Object or None. Raise BadRequestError for any other value."""
     policy = first_value(query, "includeObject") or "Metadata"
     if policy not in ("Metadata", "Object", "None"):
         error = invalid("includeObject", policy, "must be 'Metadata', 'Object', 'None', or empty")
@@ -372,7 +372,7 @@ def include_object(query: Query) -> str:
 
 
 def request_timeout(query: Query) -> float | None:
-    """Return the client's timeout in seconds, or None if it sets none. Raises BadRequestError if it is invalid."""
+    """Return the client's timeout in seconds, or None if it sets none. Raise BadRequestError if it is invalid."""
     text = first_value(query, "timeout")
     if not text:
         return None

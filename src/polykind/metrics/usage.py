@@ -18,7 +18,7 @@ class ClientUsage:
     def __init__(self, user: str, agent: str) -> None:
         self.user = user
         self.agent = agent
-        """The first word of the User-Agent header. `agent` and `user` are empty for clients beyond MAX_CLIENTS."""
+        """The first word of the User-Agent header, or "" for clients beyond MAX_CLIENTS, which also have no `user`."""
         self.reads = self.writes = 0
         self.last = 0.0
         """The time at which the last request started, on the caller's clock."""

@@ -92,7 +92,7 @@ class MigrationController:
                 self._process(change.cached, deleted=change.new is None)
 
     def _process(self, cached: CachedObject, *, deleted: bool) -> None:
-        """Process the resource of a migration that is unfinished, or that was deleted and may have delayed others."""
+        """Process the resource of an unfinished migration, or of a deleted migration that may have delayed others."""
         try:
             migration: JsonObject = self._resource.read(cached)
         except errors.APIError as error:

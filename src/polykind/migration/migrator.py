@@ -97,7 +97,7 @@ class Migrator:
         status = MigrationStatus(self._backend, self._resource, migration)
         previous = migration.get("status") or {}
         if state.is_finished(previous):
-            # The previous leader stopped between writing the migration's status and the CRD's.
+            # The previous leader stopped after it wrote the migration's status and before it wrote the CRD's status.
             await crd_status.finish(success=state.is_true(previous, state.SUCCEEDED))
             await status.change(state.completed)
             return
@@ -111,7 +111,7 @@ class Migrator:
         await status.change(lambda old, now: state.failed(old, message, now) if message else state.succeeded(old, now))
 
     async def _migrate(self, migration: JsonObject, status: MigrationStatus) -> str:
-        """Rewrite all objects. Return the failure message, "" on success."""
+        """Rewrite all objects of a migration. Return the failure message, or "" if the migration succeeds."""
         resource, name = target(migration), migration["metadata"]["name"]
         if self._backend.registry.resource(*resource) is None:
             await status.change(state.begun)

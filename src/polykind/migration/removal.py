@@ -21,10 +21,11 @@ class ObjectCount(NamedTuple):
 def removal_blockers(
     crd: str, version: str, *, storage: str, listed: bool, stored: ObjectCount, managed: ObjectCount, clients: int
 ) -> list[str]:
-    """Return the reasons why a version cannot be removed yet, each with its remedy, in the order to fix them.
+    """Return the reasons why a version cannot be removed yet, each with its remedy, in the order in which to fix them.
 
-    `listed`: the version is in status.storedVersions. `stored`: objects stored at the version. `managed`: objects with
-    field managers at the version. `clients`: number of clients that have requested the version.
+    `listed` is true if the version is in status.storedVersions. `stored` counts the objects stored at the version, and
+    `managed` the objects with field managers at the version. `clients` is the number of clients that have requested the
+    version.
     """
     blockers = []
     if version == storage:

@@ -38,17 +38,17 @@ class _ConverterDownError(Exception):
 
 
 class Rewriter:
-    """Walks over the objects of a resource until all are stored as they would be written now.
+    """Rewrites the objects of a resource until all are stored as a new write would store them.
 
-    Admission and validation are skipped: an object that became invalid is stored already. An object that another
-    client writes or deletes meanwhile needs no rewrite.
+    Admission and validation are skipped: an object that became invalid is stored already. An object that another client
+    writes or deletes meanwhile needs no rewrite.
     """
 
     def __init__(self, backend: Backend, target: GroupResource, check: Callable[[], None]) -> None:
         self._backend = backend
         self._target = target
         self._check = check
-        """Raises an exception if the migration was deleted."""
+        """A function that raises an exception if the migration was deleted."""
         self._conflicted = False
         self._splits_batches = False
         """True on the last attempt: a batch whose conversion fails is split, in case one object is the cause."""
@@ -56,7 +56,7 @@ class Rewriter:
         self.written = 0
 
     async def run(self) -> Failures:
-        """Rewrite the objects and return the failures."""
+        """Rewrite the objects. Return the objects that could not be rewritten."""
         for delay in RETRY_DELAYS:
             try:
                 return await self._walk()
@@ -85,7 +85,8 @@ class Rewriter:
                 await asyncio.sleep(0)
             await self._backend.cache.wait_until_fresh(resource.cache)
             remaining = sum(count for name, count in resource.cache.version_counts.items() if name != resource.storage)
-            # A replica that does not know the new storage version yet may have written objects at the old version.
+            # Another replica that does not know the new storage version yet may have written objects at the old
+            # version.
             if not self._conflicted and remaining <= failures.count:
                 self._record("failed", failures.count)
                 return failures

@@ -19,7 +19,7 @@ _MAX_MESSAGE_LENGTH = 600
 
 
 class GroupResource(NamedTuple):
-    """The resource that a migration is about."""
+    """The group and resource whose objects a migration rewrites."""
 
     group: str
     plural: str
@@ -29,7 +29,7 @@ class GroupResource(NamedTuple):
 
 
 def target(migration: JsonObject) -> GroupResource:
-    """Return the resource that a migration is about."""
+    """Return the group and resource whose objects a migration rewrites."""
     resource = migration["spec"]["resource"]
     return GroupResource(resource["group"], resource["resource"])
 
@@ -109,7 +109,7 @@ def unhandled(message: str) -> str:
 
 
 def begun(status: JsonObject, now: str, revision: int = 0) -> JsonObject:
-    """Return the status of a running migration. `revision`: the store's revision when it started, 0 if unknown."""
+    """Return the status of a running migration. `revision` is the store's revision at its start, or 0 if unknown."""
     if not is_true(status, RUNNING):
         status = _with_condition(status, RUNNING, "True", "MigrationRunning", "The migration is running", now)
     if revision and not status.get("resourceVersion"):
@@ -154,7 +154,7 @@ def running_condition(name: str, generation: int, now: str) -> JsonObject:
 
 
 def succeeded_condition(generation: int, now: str, *, updated: bool) -> JsonObject:
-    """Return the condition of a CRD whose migration succeeded. `updated`: status.storedVersions was reset."""
+    """Return the condition of a CRD whose migration succeeded. `updated` is true if status.storedVersions was reset."""
     result = "and the stored versions have been updated"
     if not updated:
         result = "but the stored versions have not been updated due to a generation mismatch"

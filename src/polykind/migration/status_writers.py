@@ -47,7 +47,9 @@ class MigrationStatus:
             raise MigrationDeletedError
 
     async def change(self, change: Callable[[JsonObject, str], JsonObject]) -> None:
-        """Write `change(status, now)` as the new status. Raise MigrationDeletedError if the migration was deleted."""
+        """Write `change(status, now)` as the new status. Raise MigrationDeletedError if the migration was deleted
+        meanwhile.
+        """
         ctx = RequestContext(
             self._backend,
             Request("PUT", "", "", dict(_AGENT), b""),
@@ -109,7 +111,9 @@ class CRDMigrationStatus:
             await self._write(lambda crd, now: (state.deleted_condition(_generation(crd), now), None))
 
     async def _write(self, compute: Callable[[CRDSummary, str], tuple[JsonObject, list[str] | None]]) -> None:
-        """Apply the condition and storedVersions that `compute(crd, now)` returns; None leaves storedVersions alone."""
+        """Apply the condition and storedVersions that `compute(crd, now)` returns. If storedVersions is None, keep it
+        unchanged.
+        """
         version = self._crds.versions["v1"]
         while True:
             await self._backend.cache.wait_until_fresh(self._crds.cache)

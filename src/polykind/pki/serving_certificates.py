@@ -16,7 +16,7 @@ _FILES = ("ca.crt", "ca.key", "apiserver.crt", "apiserver.key")
 def ensure(directory: Path, names: list[str], now: datetime) -> tuple[Path, Path, Path]:
     """Create the certificates that are missing, invalid or about to expire. Return certificate, key and CA paths.
 
-    A serving certificate that another program has put there is used as it is, and never overwritten.
+    A serving certificate that another program has put into the directory is used unchanged and never overwritten.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not _is_verified(directory, names, now):
@@ -34,7 +34,9 @@ def ensure(directory: Path, names: list[str], now: datetime) -> tuple[Path, Path
 
 
 def _serve_foreign(directory: Path) -> tuple[Path, Path, Path]:
-    """Return the paths of a certificate of the user. If there is no ca.crt, clients trust the certificate itself."""
+    """Return the paths of a certificate that the user provides. If there is no ca.crt, clients trust the certificate
+    itself.
+    """
     certificate, authority = directory / "apiserver.crt", directory / "ca.crt"
     return certificate, directory / "apiserver.key", authority if authority.exists() else certificate
 

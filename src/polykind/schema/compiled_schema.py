@@ -105,7 +105,8 @@ class CompiledSchema:
         return [*sorted_strings(unknown), *sorted_strings(in_metadata)] if report else []
 
     def prune_default_and_validate(self, obj: JsonObject, *, report: bool) -> tuple[list[str], bool]:
-        """Do the same as `prune_and_default`, and try to validate in the same pass. Return unknown fields and a flag.
+        """Prune and default like `prune_and_default`, and try to validate in the same pass. Return unknown fields and a
+        flag.
 
         The flag is True if the object is valid. It stays valid while the caller changes only root metadata and removes
         `status`. If the flag is False, the caller has to call `validate`.
@@ -121,7 +122,7 @@ class CompiledSchema:
 
     @_limit_nesting
     def prune_and_default_stored(self, obj: JsonObject) -> None:
-        """Do the same as `prune_and_default` for an object from the store, but drop malformed embedded metadata."""
+        """Prune and default an object from the store like `prune_and_default`, but drop malformed embedded metadata."""
         try:
             if self._pruning_and_defaulting is not None:
                 self._pruning_and_defaulting(obj, False)
@@ -181,7 +182,9 @@ class CompiledSchema:
         self._generate_pruning()
 
     def _count_use(self) -> None:
-        """Generate one program per call once the schema is used often. More would block the event loop."""
+        """Count a use of the schema. If the schema is used often, generate one program per call, because more would
+        block the event loop.
+        """
         self._uses += 1
         if self._uses >= _USES_BEFORE_GENERATION:
             if self._validation is None:

@@ -30,7 +30,7 @@ _IMMUTABLE = (
     ("deletionTimestamp", None),
     ("deletionGracePeriodSeconds", None),
 )
-"""The immutable fields of metadata. The second value is the one that an absent field counts as."""
+"""The immutable fields of metadata, each with the value that stands for an absent field."""
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "

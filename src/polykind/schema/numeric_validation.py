@@ -67,7 +67,7 @@ def is_in_range(node: SchemaNode, value: int | float) -> bool:
 def _range_errors(node: SchemaNode, value: int | float, subject: str, path: str) -> list[SchemaError]:
     if is_in_range(node, value):
         return []
-    # A format that belongs to another type than the node's does not limit the range. The message does not name it.
+    # A format of another type does not limit the range, and the message does not name such a format.
     format_text = f"with format {node.format}" if node.format in _RANGES[node.types[0]] else "(default format)"
     return [SchemaError(f"{subject} value must be of type {node.types[0]} {format_text} in {path}")]
 

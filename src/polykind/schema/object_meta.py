@@ -50,7 +50,10 @@ def coerce(
 
 
 def round_trip(meta: object, *, strict: bool) -> tuple[JsonObject, list[str]]:
-    """Do the same as `coerce`, but return paths relative to the metadata and raise ObjectMetaDecodeError."""
+    """Coerce metadata like `coerce`, but return paths relative to the metadata.
+
+    With `strict`, raise ObjectMetaDecodeError if the metadata is malformed.
+    """
     if type(meta) is dict and _is_unchanged(meta):
         return meta, []
     if meta is None:

@@ -70,7 +70,10 @@ class PruningProgramWriter:
         )
 
     def _visit_counted(self, body: FunctionBody, node: SchemaNode, names: list[str], var: str, root: bool) -> None:
-        """Generate code that visits the dicts and lists in the schema, and raises SlowPathError if there are others."""
+        """Generate code that visits the dicts and lists under the properties `names`.
+
+        The code raises SlowPathError if the object contains other dicts or lists.
+        """
         item, count, null = body.variable(), body.variable(), body.variable()
         body.add(
             f"{count} = 0",
@@ -143,7 +146,9 @@ class PruningProgramWriter:
         return node.preserve_unknown or (len(node.types) == 1 and node.types[0] in _CONTAINERS)
 
     def _container(self, body: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
-        """Generate code that runs `done` and visits the value of `var`, if it is a dict or list as its node expects."""
+        """Generate code for a value that is a dict or list as its node expects: run the statement `done`, then visit
+        the value.
+        """
         if node.preserve_unknown:
             if (
                 any(True for _ in node.property_names)
@@ -188,7 +193,9 @@ class PruningProgramWriter:
         body.indent -= 1
 
     def _null_helper(self, node: SchemaNode, root: bool) -> str:
-        """Return the name of a helper that drops or defaults nulls. It returns the number of added dicts and lists."""
+        """Return the name of a helper that drops or defaults nulls. The helper returns the number of dicts and lists it
+        adds.
+        """
 
         def replace_nulls(value: dict[str, Any]) -> int:
             containers = 0

@@ -47,7 +47,7 @@ def split_path(path: str) -> list[str]:
 
 
 def nested_value(obj: JsonObject, path: str, kind: type, name: str) -> tuple[Any, str]:
-    """Return the value at a path and an error message. The value is None if it is absent or has the wrong type."""
+    """Return the value at a path and an error message. The value is None if the path has no value of type `kind`."""
     keys = split_path(path)
     value: Any = obj
     for at, key in enumerate(keys):

@@ -100,7 +100,9 @@ class ValidationProgramWriter:
         )
 
     def _kinds(self, node: SchemaNode) -> list[str]:
-        """Return the Python types that the program checks itself. For values of other types it calls the slow path."""
+        """Return the Python types that the program checks itself. The program calls the slow path for values of other
+        types.
+        """
         if node.embedded_resource:
             return []
         if not node.types:
@@ -298,7 +300,9 @@ class ValidationProgramWriter:
             body.add(f"elif not {self.function(child, values_only=values_only)}({value}): return False")
 
     def _fill_default(self, node: SchemaNode, child: SchemaNode, name: str, var: str) -> str:
-        """Return the code to run if a property is absent. It fills in a scalar default or makes the program reject."""
+        """Return the code to run if a property is absent. The code fills in a scalar default or makes the program
+        reject the value.
+        """
         default = effective_default(child)
         size_checked = node.min_properties is not None or node.max_properties is not None
         already_required = name in node.required and self._is_trivial(child, False)

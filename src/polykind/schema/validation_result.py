@@ -40,7 +40,7 @@ class ValidationResult:
             self.add(error)
 
     def add(self, error: SchemaError) -> None:
-        """Add an error unless one with the same text is present or the result has too many errors to report."""
+        """Add an error, unless the result has one with the same text or has too many errors to report."""
         text = error.text
         if text not in self._texts and len(self._texts) < errors.MAX_FIELD_ERRORS and self._size < _MAX_TEXT:
             self._texts.add(text)

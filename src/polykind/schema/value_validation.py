@@ -128,7 +128,7 @@ def is_in_enum(node: SchemaNode, value: Any) -> bool:
 
 
 def _go_convert(value: Any, kind: type) -> Any:
-    """Convert a number to the type of an enum value as Go's reflection does. An int becomes a character for strings."""
+    """Convert a number to the type of an enum value as Go's reflection does: an int becomes a character."""
     if type(value) is float and kind is int:
         return float_to_int64(value)
     if type(value) is int and kind is float:
@@ -205,7 +205,7 @@ def _correlate(correlation: Correlation | None, path: str, key: str) -> Correlat
 
 
 def _validate_junctors(node: SchemaNode, value: Any, path: str) -> ValidationResult:
-    """Validate anyOf, oneOf, allOf and not. Errors inside their branches are not ratcheted one by one."""
+    """Validate anyOf, oneOf, allOf and not. Ratcheting does not drop single errors inside their branches."""
     result = ValidationResult()
     if node.any_of:
         branches = [_validate(schema, value, path, None) for schema in node.any_of]

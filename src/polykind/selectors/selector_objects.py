@@ -23,7 +23,7 @@ def compile_label_selector(value: JsonObject | None) -> LabelSelector:
         return SELECT_ALL
     for expression in value.get("matchExpressions") or ():
         if expression["operator"] not in _OPERATORS:
-            # Validation rejects such a selector, so another program must have written it to the store.
+            # Validation rejects such an operator, so another program must have written this selector to the store.
             raise errors.InternalError(f"{go_quote(expression['operator'])} is not a valid label selector operator")
     requirements = [Requirement(key, "=", (label,)) for key, label in (value.get("matchLabels") or {}).items()]
     requirements += [
@@ -36,7 +36,7 @@ def compile_label_selector(value: JsonObject | None) -> LabelSelector:
 def matches_labels(selector: JsonObject | None, labels: Mapping[str, str] | None) -> bool | None:
     """True if a LabelSelector object selects an object with the labels. Return None if the selector is invalid.
 
-    In contrast to `compile_label_selector`, no selector selects nothing, as in the specs of workloads.
+    Unlike in `compile_label_selector`, a selector that is None selects nothing, as in the specs of workloads.
     """
     if selector is None:
         return False

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Coalescer:
-    """Runs `action` once an event loop iteration has brought no further request, or `limit` requests wait.
+    """Runs `action` when an event loop iteration brings no further request, or when `limit` requests wait.
 
     `count` returns the number of waiting requests. A single request waits for no more than one empty iteration.
     """
@@ -26,7 +26,7 @@ class Coalescer:
         self._action = action
 
     def start(self) -> None:
-        """Start waiting. Called with the first request."""
+        """Start waiting for further requests. The store calls this method with the first request."""
         self._loop.call_soon(self._check, 0)
 
     def _check(self, previous_count: int) -> None:

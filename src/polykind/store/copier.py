@@ -61,7 +61,7 @@ class StoreCopy:
         return actual
 
     async def _claim(self) -> None:
-        """Mark the target as the destination of this copy. Raises CopyError if it holds other keys."""
+        """Mark the target as the destination of this copy. Raise CopyError if the target holds other keys."""
         marker = await self._target.get(self._marker)
         if marker is not None and marker.value != self._name:
             raise CopyError(f"a copy from {marker.value.decode(errors='replace')} into the target was not finished")
@@ -96,7 +96,7 @@ class StoreCopy:
 
 
 class KeyTransfer:
-    """Makes the keys of a target equal to those of a source, by writing what differs.
+    """Makes the keys of a target equal to those of a source, by writing the keys that differ.
 
     With `overwrite`, other programs may write to the target meanwhile: the source's values win.
     """
@@ -109,7 +109,10 @@ class KeyTransfer:
         self._overwrite = overwrite
 
     async def run(self, at: int = 0) -> int:
-        """Walk both stores in key order, the source at revision `at` (0: now). Return the number of keys."""
+        """Compare both stores in key order, the source at revision `at` (0: now), and write the differences.
+
+        Return the number of keys in the source.
+        """
         total = (await self._source.range(self._prefix, limit=1, at=at)).remaining + 1
         source_keys, target_keys = (
             public_keys(self._source, self._prefix, at),
@@ -152,9 +155,10 @@ class KeyTransfer:
 
 
 async def public_keys(store: Store, prefix: str, at: int = 0, *, damaged: bool = False) -> AsyncIterator[KeyValue]:
-    """Yield the keys of a store, page by page at one revision, but not the replicas' own, such as the leader's lease.
+    """Yield the keys of a store at one revision, page by page, without the replicas' own keys such as the leader's
+    lease.
 
-    Raise CopyError if a value is damaged, unless damaged values are wanted, too.
+    Raise CopyError if a value is damaged, unless `damaged` is true.
     """
     after, private = "", private_prefix(prefix)
     while True:

@@ -11,9 +11,9 @@ MAX_REQUEST_BYTES: Final = 1536 * 1024
 MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
 """The limit of a gRPC message that kube-apiserver sends to etcd."""
 ALWAYS_ACCEPTED_BYTES: Final = 1024 * 1024
-"""A size of values that no limit concerns, whatever the key."""
+"""Values up to this size are within every limit, whatever the length of the key."""
 _PUT_OVERHEAD: Final = 26
-"""The bytes of a transaction besides the value and the keys, and the newline that ends the value."""
+"""The bytes of a transaction besides the value and the keys, including the newline after the value."""
 _REVISION_OVERHEAD: Final = 7
 _RAFT_OVERHEAD: Final = 15
 
@@ -24,8 +24,8 @@ TOO_LARGE: Final = "etcdserver: request is too large"
 def check_request_size(key: str, value: bytes, expect: int | None, *, message_only: bool = False) -> None:
     """Raise RequestSizeError if kube-apiserver on etcd would refuse to write the value.
 
-    The transaction contains the key twice for a create, and three times for an update. If `message_only` is True,
-    etcd itself checks its limit of a request, which its users can raise.
+    The transaction contains the key twice for a create, and three times for an update. If `message_only` is true, check
+    only the limit of a gRPC message: etcd itself checks --max-request-bytes, which users of etcd can raise.
     """
     keys = len(key.encode()) * (3 if expect else 2)
     size = len(value) + keys + _PUT_OVERHEAD + (_REVISION_OVERHEAD if expect else 0)

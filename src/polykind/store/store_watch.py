@@ -38,7 +38,10 @@ class StoreWatch:
         try:
             self.listener.on_events(events, revision)
         except Exception:
-            log.exception("store: a watch listener failed on the events up to revision %d", revision)
+            log.exception(
+                "store: a watch listener failed on the events up to revision %d, continuing with the next listener",
+                revision,
+            )
 
     def lose(self, error: StoreError) -> None:
         """End the watch with an error."""
@@ -46,4 +49,4 @@ class StoreWatch:
         try:
             self.listener.on_lost(error)
         except Exception:
-            log.exception("store: a watch listener failed when its watch was lost")
+            log.exception("store: a watch listener failed when its watch was lost, continuing with the next listener")

@@ -84,7 +84,7 @@ class ApiServer:
     @property
     @raise_at_caller
     def converter(self) -> Converter:
-        """The converter that runs beside the server. Raises Refused if the server has no converter."""
+        """The converter that runs beside the server. Raise Refused if the server has no converter."""
         if self._converter is None:
             raise Refused(
                 "this server has no converter: set `polykind_converters` in pytest's configuration, or use "
@@ -97,7 +97,8 @@ class ApiServer:
         """Create or change objects like `kubectl apply --server-side`, and return them as the server stores them.
 
         Each source is a file, a folder or a pattern (relative to pytest's rootdir), multi-line YAML, or an object. CRDs
-        and namespaces are applied first, and CRDs are served when this method returns. Raises Refused.
+        and namespaces are applied first, and CRDs are served when this method returns. Raise Refused if a source cannot
+        be read or the server rejects an object.
         """
         objects = read_sources(sources, self._root)
         if self._converter is not None:
@@ -108,7 +109,8 @@ class ApiServer:
     def get(self, obj: Mapping[str, Any], *, version: str | None = None) -> JsonObject:
         """Read an object at its own version or at another version of its API.
 
-        `obj` is any object with apiVersion, kind and metadata.name. Raises Refused, with status 404 if it is missing.
+        `obj` is any object with apiVersion, kind and metadata.name. Raise Refused if the request fails, with status 404
+        if the object is missing.
         """
         if version is not None:
             group = str(obj.get("apiVersion", "")).rpartition("/")[0]
@@ -120,10 +122,11 @@ class ApiServer:
 
     @raise_at_caller
     def wait_for(self, obj: Mapping[str, Any], condition: str | Predicate, *, timeout: float = 10.0) -> JsonObject:
-        """Wait until an object meets a condition, and return it. Raises Unmet, an AssertionError that shows the object.
+        """Wait until an object meets a condition, and return the object.
 
         The condition is a function of the object, or as in kubectl `create`, `delete`, `condition=Ready` or
         `condition=Ready=False`. A function may raise LookupError and the like while fields such as status are missing.
+        Raise Unmet, an AssertionError that shows the object, if the object does not meet the condition in time.
         """
         return Wait(self._client, obj, Condition(condition), timeout).run()
 
@@ -150,7 +153,8 @@ class ApiServer:
     def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
         """Write a kubeconfig with a client certificate of another user, for tests of RBAC rules.
 
-        A service account (`system:serviceaccount:<namespace>:<name>`) also gets its groups. Raises Refused.
+        A service account (`system:serviceaccount:<namespace>:<name>`) also gets its groups. Raise Refused if a name is
+        invalid.
         """
         from polykind.testing.user_kubeconfig import write_user_kubeconfig
 
@@ -173,7 +177,7 @@ class ApiServer:
             for library in ("kubernetes", "kubernetes_asyncio"):
                 module = sys.modules.get(f"{library}.config.kube_config")
                 if module is not None:
-                    # The official clients read the variable at import time.
+                    # The official clients read the environment variable at import time.
                     patch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", where, raising=False)
             yield
 
@@ -207,7 +211,7 @@ async def _stop_server(server: Server) -> None:
 
 
 def apply_objects(client: Client, objects: Iterable[JsonObject]) -> list[JsonObject]:
-    """Apply objects and return them as the server stores them. Raises Refused with the object and the message."""
+    """Apply objects and return them as the server stores them. Raise Refused with the object and the message."""
     out: list[JsonObject] = []
     fresh: list[JsonObject] = []
     with client.connect() as connection:

@@ -25,7 +25,7 @@ class Converter:
     def __init__(self, loop: LoopThread, converters: Sequence[Any], root: Path) -> None:
         """`converters` are converter objects, or the names that `--converter` takes. Files are relative to `root`.
 
-        Raises Refused.
+        Raise Refused if a converter cannot be loaded or hosted.
         """
         self._converters = tuple(converters)
         """Keeps the converters alive, because the factory identifies them by id()."""
@@ -39,7 +39,7 @@ class Converter:
 
     @property
     def url(self) -> str:
-        """The URL for ConversionReviews."""
+        """The URL to which the API server sends ConversionReviews."""
         return self._host.url
 
     @property

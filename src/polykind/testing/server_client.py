@@ -45,7 +45,7 @@ class Connection:
         self._token = token
 
     def request(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> JsonObject:
-        """Send a request and return the decoded response. Raises Refused for an error status."""
+        """Send a request and return the decoded response. Raise Refused for an error status."""
         response = self._send(method, path, body, kind)
         return _decode_response(response.status, response.read())
 
@@ -94,7 +94,7 @@ class ResourcePaths:
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def collection(self, obj: Mapping[str, Any]) -> str:
-        """Return the collection path of an object's kind. Raises Refused if the server does not serve the kind."""
+        """Return the collection path of an object's kind. Raise Refused if the server does not serve the kind."""
         version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         found = self._served(version).get(kind)
         if found is None:

@@ -47,7 +47,7 @@ class Factory:
         """Start a server with nothing but CRDs. At the end the server stops and its data is deleted.
 
         `crds` and `converters` are added to those of every server. `settings` are server flags, named as in
-        `polykind.server.settings.Settings`. Raises Refused.
+        `polykind.server.settings.Settings`. Raise Refused if the server cannot start with these arguments.
         """
         settings = self._normalize_settings(settings)
         converter = self._converter((*self._converters, *_as_tuple(converters)))
@@ -76,7 +76,7 @@ class Factory:
             shutil.rmtree(self._folder / "origins", ignore_errors=True)
 
     def _normalize_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert settings: a single value to a list, a string to a path. Raises Refused for an unknown setting."""
+        """Convert settings: a single value to a list, a string to a path. Raise Refused for an unknown setting."""
         known = {field.name: str(field.type) for field in fields(Settings) if not field.name.startswith("etcd")}
         out: dict[str, Any] = {}
         for name, value in settings.items():

@@ -18,7 +18,10 @@ _APPLIED_FIRST = ("CustomResourceDefinition", "Namespace")
 
 
 def read_sources(sources: Iterable[Source], root: Path) -> list[JsonObject]:
-    """Read all objects, with CRDs and namespaces first. Relative paths start at `root`. Raises Refused."""
+    """Read all objects, with CRDs and namespaces first. Relative paths start at `root`.
+
+    Raise Refused if a source cannot be read.
+    """
     found: list[JsonObject] = []
     for source in sources:
         if isinstance(source, Mapping):
@@ -34,7 +37,10 @@ def read_sources(sources: Iterable[Source], root: Path) -> list[JsonObject]:
 
 
 def sources_key(sources: Iterable[Source], root: Path) -> list[Any]:
-    """Return a key that changes if the result of `read_sources` would change, without parsing. May raise Refused."""
+    """Return a key that changes if the result of `read_sources` would change, without parsing the sources.
+
+    Raise Refused if a file is missing.
+    """
     out: list[Any] = []
     for source in sources:
         if isinstance(source, str | os.PathLike) and "\n" not in os.fspath(source):
@@ -46,7 +52,7 @@ def sources_key(sources: Iterable[Source], root: Path) -> list[Any]:
 
 
 def find_files(source: str | os.PathLike[str], root: Path) -> list[Path]:
-    """Return the files that match a path or pattern. Raises Refused if no file matches."""
+    """Return the files that match a path or pattern. Raise Refused if no file matches."""
     path = root / source
     if path.exists():
         named = [path]

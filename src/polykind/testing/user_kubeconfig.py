@@ -18,7 +18,7 @@ _SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):[^:]+")
 
 
 def write_user_kubeconfig(file: Path, url: str, pki: Path, name: str, groups: Iterable[str]) -> None:
-    """Write a kubeconfig with a client certificate for a user. Raises Refused if a name is invalid."""
+    """Write a kubeconfig with a client certificate for a user. Raise Refused if a name is invalid."""
     pair = _make_certificate(pki, name, [*groups, *_service_account_groups(name)])
     user = {"client-certificate-data": to_base64(pair.certificate_pem), "client-key-data": to_base64(pair.key_pem)}
     write_kubeconfig(file, url, (pki / "ca.crt").read_bytes(), name, user)

@@ -39,7 +39,7 @@ class Condition:
         self.label = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", repr(wanted))
 
     def unmet_reason(self, obj: JsonObject | None) -> str:
-        """Return why an object does not meet the condition, or an empty string if it does."""
+        """Return the reason why an object does not meet the condition, or an empty string if it does."""
         if obj is None:
             return "" if self.absent else "it does not exist"
         if self.absent:
@@ -84,7 +84,7 @@ class Wait:
     def run(self) -> JsonObject:
         """Return the object when it meets the condition, or its last state if the condition is its deletion.
 
-        Raises Unmet.
+        Raise Unmet if the object does not meet the condition in time.
         """
         while True:
             try:

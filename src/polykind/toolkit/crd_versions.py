@@ -32,7 +32,10 @@ class CRD:
     """A valid CustomResourceDefinition."""
 
     def __init__(self, manifest: Any) -> None:
-        """Validate a CRD manifest. Raises RejectedError with every validation error."""
+        """Validate a CRD manifest.
+
+        Raise RejectedError, which lists every validation error, if the manifest is invalid.
+        """
         api = _APIS.get(str(manifest.get("apiVersion"))) if isinstance(manifest, dict) else None
         if api is None or manifest.get("kind") != "CustomResourceDefinition":
             raise RejectedError("not a CustomResourceDefinition of apiextensions.k8s.io/v1 or v1beta1")
@@ -56,7 +59,7 @@ class CRD:
         self.storage = next(name for name, version in self.versions.items() if version.storage)
 
     def version_of(self, obj: JsonObject) -> CRDVersion:
-        """Return the version of an object. Raises RejectedError if the CRD does not define that version."""
+        """Return the version of an object. Raise RejectedError if the CRD does not define that version."""
         group, _, name = str(obj.get("apiVersion", "")).rpartition("/")
         if f"{obj.get('kind')}.{group}" != self.kind or name not in self.versions:
             known = ", ".join(self.versions)
@@ -80,7 +83,7 @@ class CRDVersion:
 
     @cached_property
     def rules(self) -> Rules | None:
-        """The compiled CEL rules of the schema."""
+        """The compiled CEL rules of the schema, or None if the schema has no rules."""
         from polykind.cel import compile_schema
 
         return compile_schema(self.openapi) if self.openapi else None
@@ -88,7 +91,7 @@ class CRDVersion:
     def admit(self, obj: JsonObject) -> tuple[JsonObject, list[str]]:
         """Return the object as a write stores it (pruned, with defaults), and the paths of its unknown fields.
 
-        Raises RejectedError.
+        Raise RejectedError if the API server would reject the object.
         """
         out: JsonObject = copy_json(obj)
         try:
@@ -131,7 +134,7 @@ class CRDVersion:
 def accept_converted(original: JsonObject, converted: JsonObject, target: CRDVersion) -> JsonObject:
     """Return the converted object as the API server accepts it: immutable metadata restored, unknown fields pruned.
 
-    Raises RejectedError if the API server would reject the converter's result.
+    Raise RejectedError if the API server would reject the converter's result.
     """
     try:
         out = check_converted(original, copy_json(converted), target.api_version)
@@ -141,7 +144,10 @@ def accept_converted(original: JsonObject, converted: JsonObject, target: CRDVer
 
 
 def read_crd(file: str | Path, library: Library | None = None) -> CRD:
-    """Read the CRD in a file; if the file has several, the one whose kind the library converts. Raises ValueError."""
+    """Read the CRD in a file. If the file has several, return the CRD whose kind the library converts.
+
+    Raise ValueError if the file has no such CRD or cannot be read.
+    """
     try:
         documents = manifests.parse(manifests.read_file(Path(file))).documents
     except manifests.ManifestReadError as error:

@@ -127,7 +127,7 @@ class WebhookClient:
         return self._session.expires if self._session else None
 
     async def close(self) -> None:
-        """Close the connections, once the last call in flight has ended."""
+        """Close the connections after the last running call has ended."""
         self._closing = True
         if not self._calls and self._session:
             session, self._session = self._session, None

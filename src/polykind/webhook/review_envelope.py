@@ -136,7 +136,7 @@ def _top_level_fields(body: bytes) -> dict[str, Raw]:
     except (json_codec.MalformedJSONError, yaml_codec.MalformedYAMLError) as error:
         raise MalformedReviewError(str(error)) from None
     if not isinstance(value, dict):
-        # A null body is decoded as an empty review. Anything else raises an error.
+        # A null body is decoded as an empty review. `_read_type_meta` raises an error for anything else.
         _read_type_meta(value)
         return {}
     return {k: Raw(json_codec.encode(v)) for k, v in value.items()}

@@ -27,7 +27,9 @@ ExternalName = Callable[[str, str], str | None]
 
 
 class Resolver:
-    """Resolves a service by --resolve, else by a Service of type ExternalName, else to its cluster-internal name."""
+    """Resolves a service by --resolve, then by a Service of type ExternalName, and otherwise to its cluster-internal
+    name.
+    """
 
     def __init__(
         self, overrides: Mapping[str, Endpoint] | None = None, external_name: ExternalName | None = None
@@ -46,7 +48,7 @@ class Resolver:
 
 
 def parse_resolve(values: Iterable[str]) -> dict[str, Endpoint]:
-    """Parse --resolve namespace/service=host:port flags. Raise ValueError for an invalid one."""
+    """Parse the values of --resolve flags, namespace/service=host:port. Raise ValueError if a value is invalid."""
     out = {}
     for value in values:
         service, equals, address = value.partition("=")
@@ -84,7 +86,7 @@ class Target:
 
 
 def build_target(config: JsonObject, webhook: str) -> Target:
-    """Return the target of a clientConfig. Raise TargetError if it is invalid. Error messages name `webhook`."""
+    """Return the target of a clientConfig. Raise TargetError, which names `webhook`, if the clientConfig is invalid."""
     service = config.get("service")
     if isinstance(service, dict):
         namespace, name = string_or_empty(service.get("namespace")), string_or_empty(service.get("name"))

@@ -52,7 +52,7 @@ _HEADERS = {
 
 
 class _EndpointResolver(AbstractResolver):
-    """Resolves every host name to the webhook's endpoint, and remembers the last one for error messages."""
+    """Resolves every host name to the webhook's endpoint, and remembers the last endpoint for error messages."""
 
     def __init__(self, endpoint: Callable[[], Endpoint]) -> None:
         self._endpoint = endpoint
@@ -127,8 +127,8 @@ class Session:
     ) -> HTTPResponse:
         """POST the body and return the response. Retry while the response asks for it by Retry-After.
 
-        `stated_seconds` is the timeout stated in the URL, by default `seconds`. Raise TransportError, also for a
-        response larger than `max_bytes`.
+        `stated_seconds` is the timeout in the URL's query, by default `seconds`. Raise TransportError if the call fails
+        or the response is larger than `max_bytes`.
         """
         url = f"{self._target.url}?timeout={stated_seconds or seconds:g}s"
         deadline = time.monotonic() + seconds
@@ -166,7 +166,7 @@ class Session:
         return response, _retry_after(response.status, headers.get("Retry-After", ""))
 
     async def _post_with_retry(self, url: URL, body: bytes, max_bytes: int, stage: _Stage) -> tuple[HTTPResponse, Any]:
-        """POST once, and once more if a persistent connection turns out to be closed.
+        """POST once. POST once more if the server has closed the persistent connection.
 
         Repeating is safe because reviews are idempotent.
         """
@@ -252,7 +252,7 @@ async def _connection_error(error: OSError, url: str, requested: Endpoint, reach
             message = await non_tls_message(reached)
         return request_error(url, message, "TLS")
     if isinstance(error, ConnectionResetError):
-        # The TCP connection was established. Go reports a close during the handshake as EOF, and a reset as a reset.
+        # The TCP connection was established. Go reports a close during the TLS handshake as EOF.
         closed = error.errno is None
         message = "EOF" if closed else f"read tcp {reached}: read: connection reset by peer"
         return request_error(url, message, "Connection")

@@ -54,12 +54,12 @@ class TransportError(Exception):
 
 
 def request_error(url: str, text: str, cause: str) -> TransportError:
-    """Return the error of a call that failed before the first byte of the response."""
+    """Return the error for a call that failed before the first byte of the response."""
     return TransportError(f'Post "{url}": {text}', cause)
 
 
 def body_error(text: str, cause: str, *, divisible: bool = False) -> TransportError:
-    """Return the error of a call that failed while reading the body of the response."""
+    """Return the error for a call that failed while reading the body of the response."""
     message = "unexpected error when reading response body. Please retry. Original error:"
     return TransportError(f"{message} {text}", cause, divisible=divisible)
 

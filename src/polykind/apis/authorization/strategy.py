@@ -18,7 +18,7 @@ from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.resource import ServedVersion
 
 Check = Callable[[JsonObject], None]
-"""Raises APIError if a request is invalid."""
+"""Raise APIError if a request is invalid."""
 Answer = Callable[[JsonObject, User, str], JsonObject | Awaitable[JsonObject]]
 """Returns the object with its result, given the user that sends the request and the current time."""
 

@@ -109,7 +109,7 @@ def _setter(
 
 
 def _selector(check: ResourceCheck, selector: str) -> ResourceCheck:
-    """Return the check unchanged. Polykind's authorizers ignore selectors, and kube-apiserver ignores invalid ones."""
+    """Return the check unchanged, because Polykind's authorizers ignore selectors."""
     return check
 
 
@@ -137,4 +137,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     ".errored decision_errored Decision -> bool": lambda decision: bool(decision.result.error),
     ".error decision_error Decision -> string": lambda decision: decision.result.error,
 }
-"""Functions declared in every environment, as in kube-apiserver. In a validation rule, no overload matches a call."""
+"""The functions of the authz library, declared in every environment as in kube-apiserver. In a validation rule, a call
+fails because no overload matches.
+"""

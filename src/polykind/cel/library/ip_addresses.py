@@ -26,7 +26,7 @@ class IP(NamedTuple):
         return str(_address(self))
 
     def top(self, bits: int) -> int:
-        """Return the most significant bits."""
+        """Return the most significant `bits` bits of the address."""
         return self.number >> (_bit_length(self.version) - bits)
 
 
@@ -56,7 +56,7 @@ def _address(ip: IP) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _parse(text: str) -> tuple[IP, str]:
-    """Return an address and its zone. Raises AddressError if the text is not an IP address."""
+    """Return an address and its zone. Raise AddressError if the text is not an IP address."""
     address = parse_addr(text)
     return IP(address.version, address.number), address.zone
 

@@ -15,7 +15,7 @@ from polykind.golang.utf8 import replace_lone_surrogates
 
 @lru_cache(maxsize=256)
 def compile_regex(text: str) -> Any:
-    """Compile a regular expression. Raises PatternError if the pattern is invalid."""
+    """Compile a regular expression. Raise PatternError if the pattern is invalid."""
     compile_pattern(text)
     return re2.compile(to_re2(replace_lone_surrogates(text)), re2.ASCII)
 

@@ -40,7 +40,7 @@ KIND_BY_CLASS[Semver] = "kubernetes.Semver"
 
 
 def parse(text: str) -> Semver:
-    """Parse a version as the Go library blang/semver does. Raises EvalError with its message if the text is invalid."""
+    """Parse a version as the Go library blang/semver does. Raise EvalError with its message if the text is invalid."""
     if not text:
         raise EvalError("Version string empty")
     parts = text.split(".", 2)

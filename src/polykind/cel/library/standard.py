@@ -82,7 +82,7 @@ _INVALID_QUALIFIER_TYPES: dict[type, str] = {
 
 
 def _check_qualifier(key: Any) -> None:
-    """Raise EvalError if the key is not a string, number or bool."""
+    """Raise EvalError if the key is not a string, number or bool, because CEL has no other index types."""
     type_name = _INVALID_QUALIFIER_TYPES.get(type(key))
     if type_name is not None:
         raise EvalError(f"invalid qualifier type: {type_name}")

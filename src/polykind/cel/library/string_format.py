@@ -41,7 +41,7 @@ class FormatError(ValueError):
 
 
 def parse_format(text: str, available: int, *, literal: bool = False) -> Iterator[str | Clause]:
-    """Parse a format string lazily and yield its parts. Raises FormatError at the first invalid part.
+    """Parse a format string lazily and yield its parts. Raise FormatError at the first invalid part.
 
     If `literal` is true (in the AST validator), an unexpected end is reported before a missing argument.
     """

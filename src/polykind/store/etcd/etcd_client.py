@@ -31,7 +31,7 @@ class EtcdAccess:
     key_file: Path | None = None
 
     def tls(self) -> ssl.SSLContext:
-        """Return the TLS context for https addresses. Raises StoreError if a certificate or key file is unusable."""
+        """Return the TLS context for https addresses. Raise StoreError if a certificate or key file is unusable."""
         context = ssl.create_default_context()
         try:
             if self.ca_file is not None:
@@ -77,7 +77,7 @@ class Member:
         return call
 
     async def unary(self, method: str, request: bytes, timeout_seconds: float) -> bytes:
-        """Make a unary call. Raises GrpcError if the call fails."""
+        """Make a unary call. Raise GrpcError if the call fails."""
         connection = self._connection
         if connection is None or not connection.usable:
             connection = await self._connect()
@@ -92,7 +92,7 @@ class Member:
                 call.cancel()
 
     async def open(self, method: str) -> GrpcCall:
-        """Start a streaming call. Raises GrpcError if the call cannot be started."""
+        """Start a streaming call. Raise GrpcError if the call cannot be started."""
         connection = self._connection
         if connection is None or not connection.usable:
             connection = await self._connect()
@@ -140,7 +140,9 @@ class EtcdError(StoreError):
 
 
 class EtcdClient:
-    """The cluster. Reads fail over to the next member. A write with an unknown outcome raises UnknownOutcomeError."""
+    """A client for all members of an etcd cluster. Reads fail over to the next member. A write with an unknown outcome
+    raises UnknownOutcomeError.
+    """
 
     def __init__(self, access: EtcdAccess) -> None:
         self._members = [Member(url, access) for url in access.servers]
@@ -151,7 +153,7 @@ class EtcdClient:
         await asyncio.gather(*(member.close() for member in self._members))
 
     def avoid(self, member: Member, *, unresponsive: bool = False) -> None:
-        """Record a member's failure, and switch to the member whose last failure is the oldest."""
+        """Record a member's failure, and switch to the member whose last failure was longest ago."""
         member.failed_at = time.monotonic() + (UNRESPONSIVE_SECONDS if unresponsive else 0)
         if member is self.member and len(self._members) > 1:
             self.member = min(self._members, key=lambda candidate: candidate.failed_at)
@@ -170,7 +172,7 @@ class EtcdClient:
             await asyncio.sleep(0.05)
 
     async def write(self, method: str, request: bytes, timeout_seconds: float = TIMEOUT_SECONDS) -> bytes:
-        """Make a call at most once. Raises UnknownOutcomeError if it may have been processed without a response."""
+        """Make a call at most once. Raise UnknownOutcomeError if it may have been processed without a response."""
         deadline = time.monotonic() + timeout_seconds
         while True:
             member = self.member

@@ -22,11 +22,11 @@ class GrpcError(Exception):
 
 
 OnResponse = Callable[[bytes | GrpcError], None]
-"""Receives the response of a unary call, or its error."""
+"""A callback that receives the response of a unary call, or its error."""
 
 
 class CallConnection(Protocol):
-    """The connection as a call uses it."""
+    """The part of a connection that a call uses."""
 
     loop: asyncio.AbstractEventLoop
 
@@ -73,7 +73,7 @@ class GrpcCall:
         self._connection.send(self, b"\0" + len(message).to_bytes(4, "big") + message, last)
 
     async def read(self) -> bytes | None:
-        """Return the next message, or None at the end. Raises GrpcError if the call failed."""
+        """Return the next message, or None at the end. Raise GrpcError if the call failed."""
         while not self.inbox:
             if self.ended:
                 if self._error is not None:
@@ -87,14 +87,14 @@ class GrpcCall:
         self.fail(GrpcError(CANCELLED, "the call was cancelled"))
 
     def expire(self, timeout: float) -> None:
-        """Fail the call with DEADLINE_EXCEEDED."""
+        """Fail the call with DEADLINE_EXCEEDED, because no response arrived within `timeout` seconds."""
         self.fail(GrpcError(DEADLINE_EXCEEDED, f"no response within {timeout:.3g} s"))
 
     def fail(self, error: GrpcError) -> None:
         """Reset the stream and end the call with an error."""
         self._connection.reset(self, error)
 
-    # Called by the connection
+    # Methods that the connection calls
 
     def on_data(self, data: bytes) -> None:
         """Collect messages. Each has a five-byte prefix: a compression flag and the length."""

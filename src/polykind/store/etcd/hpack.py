@@ -16,7 +16,7 @@ _CODE_LENGTHS = (
     "PORSRUVVVWWVTUOQVWWVWTQQVVXWWWPTPQRQQSRRUUTTVSVWVVWWWWWXWWWWWVZ"
 )
 _STATUS_INDEXES = range(8, 15)
-"""The static table's entries of :status. The first is 200."""
+"""The indexes of :status in the static table. The first index means status 200."""
 
 
 class MalformedHeadersError(ValueError):

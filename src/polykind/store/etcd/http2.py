@@ -24,7 +24,7 @@ _WINDOW_UPDATE_BYTES = 2**29
 """Send a WINDOW_UPDATE after this many received bytes, a quarter of the initial window."""
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _MAX_FRAME_BYTES = 2**20
-# No dynamic header table, no server push, the largest window, frames of up to a megabyte.
+# Our SETTINGS frame: no dynamic header table, no server push, the largest window, frames of up to a megabyte.
 _OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _MAX_WINDOW, 5, _MAX_FRAME_BYTES)
 # A frame header: 3 bytes length and 1 byte type (packed as one number), 1 byte flags, 4 bytes stream id.
 _FRAME = struct.Struct(">IBI")
@@ -36,7 +36,8 @@ _CLOSE_SECONDS = 1.0
 _MAX_COALESCED_FRAMES = 64
 """The number of queued writes that triggers a flush without waiting for more."""
 _PONG_DELAY_SECONDS = 0.05
-"""Seconds by which PING acknowledgements are delayed. Until one arrives, etcd sends no further PING with its calls."""
+"""Seconds by which PING acknowledgements are delayed. etcd sends no further PING until it receives an acknowledgement.
+"""
 
 
 class Http2Connection(asyncio.Protocol):
@@ -66,7 +67,7 @@ class Http2Connection(asyncio.Protocol):
 
     @classmethod
     async def open(cls, host: str, port: int, tls: ssl.SSLContext | None) -> Http2Connection:
-        """Connect to the server. Raises OSError if the connection fails."""
+        """Connect to the server. Raise OSError if the connection fails."""
         loop = asyncio.get_running_loop()
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _, connection = await loop.create_connection(
@@ -88,7 +89,7 @@ class Http2Connection(asyncio.Protocol):
     # ------------------------------------------------------------------ calls
 
     def call(self, method: str) -> GrpcCall:
-        """Start a call with any number of messages. Raises GrpcError if the connection is not usable."""
+        """Start a call with any number of messages. Raise GrpcError if the connection is not usable."""
         call, frame = self._start_call(method, None)
         self._write(frame)
         return call

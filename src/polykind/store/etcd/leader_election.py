@@ -40,7 +40,7 @@ class Lease:
         return cls(client, lease_id, granted, requested + granted)
 
     async def renew(self, timeout_seconds: float) -> bool:
-        """Renew the lease. Return False if it has expired. Raises UnavailableError if etcd does not respond."""
+        """Renew the lease. Return False if it has expired. Raise UnavailableError if etcd does not respond."""
         requested, member = time.monotonic(), self._client.member
         try:
             # LeaseKeepAlive is a streaming call; with one message in each direction it works as a unary call.
@@ -58,7 +58,7 @@ class Lease:
         try:
             await self._client.read(rpc_messages.LEASE_REVOKE, rpc_messages.number_request(self.lease_id), 1.0)
         except StoreError:
-            # The lease expires by itself.
+            # Resigning failed, but the lease expires by itself.
             return
 
 
@@ -98,7 +98,7 @@ class EtcdLeadership:
             try:
                 await self._run_term()
             except StoreError as error:
-                log.warning("leader election: %s, retrying in %.0f s", error, RENEW_SECONDS)
+                log.warning("leader election: campaign failed: %s, retrying in %.0f s", error, RENEW_SECONDS)
                 await asyncio.sleep(RENEW_SECONDS)
 
     async def _run_term(self) -> None:
@@ -157,7 +157,9 @@ class EtcdLeadership:
             try:
                 on_change(leading)
             except Exception:
-                log.exception("leader election: a subscriber failed")
+                log.exception(
+                    "leader election: a subscriber failed on a change of leadership, continuing with the next"
+                )
 
     async def _compact(self) -> None:
         """Compact periodically, keeping at least the history of the last interval."""

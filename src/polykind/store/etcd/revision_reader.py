@@ -18,7 +18,7 @@ MAX_SHARED_READS = 100
 
 
 def went_back(observed: int, newest: int) -> UnavailableError:
-    """Return the error for requests that notice that etcd has lost revisions."""
+    """Return the error for requests that notice a lower revision than before, because etcd has lost data."""
     return UnavailableError(
         f"etcd went back from revision {observed} to {newest}, perhaps to a restored backup; reading everything again"
     )
@@ -35,7 +35,7 @@ class PendingRevision:
         self._waiters: list[asyncio.Future[int]] = []
 
     async def result(self) -> int:
-        """Return the newest revision as of some moment after the read was sent. Raises StoreError."""
+        """Return the newest revision as of some moment after the read was sent. Raise StoreError if the read fails."""
         if self._result is None:
             future: asyncio.Future[int] = self._loop.create_future()
             self._waiters.append(future)
@@ -51,17 +51,17 @@ class PendingRevision:
 
 
 class RevisionReader:
-    """Reads the newest revision. A result counts only for readers that asked before its read was sent.
+    """Reads the newest revision. A reader gets only the result of a read that was sent after the reader asked.
 
-    One read runs at a time. It costs etcd more than a GET costs this server, so many readers share it: the first
-    reader waits until an event loop iteration has brought no other, and readers that arrive during a read share the
-    next one.
+    One read runs at a time. A read costs etcd more than a GET costs this server, so many readers share one read. The
+    first reader waits until an event loop iteration brings no other reader. Readers that arrive during a read share
+    the next read.
     """
 
     def __init__(
         self, client: EtcdClient, key: bytes, observed: Callable[[], int], on_regression: Callable[[int, int], None]
     ) -> None:
-        """Call `on_regression` with the observed and the new revision if etcd returns an older one than `observed`."""
+        """`on_regression` receives the observed and the new revision if etcd returns a revision below `observed()`."""
         self._client = client
         self._observed = observed
         self._on_regression = on_regression

@@ -93,7 +93,7 @@ def _compare(key: bytes, result: int, target: int, revision: int) -> bytes:
 
 
 def put_request(key: bytes, value: bytes, expect: int | None, lease: int = 0) -> bytes:
-    """Put the key if its revision is `expect`, else get its current state."""
+    """Return a transaction that puts the key if its revision is `expect`, and otherwise gets its current state."""
     condition = b"" if expect is None else message_field(1, _compare(key, _EQUAL, _MODIFIED, expect))
     if value[-1:] == b"}":
         # kube-apiserver stores JSON with a trailing newline, and would treat a value without one as changed.
@@ -103,7 +103,9 @@ def put_request(key: bytes, value: bytes, expect: int | None, lease: int = 0) ->
 
 
 def delete_request(key: bytes, expect: int | None) -> bytes:
-    """Delete the key if it exists and its revision is `expect`, else get its current state."""
+    """Return a transaction that deletes the key if it exists at revision `expect`, and otherwise gets its current
+    state.
+    """
     comparison = (_GREATER, _CREATED, 0) if expect is None else (_EQUAL, _MODIFIED, expect)
     condition = message_field(1, _compare(key, *comparison))
     delete = message_field(3, bytes_field(1, key))
@@ -111,7 +113,7 @@ def delete_request(key: bytes, expect: int | None) -> bytes:
 
 
 def watch_request(keys: KeyRange, start: int, *, previous: bool = False) -> bytes:
-    """Watch from revision `start`, with progress notifications and fragmented large responses."""
+    """Return a watch request from revision `start`, with progress notifications and fragmented large responses."""
     create = bytes_field(1, keys.start) + bytes_field(2, keys.end) + varint_field(3, start)
     return message_field(1, create + varint_field(4, True) + varint_field(6, previous) + varint_field(8, True))
 
@@ -169,9 +171,9 @@ def parse_revision(raw: bytes) -> int:
 
 
 class Incarnation(NamedTuple):
-    """The history that a response belongs to. A cluster that is restored from a backup starts a new one.
+    """The history that a response belongs to. A cluster that is restored from a backup starts a new history.
 
-    Within one history the term never decreases in linearizable reads.
+    Within one history the Raft term never decreases in linearizable reads.
     """
 
     cluster_id: int

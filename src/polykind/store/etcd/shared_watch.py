@@ -19,7 +19,7 @@ PROGRESS_SECONDS = 0.01
 STALL_SECONDS = 1.0
 """Seconds without progress, while a reader waits, after which the watch moves to another member."""
 WAIT_SECONDS = 3.0
-"""Seconds that a reader waits for the watch at most."""
+"""The maximum number of seconds that a reader waits for the watch."""
 MAX_BUFFERED_EVENTS = 50_000
 """The maximum number of events that are buffered while a watch reads past events."""
 
@@ -81,7 +81,10 @@ class SharedWatch:
                 future.set_exception(UnavailableError("the history of etcd has changed"))
 
     def wait_for_revision(self, revision: int) -> asyncio.Future[None]:
-        """Return a future that is done when all events up to a revision are delivered, or has UnavailableError set."""
+        """Return a future that is done when all events up to a revision are delivered.
+
+        The future gets an UnavailableError if the watch does not catch up in time.
+        """
         future: asyncio.Future[None] = self._loop.create_future()
         if self.revision >= revision:
             future.set_result(None)
@@ -104,7 +107,7 @@ class SharedWatch:
                 self.revision = error.oldest
                 self._on_lost(error)
             except UnavailableError as error:
-                log.warning("etcd store: %s; resuming from revision %d", error, self.revision)
+                log.warning("etcd store: the watch ended: %s; resuming from revision %d", error, self.revision)
                 self._client.avoid(member)
             except Exception:
                 log.exception("etcd store: the watch failed, resuming from revision %d", self.revision)
@@ -180,7 +183,10 @@ class Watches:
             replay.cancel()
 
     def publish(self, events: list[StoreEvent], revision: int) -> None:
-        """Deliver new events. A watch that a listener adds during the delivery replays them, so it misses nothing."""
+        """Deliver new events.
+
+        A watch that a listener adds during the delivery replays the events, so it misses none.
+        """
         self._newest = revision
         for watch in tuple(self._watches):
             if watch.closed or revision <= watch.delivered:
@@ -194,7 +200,9 @@ class Watches:
                     self._fail(watch, UnavailableError("a watch fell too far behind while it read past events"))
 
     def restart(self, newest: int, error: StoreError) -> None:
-        """End all watches with an error. New watches belong to a history whose newest revision is `newest`."""
+        """End all watches with an error, because etcd's history has changed. `newest` is the newest revision of the new
+        history.
+        """
         self._newest = newest
         self.lose(error)
 
@@ -208,7 +216,7 @@ class Watches:
         watch.lose(error)
 
     async def _replay(self, watch: StoreWatch, until: int) -> None:
-        """Deliver past events, then the buffered ones."""
+        """Deliver past events to a watch, then the events that were buffered meanwhile."""
         try:
             past = await self._read_past_events(watch.prefix, watch.delivered, until)
         except StoreError as error:

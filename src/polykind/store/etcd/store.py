@@ -251,14 +251,17 @@ class EtcdStore:
         return self._shared_watch.revision if self._open else 0
 
     def _on_regression(self, observed: int, newest: int) -> None:
-        """Start over at etcd's newest revision: every listener reads everything again, older revisions are gone."""
+        """Continue from etcd's newest revision after etcd has lost revisions.
+
+        Every listener reads all keys again, and older revisions count as compacted.
+        """
         log.error("etcd store: %s", went_back(observed, newest))
         self._floor = newest
         self._shared_watch.restart(newest)
         self._watches.restart(newest, CompactedError(observed, newest))
 
     async def _check_incarnation(self) -> None:
-        """Notice a restored etcd even if its revisions have already overtaken the old ones."""
+        """Detect an etcd that was restored from a backup, even if its revisions have already overtaken the old ones."""
         observed = self._observed
         raw = await self._client.read(rpc_messages.RANGE, rpc_messages.get_request(b"\0", count_only=True))
         found, known = rpc_messages.parse_incarnation(raw), self._incarnation
@@ -279,7 +282,7 @@ class EtcdStore:
                 await self.revision()
                 self._last_healthy = time.monotonic()
             except StoreError as error:
-                log.warning("etcd store: health check failed: %s", error)
+                log.warning("etcd store: health check failed, repeating it: %s", error)
             await asyncio.sleep(max(HEALTH_CHECK_SECONDS - (time.monotonic() - started), 0.1))
 
     # Lifetime

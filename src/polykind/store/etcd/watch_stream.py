@@ -29,7 +29,8 @@ class WatchStream:
     async def __aiter__(self) -> AsyncIterator[tuple[list[EtcdEvent], int]]:
         """Yield lists of events in order, each with the revision up to which all events have been yielded.
 
-        An empty list reports progress only. Raises CompactedError, and UnavailableError when the stream ends.
+        An empty list reports progress only. Raise CompactedError if events above the start revision were compacted, and
+        UnavailableError when the stream ends.
         """
         try:
             call = self._call = await self.member.open(rpc_messages.WATCH)
@@ -73,10 +74,10 @@ class WatchStream:
 async def read_past_events(
     client: EtcdClient, keys: KeyRange, prefix: str, after: int, until: int, *, progress_requests: bool
 ) -> list[HistoryEvent]:
-    """Return the events of keys with `prefix` in (after, until], each with the replaced value. Raises CompactedError.
+    """Return the events of keys with `prefix` in (after, until], each with the replaced value.
 
     `keys` is the watched range. Without `progress_requests` it must be all keys, so that `until` is the revision of an
-    event.
+    event. Raise CompactedError if some of the events have been compacted.
     """
     result: list[HistoryEvent] = []
     deadline = time.monotonic() + TIMEOUT_SECONDS

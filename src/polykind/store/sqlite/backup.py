@@ -1,4 +1,4 @@
-"""Backups of the embedded store: written while a server runs, verified, and installed as the store of a stopped one."""
+"""Backups of the embedded store: written while a server runs, verified, and restored while the server is stopped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DatabaseSummary(NamedTuple):
 
 
 def verify(path: Path) -> DatabaseSummary:
-    """Verify the structure and all rows of a database file. Raise DamagedStoreError if something is damaged."""
+    """Verify the structure and all rows of a database file. Raise DamagedStoreError if a page or row is damaged."""
     connection = _open(path)
     try:
         problems = structure_problems(connection) or [
@@ -55,7 +55,7 @@ def find_damage(directory: Path) -> Iterator[str]:
     """Yield the damage in a data directory, one line for each damaged object or part of the file."""
     file = DatabaseFile(directory)
     connection = _open(file.path)
-    # Opening must change nothing, in particular not remove a damaged WAL.
+    # Opening the file must change nothing. In particular, it must not remove a damaged WAL.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     try:
         recovered = max(connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0], 0)
@@ -76,7 +76,10 @@ def find_damage(directory: Path) -> Iterator[str]:
 
 
 def json_problem(value: bytes) -> str | None:
-    """Return why stored bytes are not a JSON object, None if they are one, or if a checksum has already failed."""
+    """Return the reason why stored bytes are not a JSON object.
+
+    Return None if they are a JSON object, or if their checksum has already failed.
+    """
     if value.startswith(b"\0damaged"):
         return None
     try:

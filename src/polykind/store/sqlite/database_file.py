@@ -56,7 +56,7 @@ class DatabaseFile:
             raise StoreError(f"{self.path} cannot be opened: {error}") from error
 
     def claim(self) -> None:
-        """Take the lock only. Raise StoreError if another process has the lock."""
+        """Take the lock without creating files. Raise StoreError if another process has the lock."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -17,8 +17,9 @@ from polykind.store.sqlite.write_log import ROW_COLUMNS, is_intact
 _logger = logging.getLogger(__name__)
 
 CHECKED_AT_START_BYTES = 128 * 1024 * 1024
-"""The largest file that is verified before the start. This takes 0.2 s at most; `polykind store check` verifies files
-of any size. The rows of larger files are verified when they are read."""
+"""The largest file that is verified completely at the start, which takes at most 0.2 s. Rows of larger files are
+verified when they are read. `polykind store check` verifies files of any size.
+"""
 
 _WAL_HEADER = struct.Struct(">8I")
 _FRAME_HEADER = struct.Struct(">6I")

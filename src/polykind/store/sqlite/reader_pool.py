@@ -28,7 +28,7 @@ class ReplayPage(NamedTuple):
 
 
 class ReaderPool:
-    """The thread pool of readers. `run` returns a query's result and the newest revision in the query's snapshot."""
+    """The thread pool of readers."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="polykind-read")

@@ -86,7 +86,7 @@ class SqliteStore:
         try:
             self._published, self._floor = await opened
         except BaseException:
-            # Do this also after a cancellation: the file must be unlocked for the next start.
+            # Stop the writer even after a cancellation, because the file must be unlocked for the next start.
             self._writer.submit(Stop())
             await asyncio.shield(self._stopped)
             self._running = False
@@ -207,7 +207,7 @@ class SqliteStore:
         return await self._read(reader_pool.replay, prefix, after, until, REPLAY_EVENTS, REPLAY_BYTES)
 
     def stats(self) -> Stats:
-        """Return the statistics for metrics. Cheap."""
+        """Return the statistics for metrics. This call is cheap."""
         return Stats(self._published, self._floor, _size(self._file.path), _size(self._file.wal))
 
     # The writer's callbacks, on the event loop

@@ -15,7 +15,8 @@ SOFT_LIMIT_PAGES = 16 * 1024 * 1024 // PAGE_BYTES
 HARD_LIMIT_PAGES = 48 * 1024 * 1024 // PAGE_BYTES
 MAX_PASSES = 4
 ACCEPTABLE_REST_PAGES = 512 * 1024 // PAGE_BYTES
-# Reading the WAL's length releases the GIL, which is slow. Below this many pages, use an estimate (never too low).
+# Below this many pages, use an estimate (never too low) of the WAL's length. Reading the length releases the GIL, which
+# is slow.
 MEASURE_AFTER_PAGES = SOFT_LIMIT_PAGES // 8
 PAGES_PER_ROW = 3
 IDLE_SECONDS = 1.0
@@ -44,7 +45,7 @@ class WALCheckpoints:
         self._estimated_pages += PAGES_PER_ROW * (rows + 1) + size // PAGE_BYTES
 
     def checkpoint_if_due(self) -> None:
-        """Checkpoint if the WAL is long enough. Called between two transactions."""
+        """Checkpoint if the WAL is long enough. The writer thread calls this method between two transactions."""
         if self._estimated_pages >= MEASURE_AFTER_PAGES:
             self._measure()
         if self._pages < SOFT_LIMIT_PAGES:

@@ -30,7 +30,9 @@ ROWS_PER_STATEMENT = 128
 milliseconds, so a batch uses one SELECT and one INSERT for many rows."""
 
 ROW_COLUMNS = "revision, CAST(key AS BLOB), previous, deleted, value, checksum"
-"""The columns of a row, in the order of `is_intact`. A flipped bit can make a key invalid UTF-8, so it is bytes."""
+"""The columns of a row, in the order of the parameters of `is_intact`. The key is read as bytes, because a flipped bit
+can make it invalid UTF-8.
+"""
 
 _NO_LIMIT = 2**62
 
@@ -68,7 +70,7 @@ WHERE l.revision > ? AND l.revision <= ? ORDER BY l.revision LIMIT ?"""
 
 @cache
 def _latest(rows: int) -> str:
-    """Return a SELECT of the keys' current revisions as one text, in order, with 0 for absent keys."""
+    """Return a SELECT that joins the current revisions of the keys into one text, in order, with 0 for absent keys."""
     current = (
         "SELECT revision * (1 - deleted) FROM log INDEXED BY names WHERE key = column2 ORDER BY revision DESC LIMIT 1"
     )
@@ -143,7 +145,7 @@ class WriteLog:
 
     @contextmanager
     def snapshot(self) -> Iterator[Bounds]:
-        """Run all reads inside in one read transaction."""
+        """Run all reads of the `with` block in one read transaction."""
         self._cursor.execute("BEGIN")
         try:
             yield self.bounds()
@@ -260,7 +262,7 @@ class WriteLog:
         self._cursor.execute(_insert_statement(len(rows)), tuple(chain.from_iterable(rows)))
 
     def probe(self) -> None:
-        """Commit a transaction that changes no data."""
+        """Commit a transaction that changes no data, to test whether the file can be written."""
         self._cursor.execute("UPDATE facts SET number = number WHERE name = 'swept'")
 
     def set_floor(self, floor: int) -> None:
@@ -272,10 +274,11 @@ class WriteLog:
         return number
 
     def sweep(self, swept: int, floor: int, rows: int, size: int) -> tuple[int, int]:
-        """Delete rows superseded by the next `rows` writes up to the floor. Return the revision reached, bytes freed.
+        """Delete rows that the next `rows` writes up to the floor supersede. Return the revision reached and the bytes
+        freed.
 
-        Stops early after `size` bytes. A tombstone at or below the floor is deleted too, because reads find no key
-        with or without it.
+        Stop early after `size` bytes. Also delete a tombstone at or below the floor, because a read finds no key with
+        or without the tombstone.
         """
         doomed: list[tuple[int]] = []
         freed = 0
@@ -304,7 +307,10 @@ class WriteLog:
 
 
 def check_readable(at: int, bounds: Bounds) -> int:
-    """Return the revision to read at: `at`, or the newest for 0. Raises CompactedError or FutureRevisionError."""
+    """Return the revision to read at: `at`, or the newest revision if `at` is 0.
+
+    Raise CompactedError or FutureRevisionError if the snapshot does not contain that revision.
+    """
     if at == 0:
         return bounds.newest
     if at > bounds.newest:
@@ -334,7 +340,7 @@ class Compactor:
         self.floor = log.bounds().floor
         """The compacted revision: older revisions cannot be read."""
         self.swept = log.swept()
-        """Rows up to this revision have been processed. At most `floor`."""
+        """All rows up to this revision have been checked for deletion. It is never above `floor`."""
         self._vacuuming = False
         self._blocked = False
 
@@ -343,7 +349,9 @@ class Compactor:
         return not self._blocked and (self.swept < self.floor or self._vacuuming)
 
     def automatic_floor(self, revision: int) -> int:
-        """Return a new floor if more than twice `keep` revisions exist, so that `keep` remain. Return 0 if not."""
+        """Return a new floor that keeps `keep` revisions. Return 0 if at most twice as many exist, because none is
+        needed yet.
+        """
         return revision - self._keep if revision - self.floor > 2 * self._keep else 0
 
     def raise_floor(self, floor: int) -> None:

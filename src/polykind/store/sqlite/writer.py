@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 MAX_BATCH_WRITES = 512
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 CACHE_KIB = 1024
-# Clients whose writes were just committed often write again at once. Wait this long before a larger compaction step.
+# Seconds to wait before a larger compaction step, because clients whose writes were just committed often write again.
 COMPACTION_DELAY_SECONDS = 0.002
 PROBE_SECONDS = 1.0
 """Seconds between two test writes after a failed write, so that the store recovers without a client's write."""
@@ -103,7 +103,7 @@ class Writer:
         self._stopping = False
         self._revision = 0
         self._identities: dict[Path, tuple[int, int]] = {}
-        """The files that the connections have open."""
+        """The device and inode numbers of the files that the connections have open."""
         self.problem = ""
         """The reason why the last write failed; "" if it succeeded. Also read on the event loop."""
 
@@ -152,7 +152,7 @@ class Writer:
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
-            # The event loop ended without closing its store. Stop; committed writes are safe.
+            # The event loop ended without closing its store. Stop the thread; committed writes are safe.
             self._stopping = True
 
     def _take_batch(self) -> list[Write]:
@@ -202,7 +202,7 @@ class Writer:
             self._check_file(UnknownOutcomeError)
             self._recovered()
         except UnknownOutcomeError as error:
-            # The rows are in the open file, so readers see them. A later start may not find this file.
+            # Readers see the rows, because the rows are in the open file. A later start may not find this file.
             failure = self._failure(error)
             results = [(future, failure if isinstance(result, int) else result) for future, result in results]
         self._revision += len(rows)
@@ -218,9 +218,10 @@ class Writer:
             raise error_type(f"{replaced} was deleted or replaced while the server was running; restart the server")
 
     def replaced(self) -> str:
-        """Return the path of the file that was deleted or replaced since the start, "" if there is none.
+        """Return the path of a database file that was deleted or replaced since the start, or "" if all files are in
+        place.
 
-        SQLite does not notice: it goes on with the open file, which no later start can find.
+        SQLite does not notice such a change: it continues with the open file, which no later start can find.
         """
         for path, identity in self._identities.items():
             if _identity(path) != identity:
@@ -228,7 +229,7 @@ class Writer:
         return ""
 
     def _failure(self, error: Exception) -> UnavailableError:
-        """Return the error for clients, and log the first failure of an incident."""
+        """Return the error for clients. Log only the first failure of a series."""
         path = self._file.path
         if isinstance(error, UnavailableError):
             failure = error
@@ -242,7 +243,7 @@ class Writer:
         else:
             failure = UnavailableError(f"{path} cannot be written: {error}")
         if not self.problem:
-            _logger.error("sqlite store: rejecting writes until one succeeds: %s", failure)
+            _logger.error("sqlite store: a write failed, rejecting writes until one succeeds: %s", failure)
         self.problem = str(failure)
         return failure
 
@@ -252,7 +253,7 @@ class Writer:
             self.problem = ""
 
     def _probe(self) -> None:
-        """Write a row of `facts` as it is, to find out whether writes succeed again."""
+        """Write one row without a change, to find out whether writes succeed again."""
         try:
             self._check_file(UnavailableError)
             self._log.probe()

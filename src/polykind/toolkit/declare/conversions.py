@@ -140,9 +140,9 @@ class Conversions:
         return (group, kind) == (self.group, self.name)
 
     def path(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
-        """Return the shortest path between two versions; the first declared if several are equally short.
+        """Return the shortest path between two versions, or the path declared first if several are equally short.
 
-        Raises NoWay.
+        Raise NoWay if no path leads from `origin` to `goal`.
         """
         path = self._paths.get((origin, goal))
         if path is None:
@@ -166,7 +166,7 @@ class Conversions:
         return self.convert_in_place(copy_json(obj), to)
 
     def convert_in_place(self, obj: JsonObject, to: str) -> JsonObject:
-        """Convert like `convert`, but change the given object instead of a copy."""
+        """Convert like `convert`, but change the object `obj` itself instead of a copy."""
         group, _, origin = _string(obj.get("apiVersion")).rpartition("/")
         if not self.handles(group, _string(obj.get("kind"))):
             raise ConversionError(f"{describe_object(obj)} is not a {self.kind}")

@@ -57,9 +57,9 @@ class FieldPath:
         return _get(scope, self._names)
 
     def pop(self, scope: JsonObject) -> Any:
-        """Remove the field and return its value, or MISSING.
+        """Remove the field and return its value, or return MISSING if the field does not exist.
 
-        Also remove objects that become empty, except the outermost one (such as `spec`).
+        Also remove parent objects that become empty, except the outermost one (such as `spec`).
         """
         parents = [scope]
         for name in self._names[:-1]:
@@ -136,7 +136,10 @@ def rename_values(path: str, values: Mapping[str, str]) -> FieldRule:
 
 
 def first(one: str, many: str) -> FieldRule:
-    """Replace a single value by a list. The older version has the first item and keeps the list in the stash."""
+    """Declare a single value that becomes a list in the newer version.
+
+    The older version has the first item and keeps the whole list in the stash.
+    """
     one_path, many_path = _path_without_lists(one), _path_without_lists(many)
 
     def there(obj: JsonObject) -> None:
@@ -210,7 +213,10 @@ def named_paths(rules: Iterable[FieldRule], old: str, new: str) -> list[tuple[st
 
 
 def compose(rules: Iterable[FieldRule], old: str, new: str) -> tuple[Change, Change, dict[str, str], dict[str, str]]:
-    """Return the functions from `old` to `new` and back, and the losses of each. Raises ValueError for bad rules."""
+    """Return the functions from `old` to `new` and back, and the losses of each.
+
+    Raise ValueError if a rule is invalid.
+    """
     oriented = []
     there_loses: dict[str, str] = {}
     back_loses: dict[str, str] = {}

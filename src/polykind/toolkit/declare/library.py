@@ -53,7 +53,12 @@ class Library:
         try:
             return bool(self._handles(group, kind))
         except Exception:
-            log.exception("converter %s: handles() raised an exception for %s.%s, skipping it", self.spec, kind, group)
+            log.exception(
+                "converter %s: handles() raised an exception for %s.%s, not using the converter for this kind",
+                self.spec,
+                kind,
+                group,
+            )
             return False
 
     def function(self, group: str, kind: str) -> Convert:

@@ -13,7 +13,7 @@ from polykind.toolkit.declare.library import Library
 
 
 def load_converter(spec: str) -> Library:
-    """Load the converter that a --converter flag names. Raises ValueError if it cannot be loaded."""
+    """Load the converter that a --converter flag names. Raise ValueError if it cannot be loaded."""
     if spec.endswith((".yaml", ".yml", ".json")):
         return Library(spec, _load_rules_file(Path(spec)))
     module_name, colon, path = spec.partition(":")

@@ -32,7 +32,7 @@ _RULES: dict[str, tuple[Callable[..., FieldRule], frozenset[str], frozenset[str]
 
 
 def parse_rules_file(document: Any) -> Conversions:
-    """Parse the content of a rules file. Raises ValueError that locates the first error."""
+    """Parse the content of a rules file. Raise ValueError, which locates the first error, if the content is invalid."""
     fields = _fields("the document", document, frozenset({"kind", "between"}))
     if not isinstance(fields["kind"], str):
         raise ValueError("kind must name a kind and its group, such as CronTab.stable.example.com")

@@ -35,7 +35,9 @@ ANNOTATION = "conversion-stash"
 """The annotation's name. Its prefix is the object's group, a domain that belongs to the CRD's author."""
 
 WARN_BYTES = 32 * 1024
-"""Stash size in bytes that triggers a warning. All annotations of an object together may have 256 KiB."""
+"""The stash size in bytes above which the toolkit logs a warning. All annotations of an object may have 256 KiB
+together.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +49,17 @@ def put(obj: JsonObject, name: str, value: Any, *, beside: Sequence[str] = ()) -
     entries[name] = {"value": value, "beside": list(beside), "digest": _digest(obj, beside)}
     text = _encode(entries)
     if len(text) > WARN_BYTES:
-        log.warning("conversion stash: an object's stash has %d bytes, but its annotations share 256 KiB", len(text))
+        log.warning(
+            "conversion stash: the stash of an object has %d bytes, but its annotations together may have only 256 KiB",
+            len(text),
+        )
     metadata = obj.setdefault("metadata", {})
     annotations = metadata.get("annotations")
     metadata["annotations"] = {**annotations, key: text} if isinstance(annotations, dict) else {key: text}
 
 
 def take(obj: JsonObject, name: str, otherwise: Any = None) -> Any:
-    """Remove and return a stashed value. Return `otherwise` if it is missing or a field in `beside` has changed."""
+    """Remove and return a stashed value. Return `otherwise` if there is no value or a field in `beside` has changed."""
     key = _key(obj)
     entries = _entries(obj, key)
     entry = entries.pop(name, None)
@@ -96,7 +101,7 @@ def _entries(obj: JsonObject, key: str) -> JsonObject:
 
 
 def _digest(obj: JsonObject, beside: Sequence[str]) -> str:
-    """Return a digest of the fields at the paths `beside`. Missing fields count too."""
+    """Return a digest of the fields at the paths `beside`. A missing field changes the digest too."""
     return hashlib.sha256(_encode([_field(obj, path) for path in beside]).encode()).hexdigest()[:16]
 
 

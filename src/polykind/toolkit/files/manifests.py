@@ -45,7 +45,9 @@ class Document:
     """The parse error, or an empty string if the document is valid."""
 
     def replace(self, value: JsonObject) -> str:
-        """Return the document's text with a new value, in the same format. Raises UnwritableError if that fails."""
+        """Return the document's text with a new value, in the same format. Raise UnwritableError if the format cannot
+        hold it.
+        """
         if self.format == "json":
             return _encode_json_like(self.text, value)
         if "\r\n" in self.text:
@@ -64,7 +66,10 @@ class Manifest:
         return [part for part in self.parts if isinstance(part, Document)]
 
     def replace(self, values: Mapping[int, JsonObject]) -> bytes:
-        """Return the file's text with new values for some documents, given by index. May raise UnwritableError."""
+        """Return the file's text with new values for some documents, by index.
+
+        Raise UnwritableError if the file's format cannot represent a value.
+        """
         out: list[str] = []
         index = 0
         for part in self.parts:
@@ -92,7 +97,7 @@ def parse(data: bytes) -> Manifest:
             chunk, first_line = [], line + 1
             rest = line_text[3:].strip()
             if line_text.startswith("---") and rest and not rest.startswith("#"):
-                # The text of kubectl.
+                # This is kubectl's error message.
                 parts.append(Document(line, line_text, "yaml", error=f"invalid Yaml document separator: {rest}"))
             else:
                 parts.append(line_text)
@@ -136,7 +141,7 @@ def _shift_line_numbers(message: str, line: int) -> str:
 
 
 def _json_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of concatenated JSON values with surrounding space, or an empty list if it is not JSON."""
+    """Return the spans of concatenated JSON values with surrounding space, or an empty list if the text is not JSON."""
     decoder, at, out = json.JSONDecoder(), 0, []
     try:
         while at < len(text):
@@ -183,7 +188,7 @@ def _encode_json_like(text: str, value: JsonObject) -> str:
 
 
 def read_stream(file: BinaryIO) -> bytes:
-    """Read a stream. Raises ManifestReadError if it is too large or is not UTF-8."""
+    """Read a stream. Raise ManifestReadError if its content is too large or is not UTF-8."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ManifestReadError(f"the file is larger than {MAX_BYTES >> 20} MiB")
@@ -193,7 +198,7 @@ def read_stream(file: BinaryIO) -> bytes:
 
 
 def read_file(path: Path) -> bytes:
-    """Read a file. Raises ManifestReadError if the file cannot be read, is too large or is UTF-16."""
+    """Read a file. Raise ManifestReadError if the file cannot be read, is too large or is UTF-16."""
     try:
         with path.open("rb") as file:
             return read_stream(file)
@@ -202,7 +207,10 @@ def read_file(path: Path) -> bytes:
 
 
 def read_objects(paths: Iterable[Path]) -> Iterator[JsonObject]:
-    """Yield the objects in files and folders, including the items of Lists. Raises ValueError with file and line."""
+    """Yield the objects in files and folders, including the items of Lists.
+
+    Raise ValueError with the file and line of the first document that cannot be read.
+    """
     for path in find_files(paths):
         try:
             documents = parse(read_file(path)).documents
@@ -220,7 +228,7 @@ def read_objects(paths: Iterable[Path]) -> Iterator[JsonObject]:
 def find_files(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the given files, and the manifest files in the given folders. Hidden files and folders are skipped.
 
-    Raises ManifestReadError for a folder that cannot be read.
+    Raise ManifestReadError for a folder that cannot be read.
     """
     yielded: set[Path] = set()
     for path in paths:

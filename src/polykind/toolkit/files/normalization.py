@@ -1,4 +1,4 @@
-"""Comparison of manifests by their effect: which defaults must be written so that the API server reads the same."""
+"""Comparison of manifests by their effect: finds the defaults that a manifest must contain to keep its meaning."""
 
 from __future__ import annotations
 

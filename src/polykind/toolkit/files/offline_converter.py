@@ -45,7 +45,10 @@ class OfflineConverter:
     """Converts objects of some kinds to one version."""
 
     def __init__(self, library: Library, to: str, crds: Iterable[CRD] = (), *, defaults: bool = False) -> None:
-        """`to` is a version or an apiVersion. `defaults` writes every default into the result. Raises ValueError."""
+        """`to` is a version or an apiVersion. `defaults` writes every default into the result.
+
+        Raise ValueError if the converter cannot convert to this version.
+        """
         self.library, self.defaults = library, defaults
         self.group, _, self.version = to.rpartition("/")
         self.crds = {crd.kind: crd for crd in crds}
@@ -84,7 +87,7 @@ class OfflineConverter:
         return self.library.handles(group, kind)
 
     def document(self, value: Any) -> ConvertedDocument:
-        """Convert a document: one object, or the items of a List. Raises ConversionError if a conversion fails."""
+        """Convert a document: one object, or the items of a List. Raise ConversionError if a conversion fails."""
         if not isinstance(value, dict):
             return ConvertedDocument(value)
         group, kind = _group_kind(value)
@@ -100,7 +103,7 @@ class OfflineConverter:
         return ConvertedDocument(value)
 
     def convert(self, obj: JsonObject) -> ConvertedDocument:
-        """Convert an object to the requested version. Raises ConversionError if the conversion fails."""
+        """Convert an object to the requested version. Raise ConversionError if the conversion fails."""
         group, kind = _group_kind(obj)
         goal = f"{group}/{self.version}"
         if obj["apiVersion"] == goal:
@@ -195,7 +198,10 @@ class OfflineConverter:
         return plain
 
     def _convert_like_server(self, obj: JsonObject, crd: CRD, error_prefix: str) -> ConvertedDocument:
-        """Convert like the API server, but omit defaults that the author did not write. May raise RejectedError."""
+        """Convert like the API server, but omit defaults that the author did not write.
+
+        Raise RejectedError if the API server would reject the object or the converter's result.
+        """
         origin = crd.version_of(obj)
         target = crd.versions.get(self.version)
         if target is None:
@@ -270,7 +276,7 @@ def _validation_warnings(
 ) -> list[str]:
     """Return the target version's validation errors as warnings if the source version rejects the object too.
 
-    Raises ConversionError if only the target version rejects it, because then the converter is at fault.
+    Raise ConversionError if only the target version rejects it, because then the converter is at fault.
     """
     errors = target.validation_errors(target.defaulted(out))
     if errors and not origin.validation_errors(admitted):

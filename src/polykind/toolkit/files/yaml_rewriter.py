@@ -1,8 +1,8 @@
 """Rewriting of YAML documents: change some fields and leave everything else as the author wrote it.
 
 Comments, quotes, field order and layout of unchanged fields are kept line by line, so that a diff shows only what was
-converted. The result is parsed again. If it does not equal the wanted value, the whole document is written anew, and
-only the comments before and after it are kept.
+converted. The result is parsed again. If the parsed result differs from the intended value, the rewriter formats the
+whole document anew and keeps only the comments before and after the document.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def rewrite_document(text: str, old: Any, new: JsonObject) -> str:
-    """Return the text of a document, parsed as `old`, with the value `new`. Raises UnwritableError."""
+    """Return the text of a document, parsed as `old`, with the value `new`.
+
+    Raise UnwritableError if YAML cannot represent the new value.
+    """
     lines = _split_lines(text)
     for write in (_write_preserving, _write_new):
         try:
@@ -68,7 +71,7 @@ def _write_new(lines: list[str], old: Any, new: JsonObject) -> list[str]:
 
 
 def _write_preserving(lines: list[str], old: Any, new: JsonObject) -> list[str]:
-    """Write only the fields that change. Raises _LayoutError if the layout is not supported."""
+    """Write only the fields that change. Raise _LayoutError if the layout is not supported."""
     if any(_unusual_line_break(line) for line in lines):
         raise _LayoutError
     root = yaml.compose("".join(lines), Loader=yaml.CSafeLoader)

@@ -27,7 +27,7 @@ def asgi(
 ) -> Application:
     """Return an ASGI application that converts ConversionReviews. `converters` are as for `--converter`.
 
-    Raises ValueError if a converter cannot be hosted.
+    Raise ValueError if a converter cannot be hosted.
     """
     handler = ReviewHandler(converters, most_bytes=most_bytes, seconds=seconds, threads=threads)
 

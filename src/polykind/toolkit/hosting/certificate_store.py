@@ -67,7 +67,7 @@ def renew_certificates(
     ca, next_ca = _read_pair(files, "authority.pem"), _read_pair(files, "next-authority.pem")
     previous_ca = files.get("former-authority.crt", b"")
     if ca is not None and next_ca is not None and next_ca.certificate == ca.certificate:
-        next_ca = None  # The rotation was interrupted before this file was removed.
+        next_ca = None  # An interrupted rotation left this file behind.
     if ca is None or not ca.outlasts(now + RENEW_BEFORE):
         # This is the first start, or the CA expires so soon that an orderly rotation is impossible.
         ca, next_ca = next_ca or make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME), None
@@ -115,7 +115,7 @@ class CertificateStore(Protocol):
     """A set of files. Only one writer at a time can change the files."""
 
     async def update(self, change: Change) -> None:
-        """Replace the files by `change(files)`. Raises OSError if the store cannot be read or written."""
+        """Replace the files by `change(files)`. Raise OSError if the store cannot be read or written."""
 
 
 class MemoryStore:
@@ -163,7 +163,7 @@ class SecretStore:
     """Keeps the files in a Secret. All replicas share its CA, so callers trust a new replica at once."""
 
     def __init__(self, cluster: ClusterClient, secret: str) -> None:
-        """`secret` is namespace/name. Raises ValueError if it has another format."""
+        """`secret` is namespace/name. Raise ValueError if it has another format."""
         self.namespace, _, self.name = secret.partition("/")
         if not (self.namespace and self.name) or "/" in self.name:
             raise ValueError(f"--cert-secret {secret}: must be namespace/name")

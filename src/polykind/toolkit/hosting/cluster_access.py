@@ -52,7 +52,7 @@ class ClusterAccess:
 def find_access(kubeconfig: Path | None, environment: Mapping[str, str], home: Path) -> ClusterAccess:
     """Find the API server like kubectl: `kubeconfig`, $KUBECONFIG, inside the cluster, then ~/.kube/config.
 
-    Raises KubeconfigError if no usable configuration is found.
+    Raise KubeconfigError if no usable configuration is found.
     """
     if kubeconfig is not None:
         return read_kubeconfigs([kubeconfig])
@@ -68,7 +68,7 @@ def find_access(kubeconfig: Path | None, environment: Mapping[str, str], home: P
 
 
 def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterAccess:
-    """Return access by this pod's service account. Raises KubeconfigError if the pod has no token file."""
+    """Return access by this pod's service account. Raise KubeconfigError if the pod has no token file."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not (folder / "token").exists():
         raise KubeconfigError(f"{folder / 'token'} is missing: the pod needs automountServiceAccountToken: true")
@@ -79,7 +79,7 @@ def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACC
 def read_kubeconfigs(files: list[Path]) -> ClusterAccess:
     """Return the access that the current context of the kubeconfigs defines. The first file that sets a value wins.
 
-    Raises KubeconfigError if the kubeconfigs cannot be used.
+    Raise KubeconfigError if the kubeconfigs cannot be used.
     """
     current = ""
     sections: dict[str, dict[str, Any]] = {"cluster": {}, "user": {}, "context": {}}

@@ -50,7 +50,7 @@ class ClusterClient:
     """A client for one API server. It connects on the first request; call `close` when done."""
 
     def __init__(self, access: ClusterAccess) -> None:
-        """Raises KubeconfigError if the certificates cannot be used."""
+        """Raise KubeconfigError if the certificates cannot be used."""
         self.server = access.server
         self._access = access
         self._tls = _ssl_context(access)
@@ -68,19 +68,19 @@ class ClusterClient:
             await session.close()
 
     async def get(self, path: str) -> JsonObject:
-        """Read an object. Raises ClusterError if the request fails."""
+        """Read an object. Raise ClusterError if the request fails."""
         return await self._send("GET", path)
 
     async def create(self, collection: str, obj: JsonObject) -> JsonObject:
-        """Create an object. Raises ClusterError if the request fails."""
+        """Create an object. Raise ClusterError if the request fails."""
         return await self._send("POST", collection, orjson.dumps(obj), {"Content-Type": "application/json"})
 
     async def patch(self, path: str, patch: JsonObject) -> JsonObject:
-        """Merge a patch into an object and return the result. Raises ClusterError if the request fails."""
+        """Merge a patch into an object and return the result. Raise ClusterError if the request fails."""
         return await self._send("PATCH", path, orjson.dumps(patch), {"Content-Type": _MERGE_PATCH})
 
     async def watch(self, collection: str, name: str) -> AsyncGenerator[None, None]:
-        """Yield None for each watch event of one object, including its initial state. Raises ClusterError on failure.
+        """Yield None for each watch event of one object, including its initial state. Raise ClusterError on failure.
 
         The watch ends after a few minutes, and the caller must start it again.
         """

@@ -57,14 +57,17 @@ class Certificates(Protocol):
         """True while the store is unreachable and temporary certificates are served. Their CA must not be published."""
 
     async def refresh(self) -> bool:
-        """Renew due certificates. Return True if the bundle or certificate changed. Raises OSError or ValueError."""
+        """Renew due certificates. Return True if the bundle or certificate changed.
+
+        Raise OSError if the store cannot be used, or ValueError if its files are invalid.
+        """
 
     def mark_published(self, pem: bytes) -> None:
         """Record that all callers now trust these CAs."""
 
 
 def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """Return a server's TLS context for a certificate and key in PEM. Raises ssl.SSLError if they do not match."""
+    """Return a server's TLS context for a certificate and key in PEM. Raise ssl.SSLError if they do not match."""
     out = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     out.minimum_version = ssl.TLSVersion.TLSv1_2
     out.set_alpn_protocols(["http/1.1"])
@@ -222,7 +225,7 @@ class ExternalCertificates:
         return certificate.read_bytes(), key.read_bytes(), ca.read_bytes() if ca and ca.exists() else b""
 
     def _load(self, certificate: bytes, key: bytes, ca: bytes) -> bool:
-        """Load the files. If key and certificate do not match, keep a previous certificate and return False."""
+        """Load the files. If the key does not match the certificate, keep the previous certificate and return False."""
         try:
             leaf = trust_bundle.parse_certificates(certificate)
             if not leaf:

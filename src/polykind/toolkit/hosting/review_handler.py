@@ -106,9 +106,9 @@ class ReviewHandler:
         readiness: Callable[[], Readiness] = lambda: Readiness(True, "ok"),
         wrap: Callable[[ReviewFunction], ReviewFunction] = lambda review: review,
     ) -> None:
-        """`converters` are anything that a Library accepts. `wrap` may replace the review function, to inject faults.
+        """`converters` are values that a Library accepts. `wrap` may replace the review function, to inject faults.
 
-        Raises ValueError if a converter cannot be hosted.
+        Raise ValueError if a converter cannot be hosted.
         """
         self.libraries = as_libraries(converters)
         self.metrics = HostMetrics()
@@ -126,7 +126,10 @@ class ReviewHandler:
     async def handle(
         self, method: str, path: str, length: int | None, chunks: AsyncIterable[bytes]
     ) -> HostResponse | None:
-        """Return the response to a request, or None to close the connection. `length` is the Content-Length."""
+        """Return the response to a request, or None to close the connection without a response.
+
+        `length` is the Content-Length.
+        """
         if method == "POST":
             body = await self._body(length, chunks)
             return body if isinstance(body, HostResponse) else await self._review(body)
@@ -191,7 +194,7 @@ class ReviewHandler:
 
 
 def as_libraries(converters: Iterable[Any]) -> list[Library]:
-    """Wrap converters as libraries. Raises ValueError if there is no converter, or one that cannot be hosted."""
+    """Wrap converters as libraries. Raise ValueError if there is no converter, or one that cannot be hosted."""
     libraries = [each if isinstance(each, Library) else Library(_converter_name(each), each) for each in converters]
     if not libraries:
         raise ValueError("nothing to host: name at least one converter")

@@ -29,12 +29,18 @@ class ReviewResponse(NamedTuple):
 
 
 def convert_review(body: bytes, libraries: Sequence[Library]) -> bytes:
-    """Convert the objects of a ConversionReview and return the response, both as JSON. Raises InvalidReviewError."""
+    """Convert the objects of a ConversionReview and return the response, both as JSON.
+
+    Raise InvalidReviewError if the body is not a ConversionReview.
+    """
     return respond(body, libraries).body
 
 
 def respond(body: bytes, libraries: Sequence[Library]) -> ReviewResponse:
-    """Convert the objects of a review in order, up to the first failure. Raises InvalidReviewError for another body."""
+    """Convert the objects of a review in order, up to the first failure.
+
+    Raise InvalidReviewError if the body is not a ConversionReview.
+    """
     try:
         version, request = _validate_request(msgspec.json.decode(body))
     except (msgspec.DecodeError, RecursionError) as error:

@@ -34,7 +34,7 @@ class TLSListener:
         self._loop = asyncio.get_running_loop()
 
     async def open(self, address: str, port: int) -> None:
-        """Bind and listen. Raises OSError if the address is not available."""
+        """Bind and listen. Raise OSError if the address is not available."""
         flags = socket.AI_PASSIVE
         addresses = await self._loop.getaddrinfo(address or None, port, type=socket.SOCK_STREAM, flags=flags)
         family, *_, address_info = addresses[0]
@@ -50,7 +50,9 @@ class TLSListener:
         return int(self._socket.getsockname()[1])
 
     def set_refusing(self, refusing: bool) -> None:
-        """Refuse connections as if no process listened on the port, or accept them again. The port stays reserved."""
+        """Refuse connections as if no process listened on the port, or accept connections again. The port stays
+        reserved.
+        """
         if refusing == self._refusing or self._socket is None:
             return
         self._refusing = refusing

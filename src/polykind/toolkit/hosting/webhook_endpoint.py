@@ -1,4 +1,4 @@
-"""The address of a host, and the `spec.conversion` of a CRD that points to it."""
+"""The address of a host, and the `spec.conversion` that makes a CRD use this host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WebhookEndpoint:
 
     @classmethod
     def of_service(cls, text: str) -> WebhookEndpoint:
-        """Parse namespace/name[:port][/path]. Raises ValueError if the text has another format."""
+        """Parse namespace/name[:port][/path]. Raise ValueError if the text has another format."""
         match = _service(text)
         port = int(match[3] or 443) if match else 0
         if match is None or not 0 < port < 65536:
@@ -38,7 +38,7 @@ class WebhookEndpoint:
 
     @classmethod
     def of_url(cls, text: str) -> WebhookEndpoint:
-        """Parse a URL. Raises ValueError for a URL that the API server would reject."""
+        """Parse a URL. Raise ValueError for a URL that the API server would reject."""
         try:
             parts = urlsplit(text)
             port = parts.port or 443

@@ -63,7 +63,7 @@ class Host:
         """Without `certificates`, the host creates certificates in memory, for loopback and the address it listens on.
 
         `registration` makes CRDs point to the host. `grace` is the time that `stop` waits for requests in progress.
-        Raises ValueError if a converter cannot be hosted.
+        Raise ValueError if a converter cannot be hosted.
         """
         self.faults = Faults()
         self._handler = ReviewHandler(
@@ -138,7 +138,10 @@ class Host:
         }
 
     async def start(self) -> None:
-        """Start. Raises OSError for an unavailable address, ValueError for invalid certificates or conversions."""
+        """Start the host.
+
+        Raise OSError if the address is unavailable, or ValueError if certificates or conversions are invalid.
+        """
         from aiohttp import web
 
         if self._certificates is None:

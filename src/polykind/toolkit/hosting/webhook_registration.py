@@ -63,7 +63,10 @@ class CRDPatcher:
         return self.name or self._kind
 
     async def find(self) -> str:
-        """Return the CRD's name, from discovery if only the kind is known. Raises ClusterError or RegistrationError."""
+        """Return the CRD's name, from discovery if only the kind is known.
+
+        Raise ClusterError if a request fails, or RegistrationError if no CRD has this kind.
+        """
         if not self.name:
             name, _, group = self._kind.partition(".")
             try:
@@ -80,7 +83,10 @@ class CRDPatcher:
         return self.name
 
     async def patch_crd(self, endpoint: WebhookEndpoint, bundle: bytes, retired: bytes) -> JsonObject:
-        """Patch spec.conversion if needed, and return the CRD. Raises ClusterError or RegistrationError."""
+        """Patch `spec.conversion` if needed, and return the CRD.
+
+        Raise ClusterError if a request fails, or RegistrationError if the host cannot convert the CRD's objects.
+        """
         path = f"{CRDS_PATH}/{self.name}"
         attempt = 0
         while True:
@@ -103,13 +109,14 @@ class CRDPatcher:
                 raise
             self.patches += 1
             self._recent.append(self._clock.monotonic())
-            log.info("%s: patched %s", self.name, _changed_fields(changes))
+            log.info("webhook registration: %s: patched %s", self.name, _changed_fields(changes))
             return patched
 
     async def self_test(self, crd: JsonObject, endpoint: WebhookEndpoint) -> tuple[bool, str]:
         """Let the API server convert one object to each served version that is not the storage version.
 
-        Return True if all succeed, and a message. Raises UnreachableError if the API server does not respond.
+        Return True if all conversions succeed, and a message. Raise UnreachableError if the API server does not
+        respond.
         """
         spec = crd["spec"]
         target_versions = [v["name"] for v in spec["versions"] if v["served"] and not v["storage"]]
@@ -192,7 +199,7 @@ class WebhookRegistration:
         self._state = Readiness(False, "the host is not registered in its CRDs yet")
 
     def prepare(self, libraries: Sequence[Library]) -> None:
-        """Select the CRDs to patch. Raises ValueError if conversions are incomplete or the kinds are not known."""
+        """Select the CRDs to patch. Raise ValueError if conversions are incomplete or the kinds are not known."""
         check_complete(libraries)
         unnamed = [library.spec for library in libraries if library.declared is None]
         if not self._crds and unnamed:
@@ -322,7 +329,10 @@ class WebhookRegistration:
 
 
 def check_complete(libraries: Sequence[Library]) -> None:
-    """Raise ValueError if conversions between declared versions are missing. The message lists all of them."""
+    """Raise ValueError if conversions between declared versions are missing.
+
+    The message lists all missing conversions.
+    """
     incomplete = []
     for library in libraries:
         for conversions in (library.declared or {}).values():

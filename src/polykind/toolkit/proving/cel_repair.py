@@ -41,7 +41,7 @@ _FUNCTION_ARGUMENTS = {
 
 
 class CelRepair:
-    """Searches for a similar value that violates fewer rules, one small change at a time."""
+    """Searches for a similar value that violates fewer rules. Each step makes one small change."""
 
     def __init__(self, generate: Callable[..., Any], keep: Callable[[JsonObject], bool]) -> None:
         """`generate` makes a value for a schema node. `keep` returns True for nodes whose value should be kept."""

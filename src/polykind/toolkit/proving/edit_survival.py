@@ -17,7 +17,7 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 
 
 def edit_survives(case: ProofCase) -> Finding | None:
-    """A client that edits the object at the other version reads the edit again, and no other field has changed."""
+    """Check that a client reads its edit at the other version again, and that no other field has changed."""
     for edit in case.edits:
         with suppress(ConversionFailedError):
             found = _check_edit(case, edit)
@@ -60,7 +60,7 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
 def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:
     """Return the fields that the edited object loses in a round trip if it has no stash. The edit is not their cause.
 
-    Raises ConversionFailedError if the object cannot be converted.
+    Raise ConversionFailedError if the object cannot be converted.
     """
     fresh = _without_converter_annotations(round_trip, edit.obj)
     return list(user_differences(fresh, round_trip.converter.convert(round_trip.convert_back(fresh), round_trip.goal)))

@@ -38,7 +38,7 @@ class EditTarget(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, Path]:
-        """The action and the path with `*` for list indexes. Equal for the same field of different objects."""
+        """The action, and the path with `*` for list indexes. Two objects have equal kinds for the same field."""
         return self.action, tuple("*" if isinstance(step, int) else step for step in self.path)
 
 

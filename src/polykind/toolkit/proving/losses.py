@@ -27,7 +27,7 @@ class Acknowledgement(NamedTuple):
     reason: str
 
     def covers(self, difference: Difference) -> bool:
-        """True if the difference is at or below this field, or is a removed or added parent without other values."""
+        """True if the difference is at or below this field, or adds or removes a parent that holds no other value."""
         pattern = parse_path(self.path)
         if _matches_prefix(pattern, difference.path):
             return True
@@ -43,7 +43,7 @@ class Acknowledgement(NamedTuple):
 
 
 def _leaf_value(value: Any, leaf: Path, above: Path) -> Any:
-    """Return a list with the value at `leaf`, or None if the value is an empty object or list."""
+    """Return a list with the value at `leaf`. Return None if the value is an empty object or list."""
     for step in leaf[len(above) :]:
         value = value[step]
     return None if value in ({}, []) else [value]
@@ -111,7 +111,7 @@ class LossTracker:
             loss.count += 1
 
     def unacknowledged(self, round_trip: RoundTrip) -> list[Difference]:
-        """Return the unacknowledged differences of a round trip. Raises ConversionFailedError if a conversion fails."""
+        """Return the unacknowledged differences of a round trip. Raise ConversionFailedError if a conversion fails."""
         return [
             difference
             for difference in user_differences(round_trip.obj, round_trip.returned)

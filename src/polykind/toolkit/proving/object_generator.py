@@ -53,7 +53,7 @@ class ObjectGenerator:
         return admitted
 
     def value(self, choices: Choices, raw: JsonObject) -> Any:
-        """Generate a valid value for one schema node. Raises GenerationError if no valid value is found."""
+        """Generate a valid value for one schema node. Raise GenerationError if no valid value is found."""
         return self._values.value(choices, raw)
 
     def _generate(self, choices: Choices) -> JsonObject:

@@ -273,7 +273,7 @@ class PatternGenerator:
     """Generates strings that match one pattern."""
 
     def __init__(self, pattern: str) -> None:
-        """Compile the pattern. Raises UnsupportedPatternError if it is invalid or has unsupported syntax."""
+        """Compile the pattern. Raise UnsupportedPatternError if it is invalid or has unsupported syntax."""
         try:
             self._matches: Callable[[str], bool] = compile_pattern(pattern)
             self._piece = PatternParser(pattern).parse()
@@ -306,5 +306,8 @@ def _pad(choices: Choices, text: str, least: int, most: int, *, wanted: bool) ->
 
 @lru_cache(maxsize=1024)
 def pattern_generator(pattern: str) -> PatternGenerator:
-    """Return the cached generator for a pattern. Raises UnsupportedPatternError if the pattern is not supported."""
+    """Return the cached generator for a pattern.
+
+    Raise UnsupportedPatternError if no strings can be generated for it.
+    """
     return PatternGenerator(pattern)

@@ -110,7 +110,7 @@ class ProofRun:
         properties: Iterable[str] = PROPERTIES,
         samples: Sequence[JsonObject] = (),
     ) -> None:
-        """Raises ValueError if the converter, the properties or the samples do not fit the CRD."""
+        """Raise ValueError if the converter, the properties or the samples do not match the CRD."""
         self.crd = crd
         self.library = library
         self.converter = TestedConverter(library, crd)
@@ -140,7 +140,7 @@ class ProofRun:
         return [(name, pair) for pair in self.pairs for name in self.properties if applies(name, pair[0] == stored)]
 
     def result(self, pair: VersionPair) -> PairResult:
-        """Check all properties for a pair."""
+        """Return the result of all properties for a pair of versions. The first call runs the checks."""
         if pair not in self._results:
             self._results[pair] = self._run_pair(pair)
         return self._results[pair]

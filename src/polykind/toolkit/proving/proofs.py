@@ -94,7 +94,7 @@ def _rerun_command(run: ProofRun) -> str:
 
 
 def select_properties(without: Iterable[str]) -> list[str]:
-    """Return the properties that are not excluded. Raises ValueError if an excluded name is unknown."""
+    """Return the properties that are not excluded. Raise ValueError if an excluded name is unknown."""
     left_out = set(without)
     unknown = left_out - PROPERTIES.keys()
     if unknown:

@@ -1,4 +1,5 @@
-"""The properties that conversions must have. Each function checks a case and returns a finding if it is violated.
+"""The properties that conversions must have. Each function checks one property for a case and returns a finding if the
+case violates the property.
 
 A fault is reported by one property only. The other properties ignore an object that cannot be converted.
 """
@@ -27,7 +28,7 @@ Check = Callable[[ProofCase], Finding | None]
 
 
 def batch_independence(case: ProofCase) -> Finding | None:
-    """An object is converted in the same way, whatever is converted before it or in the same review."""
+    """Check that an object's result does not depend on the objects converted before it or in the same review."""
     round_trip = case.round_trip
     first, second, third = round_trip.responses
     if not deep_equal(second, third):
@@ -48,7 +49,7 @@ def batch_independence(case: ProofCase) -> Finding | None:
 
 
 def _convertible_batch(round_trip: RoundTrip) -> list[JsonObject]:
-    """Return those of the object and its related objects that can be converted."""
+    """Return the object and its related objects, without those that cannot be converted."""
     return [obj for obj in related_objects(round_trip.obj) if _is_convertible(round_trip, obj)]
 
 
@@ -68,7 +69,7 @@ def _convert_repeatedly(converter: TestedConverter, obj: JsonObject, round_trip:
 
 
 def order_kept(case: ProofCase) -> Finding | None:
-    """A review of several objects returns the converted objects in the order of the originals."""
+    """Check that a review of several objects returns the converted objects in the order of the originals."""
     round_trip = case.round_trip
     batch = _convertible_batch(round_trip)
     results = _review(round_trip, batch)
@@ -98,7 +99,7 @@ def _identity(obj: JsonObject) -> tuple[str, str]:
 
 
 def input_untouched(case: ProofCase) -> Finding | None:
-    """Calls share no state: changing one result changes neither another result nor the result of the next call."""
+    """Check that calls share no state: changing one result does not change another result or a later one."""
     round_trip = case.round_trip
     if not deep_equal(*round_trip.responses[1:]):
         return None
@@ -143,7 +144,7 @@ def _mutate_all(value: Any) -> None:
 
 
 def deterministic(case: ProofCase) -> Finding | None:
-    """The same object always gives the same result."""
+    """Check that the same object always gives the same result."""
     _, two, three = case.round_trip.responses
     if deep_equal(two, three):
         return None
@@ -197,7 +198,7 @@ def _user_metadata(metadata: JsonObject) -> JsonObject:
 
 
 def never_fails(case: ProofCase) -> Finding | None:
-    """A valid object is converted without an exception, and the API server accepts the result."""
+    """Check that a valid object is converted without an exception, and that the API server accepts the result."""
     try:
         _ = case.round_trip.returned
     except ConversionFailedError as stop:
@@ -216,12 +217,12 @@ def _failed_direction(case: ProofCase, stop: ConversionFailedError) -> str:
 
 
 def there_and_back(case: ProofCase) -> Finding | None:
-    """An object of the storage version is the same after a conversion to another version and back."""
+    """Check that an object of the storage version is the same after a conversion to another version and back."""
     return _round_trip(case, "there-and-back") if case.round_trip.origin.storage else None
 
 
 def back_and_there(case: ProofCase) -> Finding | None:
-    """An object of another version is the same after a conversion to any version and back."""
+    """Check that an object of another version is the same after a conversion to any version and back."""
     return None if case.round_trip.origin.storage else _round_trip(case, "back-and-there")
 
 
@@ -235,7 +236,9 @@ def _round_trip(case: ProofCase, name: str) -> Finding | None:
 
 
 def partial_object(case: ProofCase) -> Finding | None:
-    """Partial objects of server-side apply are converted: without metadata, without a spec, or with a single field."""
+    """Check that partial objects of server-side apply are converted: without metadata, without a spec, or with one
+    field.
+    """
     round_trip = case.round_trip
     _ = round_trip.converted
     for message, part in partial_objects(round_trip.obj):
@@ -249,7 +252,9 @@ def partial_object(case: ProofCase) -> Finding | None:
 
 
 def metadata_kept(case: ProofCase) -> Finding | None:
-    """Conversions change only labels and annotations in metadata. The API server restores or rejects other changes."""
+    """Check that conversions change only labels and annotations in metadata. The API server restores or rejects the
+    rest.
+    """
     round_trip = case.round_trip
     result = round_trip.responses[1]
     before, after = (_immutable_metadata(obj) for obj in (round_trip.obj, result))
@@ -272,7 +277,7 @@ def _immutable_metadata(obj: JsonObject) -> Any:
 
 
 def output_validates(case: ProofCase) -> Finding | None:
-    """The converted object is valid at the other version."""
+    """Check that the converted object is valid at the other version."""
     validation_errors = case.round_trip.goal.validation_errors(case.round_trip.converted)
     if not validation_errors:
         return None
@@ -283,7 +288,7 @@ def output_validates(case: ProofCase) -> Finding | None:
 
 
 def output_settled(case: ProofCase) -> Finding | None:
-    """The API server changes nothing in the result: it prunes no field, and no default is missing."""
+    """Check that the API server changes nothing in the result: it prunes no field, and no default is missing."""
     round_trip = case.round_trip
     goal, there = round_trip.goal, round_trip.converted
     body = {key: value for key, value in round_trip.responses[1].items() if key != "metadata"}

@@ -80,13 +80,16 @@ class TestedConverter:
     def convert(self, obj: JsonObject, goal: CRDVersion) -> JsonObject:
         """Return the converted object as the API server accepts it.
 
-        Only the second of two calls counts. Other properties check that state of earlier calls changes no result.
+        Call the converter twice and use the second result. Other properties check that earlier calls do not change a
+        result.
         """
         self.convert_raw(obj, goal)
         return self.accept(obj, self.convert_raw(obj, goal), goal)
 
     def accept(self, obj: JsonObject, raw: JsonObject, goal: CRDVersion) -> JsonObject:
-        """Return the result as the API server accepts it. Raises ConversionFailedError if it rejects the result."""
+        """Return the result as the API server accepts it. Raise ConversionFailedError if the API server rejects the
+        result.
+        """
         try:
             return accept_converted(obj, raw, goal)
         except RejectedError as error:
@@ -148,7 +151,7 @@ def _describe_error(error: Exception) -> tuple[str, str]:
     location = f"{frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
     message = str(cause)
     if isinstance(cause, ConversionError):
-        # Drop the message's prefix. It names the object and the versions, which the report shows separately.
+        # Drop the message's prefix, which names the object and the versions. The report shows both separately.
         return message.partition(": ")[2] or message, location
     return (f"{type(cause).__name__}: {message}" if message else type(cause).__name__), location
 

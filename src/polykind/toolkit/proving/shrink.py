@@ -57,7 +57,10 @@ def without_defaults(node: SchemaNode | None, value: Any) -> Any:
 
 
 def cost(value: Any) -> int:
-    """Return how hard a value is to read, as a number. The simplest value of each type has the lowest cost."""
+    """Return a number that grows with the effort to read a value.
+
+    The simplest value of each type has the lowest cost.
+    """
     if isinstance(value, dict):
         return 2 + sum(3 + cost(item) for item in value.values())
     if isinstance(value, list):

@@ -24,7 +24,9 @@ _TIME = "2026-01-02T03:04:05Z"
 _LABELS = ("app", "app.kubernetes.io/name", "tier", "example.com/team")
 _ANNOTATIONS = ("note", "example.com/owner", "kubectl.kubernetes.io/last-applied-configuration")
 _EXTRA_BUDGET = (15, 6.0)
-"""When a field's budget is below the second number: percentage of objects and lists that get that budget instead."""
+"""Two numbers: if a field's budget is below the second, the first is the percentage of objects and lists that get the
+second number as their budget.
+"""
 _UNBOUNDED = 1 << 20
 _ATTEMPTS = 6
 _FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels")
@@ -105,7 +107,7 @@ class ValueGenerator:
     def value(
         self, choices: Choices, raw: JsonObject, budget: float = 4, density: int = 50, strings: Sequence[str] = ()
     ) -> Any:
-        """Generate a valid value for one schema node. Raises GenerationError if no valid value is found."""
+        """Generate a valid value for one schema node. Raise GenerationError if no valid value is found."""
         rules = bool(raw.get("x-kubernetes-validations"))
         needs_validation = has_combinators(raw) or raw.get("type") not in ("object", "array", "boolean")
         message = "no valid value was found"
@@ -270,7 +272,9 @@ class ValueGenerator:
         return out
 
     def _item_key(self, items: JsonObject, node: SchemaNode, item: Any) -> Any:
-        """Return what must be unique in a list: for a map list the map keys (with defaults), else the item."""
+        """Return the part of an item that must be unique in its list: the map keys (with defaults) of a map list, else
+        the item.
+        """
         if node.list_type != "map" or not isinstance(item, dict):
             return hashable_key(item)
         properties = items.get("properties") or {}

@@ -27,7 +27,7 @@ _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "
 
 
 class RehearsalError(Exception):
-    """The server returned an error. The exception's text is the server's message."""
+    """The server returned an error status. The exception's text is the server's message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class RehearsalClient:
         self._headers = {b"authorization": b"Bearer " + server.token.encode(), b"user-agent": b"polykind-rehearse"}
 
     async def request(self, method: str, path: str, body: Any = None, *, query: str = "") -> JsonObject:
-        """Send a request and return the decoded response. Raises RehearsalError for an error status."""
+        """Send a request and return the decoded response. Raise RehearsalError for an error status."""
         headers = {**self._headers, b"content-type": b"application/json", b"accept": b"application/json"}
         request = Request(method, path, query, headers, b"" if body is None else json_codec.encode(body))
         response = await self._server.http.app(request)
@@ -54,7 +54,9 @@ class RehearsalClient:
         return value
 
     async def apply_crd(self, crd: JsonObject) -> None:
-        """Create or update a CRD and wait until its versions are served. Raises RehearsalError on failure."""
+        """Create or update a CRD and wait until its versions are served. Raise RehearsalError if the server rejects the
+        CRD.
+        """
         name = crd["metadata"]["name"]
         try:
             live = await self.request("GET", f"{CRDS_PATH}/{name}")
@@ -78,7 +80,9 @@ class RehearsalClient:
         return crd_versions.storage_version(live) in live["status"]["storedVersions"]
 
     async def migrate(self, crd: JsonObject, name: str) -> None:
-        """Migrate every object to the storage version. Raises RehearsalError with the objects that failed."""
+        """Migrate every object to the storage version. Raise RehearsalError, which lists the objects, if a migration
+        fails.
+        """
         spec = crd["spec"]
         resource = {"group": spec["group"], "resource": spec["names"]["plural"]}
         await self.request(
@@ -128,7 +132,9 @@ class Stage(NamedTuple):
 
     @property
     def versions(self) -> str:
-        """The versions in one line: a star marks the storage version, parentheses a version that is not served."""
+        """The versions in one line. A star marks the storage version, and parentheses mark a version that is not
+        served.
+        """
         shown = (f"{v.name}*" if v.storage else v.name for v in self.crd.versions.values())
         served = (v.served for v in self.crd.versions.values())
         return " ".join(name if is_served else f"({name})" for name, is_served in zip(shown, served, strict=True))
