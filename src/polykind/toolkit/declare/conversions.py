@@ -24,7 +24,6 @@ Incomplete           some pairs of versions have no conversion path
 from __future__ import annotations
 
 import inspect
-import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -62,7 +61,7 @@ def _caller_place() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
 
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_PACKAGE = __file__.removesuffix("toolkit/declare/conversions.py")
 
 
 class ConversionFunction(NamedTuple):
