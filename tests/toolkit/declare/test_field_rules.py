@@ -131,7 +131,7 @@ def test_combined_rules_lose_nothing(given: dict[str, Any]) -> None:
 def test_only_does_not_recreate_a_parent_that_an_old_client_removed() -> None:
     crontabs = Conversions("CronTab.stable.example.com")
     crontabs.between("v1", "v2", only("v2", "spec.timeZone"))
-    obj: dict[str, Any] = {"metadata": {}, "spec": {"timeZone": "UTC"}}
+    obj: dict[str, Any] = {"apiVersion": "stable.example.com/v2", "metadata": {}, "spec": {"timeZone": "UTC"}}
     crontabs.steps["v2", "v1"].function(obj)
     del obj["spec"]
     crontabs.steps["v1", "v2"].function(obj)
