@@ -48,7 +48,7 @@ _SUBRESOURCE_KINDS = (
 
 @cache
 def kinds_by_group_version() -> dict[GroupVersion, tuple[Kind, ...]]:
-    """Return all served kinds by group version, sorted by plural name. Imports the modules that declare them."""
+    """Return all served kinds by group version, sorted by plural name. Import the modules that declare the kinds."""
     found: dict[GroupVersion, list[Kind]] = {}
     for package in _PACKAGES:
         for kind in import_module(f"polykind.apis.{package}.types").KINDS:
@@ -66,7 +66,7 @@ def all_kinds() -> tuple[Kind, ...]:
 def find_decodable_kind(api_version: str, name: str) -> Kind | None:
     """Return the declaration that decodes a kind at an apiVersion, served or not. Return None if there is none.
 
-    The messages of a kind have the same fields at all versions, so that one declaration decodes them all.
+    The messages of a kind have the same fields at all versions, so one declaration decodes all versions.
     """
     group, _, version = api_version.rpartition("/")
     for kinds in kinds_by_group_version().values():
@@ -78,7 +78,7 @@ def find_decodable_kind(api_version: str, name: str) -> Kind | None:
 
 @cache
 def find_kind(api_version: str, name: str) -> Kind | None:
-    """Return the kind that is served at an apiVersion. Return None if there is none."""
+    """Return the kind that is served at an apiVersion. Return None if no such kind is served."""
     for group_version, kinds in kinds_by_group_version().items():
         if group_version.api_version == api_version:
             return next((kind for kind in kinds if kind.kind == name), None)
@@ -87,7 +87,9 @@ def find_kind(api_version: str, name: str) -> Kind | None:
 
 @cache
 def find_subresource_kind(api_version: str, name: str) -> Kind | None:
-    """Return the kind of the objects of a subresource, such as Scale, Eviction or Binding. Return None if unknown."""
+    """Return the kind of a subresource's objects, such as Scale, Eviction or Binding. Return None if the kind is
+    unknown.
+    """
     for path in _SUBRESOURCE_KINDS:
         kind: Kind = import_by_path(path)
         if (kind.group_version.api_version, kind.kind) == (api_version, name):

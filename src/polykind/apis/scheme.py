@@ -67,7 +67,9 @@ def scheme_of(group: str) -> str:
 
 
 def is_known(api_version: str, kind: str, scheme: str) -> bool:
-    """True if a scheme of kube-apiserver has a kind. The schemes of its CRD server and aggregator have few kinds."""
+    """True if kube-apiserver can decode a kind with a scheme. The schemes of its CRD server and aggregator have few
+    kinds.
+    """
     if kind in _WITHOUT_VERSION:
         return True
     kinds: set[str] = set()

@@ -108,7 +108,7 @@ class WatchCache:
     def _on_loaded(self, cache: ResourceCache, task: asyncio.Task[None]) -> None:
         del self._loading[cache]
         if not task.cancelled() and task.exception() is not None:
-            log.info("watch cache: cannot load %s, retrying: %s", cache.prefix, task.exception())
+            log.info("watch cache: cannot load %s, the next request tries again: %s", cache.prefix, task.exception())
 
     async def _load(self, cache: ResourceCache) -> None:
         while True:

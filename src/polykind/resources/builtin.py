@@ -36,7 +36,7 @@ _UNSUPPORTED_FIELDS = {
     "Job": field_selectors.unsupported_field_of_jobs,
     "ResourceSlice": field_selectors.unsupported_field_of_resource_slices,
 }
-"""The error messages about field selectors of the kinds that have messages of their own."""
+"""Functions that return the error message about a field selector, for kinds with their own messages."""
 
 
 def _unknown_field_label(kind: Kind) -> Callable[[str], str]:
@@ -49,13 +49,14 @@ def _unknown_field_label(kind: Kind) -> Callable[[str], str]:
 class BuiltinResource(Resource):
     """The resource of a declared kind.
 
-    Without a `cache` objects cannot be stored: the server only responds to creates, as for SubjectAccessReviews.
+    Without a `cache`, objects are not stored. Then the server supports only create requests, as for
+    SubjectAccessReviews.
     """
 
     is_builtin = True
 
     def __init__(self, cache: WatchCache | None, kind: Kind, stored_kind: StoredKind | None = None) -> None:
-        """`stored_kind` has the other versions of the kind, if there are any."""
+        """`stored_kind` has the other versions of the kind, or is None if there are no other versions."""
         self.stored_kind = stored_kind or StoredKind([kind])
         super().__init__(
             cache.resource_at(kind.storage_prefix) if cache is not None else ResourceCache(""),
@@ -76,7 +77,7 @@ class BuiltinResource(Resource):
         codec: ObjectCodec | None = None,
         representer: Representer | None = None,
     ) -> ServedVersion:
-        """Add the version at which `kind` is declared."""
+        """Add and return the version at which `kind` is declared."""
         package = kind.group.partition(".")[0] or "core"
         subresources = {subresource.name: frozenset(subresource.verbs) for subresource in kind.subresources}
         version = self.versions[kind.version] = ServedVersion(
@@ -103,7 +104,7 @@ class BuiltinResource(Resource):
 
     @cached_property
     def _resets(self) -> Mapping[str, Reset]:
-        """For each subresource, by apiVersion, the fields that its endpoint cannot set."""
+        """The fields that an endpoint cannot set: by subresource, then by apiVersion."""
         strategies = {v.api_version: v.strategy for v in self.versions.values()}
         fields = {v: s.reset_fields for v, s in strategies.items() if isinstance(s, BuiltinStrategy)}
         subresources = {subresource for resets in fields.values() for subresource in resets}
@@ -128,22 +129,22 @@ class BuiltinResource(Resource):
 
 
 class BuiltinStrategy(Strategy):
-    """The rules of a built-in kind for writes. Subclasses override what differs from the usual rules.
+    """The rules of a built-in kind for writes. Subclasses override the rules that differ for their kind.
 
     Objects are JSON objects as the declaration decodes them. The server calls `default` after every decode, also of
     objects that patches and mutating admission have produced.
     """
 
     name_rule = staticmethod(names.subdomain_name)
-    """Returns the reasons why a name, or a generateName if the second argument is True, is invalid."""
+    """A function that returns the reasons why a name is invalid. The second argument is True for a generateName."""
     checks_finalizer_names = True
-    """True if a finalizer without a domain must be a standard one. A few kinds allow any qualified name."""
+    """True if a finalizer without a domain must be one of Kubernetes' own. A few kinds allow any qualified name."""
     counts_generation = False
     """True if metadata.generation starts at 1 and every change of the spec increments it."""
     reset_fields: ClassVar[Mapping[str, Fields]] = {"": MAIN_RESET, "status": SPEC_RESET}
     """The fields that writes to an endpoint cannot set. The key is the subresource, "" for the object itself."""
     resource_class: ClassVar[type[BuiltinResource]] = BuiltinResource
-    """The class of the resource. Override it if writes have effects besides the stored object."""
+    """The class of the resource. Override it if a write has effects besides storing the object."""
     representer_class: ClassVar[type[BuiltinRepresenter]] = BuiltinRepresenter
 
     def __init__(self, kind: Kind) -> None:
@@ -162,7 +163,7 @@ class BuiltinStrategy(Strategy):
             obj["metadata"]["generation"] = 1
 
     def _replace_status(self, obj: JsonObject, source: JsonObject) -> None:
-        """Replace the status by that of another object or, if that object has none, by the empty status."""
+        """Replace the status by the status of `source`, or by the empty status if `source` has none."""
         if "status" in source:
             obj["status"] = source["status"]
             return
@@ -192,7 +193,7 @@ class BuiltinStrategy(Strategy):
         return self.meta_errors(new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        """Return `new` with everything but the metadata and the status of `old`."""
+        """Return `new` with all fields of `old` except the metadata and the status."""
         kept = {name: value for name, value in old.items() if name not in ("metadata", "status")}
         changed = {name: value for name, value in new.items() if name in ("metadata", "status")}
         return {**kept, **changed}
@@ -212,11 +213,11 @@ class BuiltinStrategy(Strategy):
         return self.meta_errors(new, old)
 
     def subresource_warnings(self, subresource: str, new: JsonObject, old: JsonObject) -> list[str]:
-        # A new scale is an update of the object's spec.
+        # A change of the scale is an update of the object's spec.
         return self.warnings(new, old) if subresource == "scale" else []
 
     def meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Validate the metadata of a new object or, if `old` is given, of an updated object."""
+        """Validate the metadata of a new object or, if `old` is not None, of an updated object."""
         meta = new["metadata"]
         if old is not None:
             found = metadata_validation.validate_object_meta_update(meta, old["metadata"])
@@ -236,7 +237,8 @@ def load_strategy(kind: Kind) -> BuiltinStrategy:
 def build_resource(cache: WatchCache, kinds: Sequence[Kind], versions: Sequence[Kind]) -> BuiltinResource:
     """Return the resource of a kind.
 
-    `kinds` are its served declarations in one group. `versions` are all declarations with the same stored objects.
+    `kinds` are the served declarations of the kind in one group. `versions` are all declarations with the same stored
+    objects.
     """
     from polykind.resources.converted_strategy import ConvertedStrategy
 

@@ -51,7 +51,8 @@ class BuiltinCodec(ObjectCodec):
             scheme = scheme_of(expected.group)
             known = is_known(api_version, kind, scheme)
             if known and kind == expected.kind:
-                # kube-apiserver can convert the object, whatever group it states. A later check compares the versions.
+                # kube-apiserver can convert the object, whatever group its apiVersion names. A later check compares the
+                # versions.
                 return
             reason = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{scheme}"'
             if known:
@@ -101,7 +102,7 @@ class BuiltinRepresenter(Representer):
     """Returns stored objects of a declared kind as clients see them."""
 
     def __init__(self, resource: Resource, kind: Kind, default: Default, stored_kind: StoredKind | None = None) -> None:
-        """`stored_kind` has the other versions of the kind, if there are any."""
+        """`stored_kind` has the other versions of the kind, or is None if there are no other versions."""
         self._stored_kind = stored_kind or StoredKind([kind])
         self._converts = kind is not self._stored_kind.stored
         api_version = kind.group_version.api_version
@@ -115,7 +116,7 @@ class BuiltinRepresenter(Representer):
         self._kind_field = f'"kind":"{resource.kind}",'.encode()
         self._type_meta = self._api_version_field + self._kind_field
         self._has_fields_between = any("apiVersion" < field.name < "kind" for field in kind.fields)
-        """True if the sorted keys of an object have other fields between apiVersion and kind."""
+        """True if other fields sort between apiVersion and kind in an object with sorted keys."""
         self._has_fields_before_metadata = any("kind" < field.name < "metadata" for field in kind.fields)
 
     @property
@@ -138,7 +139,7 @@ class BuiltinRepresenter(Representer):
 
     def show(self, cached: CachedObject) -> Representation | None:
         obj = cached.decode()
-        # An object that is stored at an unknown version is read as one of this version.
+        # Read an object that is stored at an unknown version as an object of this version.
         source = self._stored_kind.kinds.get(obj.get("apiVersion", ""), self._kind)
         try:
             shown, _ = machinery.decode(obj, source, report=False)

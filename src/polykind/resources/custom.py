@@ -52,7 +52,7 @@ class CustomResource(Resource):
         self.watchable_since = watchable_since
         self.update_status(crd)
         self.converter = converter
-        """The converter; None if a conversion changes only the apiVersion."""
+        """The converter. None if a conversion changes only the apiVersion."""
         self.cache_conversions = cache_conversions
         self.preserves_unknown = bool(spec.get("preserveUnknownFields"))
         self.declared = {entry["name"] for entry in spec["versions"]}
@@ -106,7 +106,9 @@ class CustomResource(Resource):
 
     @cached_property
     def status_resets(self) -> Reset:
-        """The fields that a status update cannot set, by apiVersion, for served or stored versions with a status."""
+        """The fields that a status update cannot set, by apiVersion. Includes all served or stored versions with a
+        status.
+        """
         live = (v for v in self._declared if v.version in self.versions or v.version == self.storage)
         return {version.api_version: STATUS_RESET for version in live if version.has_status}
 
@@ -138,7 +140,7 @@ class CustomResource(Resource):
         return compiled
 
     def rules(self, version: str) -> Rules | None:
-        """Return the CEL rules of a version's schema; None if the schema has no rules."""
+        """Return the CEL rules of a version's schema, or None if the schema has no rules."""
         if version not in self._rules:
             self._rules[version] = rules_of(self.openapi(version))
         return self._rules[version]
@@ -177,7 +179,7 @@ class CustomCodec(ObjectCodec):
         )
         value["metadata"] = meta
         validated = False
-        # The schema does not apply to an object of another kind than the resource's. Validation rejects it later.
+        # The schema does not apply to an object of another kind. Validation rejects the object later.
         if kind == resource.kind and group == resource.group:
             if version in resource.declared:
                 pruned, validated = resource.schema(version).prune_default_and_validate(value, report=report_unknown)
@@ -194,10 +196,11 @@ class CustomCodec(ObjectCodec):
         return obj
 
     def normalize(self, obj: JsonObject) -> None:
-        # Server-side apply does not prune its result, and null values are validated before they are dropped.
+        # Server-side apply does not prune its result, and null values are validated before they are dropped. So prune
+        # here.
         self._schema.prune(obj)
         if self._version != self._resource.storage:
-            # The defaults of the storage version's schema are set when the object is read.
+            # Reads set the defaults of the storage version's schema.
             return
         had_status = "status" in obj
         self._schema.apply_defaults(obj)

@@ -91,7 +91,7 @@ class CustomRepresenter(Representer):
         """Decode a stored object, pruned and defaulted with the current schema of the version it is stored at."""
         resource = self._resource
         if cached.version not in resource.declared:
-            # An unreadable value has no version. Report what is wrong with the value instead.
+            # A value that cannot be decoded has no version. Raise the decode error instead.
             cached.decode()
             stored = resource.api_version(cached.version)
             raise errors.UnknownReasonError(f"request to convert CR from an invalid group/version: {stored}")
@@ -123,7 +123,7 @@ class CustomRepresenter(Representer):
             if revision is not None:
                 meta["resourceVersion"] = revision
             for field in ("labels", "annotations"):
-                if meta.get(field) == {}:  # a converter may return empty maps
+                if meta.get(field) == {}:  # A converter may return empty maps.
                     del meta[field]
             representations.append(Representation(json_codec.encode(obj), labels_of(obj)))
         return representations

@@ -67,7 +67,7 @@ class CustomStrategy(Strategy):
         compared = [k for k in new if k != "metadata" and not (k == "status" and self._has_status)]
         changed = any(k not in new for k in old if k != "status" or not self._has_status)
         changed = changed or any(k not in old or new[k] != old[k] for k in compared)
-        # Python's == above is only a quick test, because it treats True and 1 as equal. Go does not.
+        # The comparison with == above is only a quick test: Python treats True and 1 as equal, but Go does not.
         changed = changed or not all(deep_equal(new[k], old[k]) for k in compared)
         meta["generation"] = old["metadata"].get("generation", 1) + (1 if changed else 0)
 
@@ -119,7 +119,7 @@ class CustomStrategy(Strategy):
         """Validate an object with a wrong kind or apiVersion, without checking its values against the schema."""
         schema = self._resource.schema(self._version)
         field_errors = field_errors + schema.validate_beyond_values(new, old)
-        # kube-apiserver's CEL rules fail on values of unexpected types; skip the rules for such values.
+        # kube-apiserver's CEL rules fail on values of unexpected types. Skip the rules for such values.
         if not _blocks_rules(field_errors) and _blocks_rules(schema.validate(new, old)):
             return Validation(field_errors)
         return self._with_rules(field_errors, new, old, check)
@@ -131,7 +131,9 @@ class CustomStrategy(Strategy):
         old: JsonObject | None,
         check: InterruptCheck | None,
     ) -> Validation:
-        """Add the errors of the CEL rules. The rules do not run if an error makes their input unusable."""
+        """Return the errors together with those of the CEL rules. The rules do not run if an error makes their input
+        unusable.
+        """
         rules = self._resource.rules(self._version)
         if rules is None:
             return Validation(field_errors)

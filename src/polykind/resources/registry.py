@@ -17,7 +17,7 @@ class DeclaredResource(NamedTuple):
     versions: tuple[str, ...]
     namespaced: bool
     prefix: str
-    """The prefix of the objects' keys in the store; "" if objects are not stored."""
+    """The prefix of the objects' keys in the store, or "" if objects are not stored."""
     build: Callable[[], Resource]
 
 
@@ -35,7 +35,7 @@ class Registry:
         self._declared_kinds: dict[tuple[str, str], str] = {}
         """The plural of each declared resource, by group and kind."""
         self._builtin: set[tuple[str, str]] = set()
-        """The group and version of every built-in resource. CRDs cannot add resources to them, as in kube-apiserver."""
+        """The group and version of every built-in resource. As in kube-apiserver, CRDs cannot add resources to them."""
         self._disabled: set[tuple[str, str, str]] = set()
         """Group, version and plural of built-in resources without endpoints."""
         self.observers: list[Callable[[Resource], None]] = []
@@ -53,12 +53,15 @@ class Registry:
         return self._resources.get((group, plural))
 
     def resource_of_kind(self, group: str, kind: str) -> Resource | None:
-        """Return the resource whose objects have a kind."""
+        """Return the resource whose objects have this kind, or None if no such resource is served."""
         self._build(group, self._declared_kinds.get((group, kind), ""))
         return self._by_kind.get((group, kind))
 
     def resources(self) -> Iterator[Resource]:
-        """Return the resources that have been built. The other ones have not been used since the server's start."""
+        """Return the resources that have been built.
+
+        All other resources have not been used since the server's start.
+        """
         return iter(list(self._resources.values()))
 
     def declared(self) -> Iterator[DeclaredResource]:
@@ -79,11 +82,11 @@ class Registry:
         return frozenset(self._builtin)
 
     def disable(self, group: str, version: str, plural: str) -> None:
-        """Serve no endpoints for a built-in resource at one version."""
+        """Serve no endpoints for a built-in resource at this version."""
         self._disabled.add((group, version, plural))
 
     def build_for_key(self, key: str) -> None:
-        """Build the declared resource, if there is one, to which a key of the store belongs."""
+        """Build the declared resource that a key of the store belongs to. Do nothing if there is no such resource."""
         for declared in self.declared():
             if declared.prefix and key.startswith(declared.prefix):
                 self._build(declared.group, declared.plural)
@@ -111,7 +114,7 @@ class Registry:
         return (group, plural) in self._declared or (resource is not None and resource.is_builtin)
 
     def put(self, resource: Resource) -> None:
-        """Serve a resource in place of the one with the same group and plural.
+        """Serve a resource and replace any resource with the same group and plural.
 
         A custom resource cannot replace a built-in one. It is not served at versions that are built in.
         """
@@ -143,7 +146,7 @@ class Registry:
             self._versions[key] = version
 
     def find_review(self, group: str, plural: str) -> ServedVersion | None:
-        """Return the review of a group and plural; None if there is none."""
+        """Return the review of a group and plural, or None if there is no such review."""
         self._build(group, plural)
         if (group, plural) in self._resources:
             return None

@@ -58,7 +58,7 @@ class Representer(ABC):
 
     @property
     def stores_normalized(self) -> bool:
-        """True if pruning and defaulting would not change what `to_storage` returns."""
+        """True if pruning and defaulting would not change the result of `to_storage`."""
         return False
 
     @property
@@ -67,7 +67,7 @@ class Representer(ABC):
         return False
 
     async def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        """Return an object of this version at another apiVersion; None if there is no such version.
+        """Return an object of this version at another apiVersion, or None if there is no such version.
 
         Raise APIError if the conversion fails.
         """

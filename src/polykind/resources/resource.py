@@ -31,7 +31,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PropagationPolicy = Literal["Background", "Foreground", "Orphan"]
 
 Finish = Callable[[bool], Awaitable[None]]
-"""Completes the effects of a write if the argument is True, and undoes them if it is False."""
+"""A function that completes the effects of a write if its argument is True, and undoes them if it is False."""
 
 _CUSTOM_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _BUILTIN_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
@@ -65,7 +65,9 @@ class Resource:
         self.creatable = True
         """True if clients can create objects. False while the CRD is being deleted."""
         self.watchable_since = 0
-        """The oldest revision that a watch may start from. The resource was served differently before."""
+        """The oldest revision that a watch may start from. Before this revision, the resource had other versions or
+        another schema.
+        """
         self.channels: dict[Hashable, WatchChannel] = {}
         """The open watch channels, by version, selector and encoding."""
         self.qualified = errors.qualified_resource(plural, group)
@@ -81,12 +83,12 @@ class Resource:
 
     @cached_property
     def models(self) -> Mapping[str, TypeModel]:
-        """The field types of all versions by apiVersion, including versions that are no longer served."""
+        """The field types of all versions by apiVersion, including versions that are not served."""
         return {v.api_version: v.codec.model for v in self._declared}
 
     @cached_property
     def replicas_paths(self) -> Mapping[str, str | None]:
-        """The scale subresource's specReplicasPath by apiVersion; None for a version without scale."""
+        """The specReplicasPath of the scale subresource by apiVersion, or None for a version without scale."""
         return {v.api_version: v.scale["specReplicasPath"] if v.scale else None for v in self._declared}
 
     @property
@@ -124,7 +126,7 @@ class Resource:
         return self.versions.get(self.storage) or next(iter(self.versions.values()))
 
     async def after_write(self, name: str) -> None:
-        """Do the work of the resource that must be finished before the server responds to a successful write."""
+        """Finish the work of the resource that must be done before the server responds to a successful write."""
         return
 
     # ------------------------------------------------------------------ deletion
@@ -132,7 +134,7 @@ class Resource:
     protected_names: frozenset[str] = frozenset()
     """Names of objects that cannot be deleted."""
     protection_reason = ""
-    """The message of the error for a delete of such an object."""
+    """The error message for a delete of an object in `protected_names`."""
     deletion_bumps_generation = True
     """True if the start of a graceful deletion increments the generation and sets a grace period of 0."""
     deletion_applies_policy = True
@@ -151,14 +153,16 @@ class Resource:
     # ------------------------------------------------------------------ effects of writes
 
     has_effects = False
-    """True if the resource overrides one of the methods below. Verbs call them only in this case."""
+    """True if the resource overrides `begin_create`, `begin_update` or `after_delete`. Verbs call these methods only
+    then.
+    """
 
     async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         """Prepare the effects of a create, such as an address allocation, and set their results in the object.
 
-        The verb calls this method when the object has its name and uid, before the strategy prepares and validates
-        it. The verb calls the returned function once, with True if the object was stored and with False if the effects
-        must be undone. A dry run must have no effects, but returns an object as if it had.
+        The verb calls this method when the object has its name and uid, before the strategy prepares and validates it.
+        The verb calls the returned function once: with True if the object was stored, and with False if the effects
+        must be undone. A dry run must have no effects, but it must set the same fields.
         """
         return None
 
@@ -215,7 +219,7 @@ class ServedVersion:
         """The verbs of each subresource of a built-in resource."""
         self.scale = scale
         self.deprecation = deprecation
-        """The warning for every request at this version; "" if the version is not deprecated."""
+        """The warning for every request at this version, or "" if the version is not deprecated."""
         self.selectable = selectable
         """JSON paths, with the leading dot, that field selectors may name."""
         self.unknown_field_label = unknown_field_label
@@ -226,14 +230,14 @@ class ServedVersion:
         self.converts = converts
         """True if reads and writes at this version may call a converter."""
         self.unavailable = unavailable
-        """A function that returns the error for every request at this version; None if it can be served."""
+        """A function that returns the error for every request at this version, or None if the version can be served."""
         self.schema_generation = self.cache.schema_generation
         """The CRD's schema generation that this version was built for."""
         self.request_series: dict[Hashable, tuple[RequestSeries, VersionUsage | None]] = {}
         """The request monitor's counters for this version. They are stored here for fast lookup."""
 
     def has(self, subresource: str) -> bool:
-        """True if the version has a subresource that clients can write; "" stands for the object itself."""
+        """True if the version has a subresource that clients can write. "" stands for the object itself."""
         if subresource == "scale":
             return self.scale is not None
         return self.has_status if subresource == "status" else True
@@ -244,7 +248,9 @@ class ServedVersion:
         return errors.MethodNotAllowedError(self.resource.plural, self.resource.group, verb)
 
     def unsupported_patch(self) -> errors.APIError | None:
-        """Return the error for a patch of an unknown type; None for the usual error, which lists the known types."""
+        """Return the error for a patch of an unknown type. Return None for the usual error, which lists the known
+        types.
+        """
         if not self.is_builtin:
             return None
         error = errors.UnsupportedMediaTypeError("415: Unsupported Media Type")
@@ -257,7 +263,7 @@ class Decoded(NamedTuple):
 
     obj: JsonObject
     unknown_fields: list[str]
-    """Paths of fields that the schema does not describe; empty unless the caller asks for them."""
+    """Paths of fields that the schema does not describe. Empty unless the caller requests these paths."""
     validated: bool = False
     """True if decoding has already validated all values against the schema."""
 
@@ -272,7 +278,9 @@ class ObjectCodec(ABC):
 
     @property
     def steps_per_value(self) -> int:
-        """The number of steps that decoding and validation may need for one value. It tells large work from small."""
+        """The number of steps that decoding and validation may need for one value. Large numbers move the work to a
+        thread.
+        """
         return 1
 
     @property
@@ -305,7 +313,7 @@ class ObjectCodec(ABC):
         return []
 
     def conversion_error(self, value: JsonObject) -> str:
-        """Return why Go's unstructured converter rejects the value; "" if the converter accepts it."""
+        """Return the reason why Go's unstructured converter rejects the value, or "" if the converter accepts it."""
         return ""
 
     def to_message(self, obj: JsonObject) -> bytes:
@@ -326,28 +334,28 @@ class Validation(NamedTuple):
 
 
 class Strategy(ABC):
-    """Prepares and validates the objects of one resource at one version. A strategy has no state."""
+    """Prepares and validates the objects of one resource at one version. A strategy holds no data of requests."""
 
     unconditional_update = False
     """True if an update may omit the resourceVersion."""
     grants = False
-    """True if objects grant permissions. The writer must hold these (RBAC escalation check)."""
+    """True if objects grant permissions. The RBAC escalation check requires that the writer holds these permissions."""
     expensive = False
-    """True if even small objects take long to validate, as CRDs do, which have patterns and CEL rules to compile."""
+    """True if even small objects take long to validate. For example, CRDs contain patterns and CEL rules to compile."""
     reads_params = False
-    """True if objects refer to params. The writer must be allowed to read these."""
+    """True if objects refer to params. The writer must have permission to read the params."""
     creates_on_update = False
     """True if a PUT creates an object that does not exist."""
     returns_deleted_object = False
     """True if the response to a delete is the removed object instead of a Status."""
     default_propagation_policy: PropagationPolicy | None = "Background"
-    """The propagation policy of a delete that names none. If None, deletes ignore propagation policies."""
+    """The propagation policy of a delete request without a policy. If None, deletes ignore propagation policies."""
     error_group: str | None = None
-    """The group of the kind in errors about invalid objects; None for the group of the resource."""
+    """The group of the kind in errors about invalid objects, or None for the group of the resource."""
     deletes_gracefully = False
     """True if `grace_period` returns a number of seconds, so that another program removes a deleted object."""
     default_policy_warning = ""
-    """The warning for a delete that names no propagation policy."""
+    """The warning for a delete request without a propagation policy."""
 
     @property
     def evaluates_rules(self) -> bool:
@@ -362,7 +370,7 @@ class Strategy(ABC):
     def validate_create(
         self, obj: JsonObject, *, values_validated: bool = False, check: InterruptCheck | None = None
     ) -> Validation:
-        """Validate a new object. `values_validated`: decoding has already validated its values.
+        """Validate a new object. `values_validated` is true if decoding has already validated the object's values.
 
         CEL rules call `check`, which may raise EvaluationInterruptedError.
         """
@@ -402,7 +410,7 @@ class Strategy(ABC):
         return
 
     def grace_period(self, obj: JsonObject, requested: int | None) -> int | None:
-        """Return the seconds that a deleted object stays until its node removes it; None to remove it at once."""
+        """Return the seconds that a deleted object stays until its node removes it, or None to remove it at once."""
         return None
 
     def canonicalize(self, obj: JsonObject) -> None:
@@ -410,14 +418,14 @@ class Strategy(ABC):
         return
 
     restores_unwritable = False
-    """True if a conversion may lose details, so that `restore_unwritable` must run before an update is stored."""
+    """True if a conversion may lose details. Then `restore_unwritable` runs before an update is stored."""
 
     def restore_unwritable(self, new: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
         """Return `new` with the fields of `old` that the endpoint cannot write. Both are at the storage version."""
         raise NotImplementedError
 
     def for_admission(self, obj: JsonObject) -> JsonObject:
-        """Return the form of a not yet validated object that mutating webhooks and policies see."""
+        """Return the representation of an object that mutating webhooks and policies receive before validation."""
         return obj
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:

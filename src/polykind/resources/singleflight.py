@@ -1,4 +1,4 @@
-"""Sharing of conversions in flight: concurrent requests for the same object wait for the same call."""
+"""Sharing of running conversions: concurrent requests for the same object wait for the same call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ConvertBatch = Callable[[Sequence[CachedObject]], Awaitable[list[Representation]
 
 
 class _Flight:
-    """One batch of conversions in flight. The batch is cancelled when no request waits for it any more."""
+    """One batch of running conversions. The batch is cancelled when no request waits for it any more."""
 
     __slots__ = ("_task", "_waiters")
 
@@ -30,16 +30,16 @@ class _Flight:
 
 
 class Singleflight:
-    """The conversions in flight of one version of a resource."""
+    """The running conversions of one version of a resource."""
 
     def __init__(self, convert_batch: ConvertBatch, on_shared: Callable[[int], None] | None = None) -> None:
         self._convert_batch = convert_batch
         self._on_shared = on_shared
-        """A function to call with the number of objects whose conversion was already in flight."""
+        """A function to call with the number of objects whose conversion was already running."""
         self._in_flight: dict[tuple[str, int], tuple[_Flight, int]] = {}
 
     async def convert(self, objects: Sequence[CachedObject]) -> list[Representation]:
-        """Return the representations of cached objects. Convert those that are not yet in flight as one batch."""
+        """Return the representations of cached objects. Convert objects without a running conversion as one batch."""
         shared = [self._in_flight.get((cached.key, cached.revision)) for cached in objects]
         missing = [cached for cached, known in zip(objects, shared, strict=True) if known is None]
         if self._on_shared is not None and len(missing) < len(objects):

@@ -10,7 +10,7 @@ from polykind.resources.builtin import BuiltinResource
 from polykind.resources.registry import Registry
 
 _BATCH = 100
-"""The number of objects that are decoded before other requests get their turn."""
+"""The number of objects that are decoded before other requests can run."""
 
 
 class StoredObjects:
@@ -27,7 +27,7 @@ class StoredObjects:
         return resource.shown(cached) if resource is not None and cached is not None else None
 
     async def list(self, group: str, plural: str, namespace: str | None = None) -> list[JsonObject]:
-        """Return all objects of a namespace (None: all namespaces). Return none if the kind is not served."""
+        """Return all objects of a namespace (None: all namespaces). Return an empty list if the kind is not served."""
         resource = await self._resource(group, plural)
         if resource is None:
             return []
@@ -39,7 +39,10 @@ class StoredObjects:
         return objects
 
     def resource_of_kind(self, group: str, version: str, kind: str) -> tuple[str, bool] | None:
-        """Return the plural of a kind, and True if its objects have a namespace. Return None if it is not served."""
+        """Return the plural of a kind, and True if its objects have a namespace.
+
+        Return None if the kind is not served.
+        """
         resource = self._registry.resource_of_kind(group, kind)
         if resource is None or version not in resource.versions:
             return None

@@ -44,7 +44,7 @@ async def admit(ctx: RequestContext, write: Write) -> bool:
 
 
 def _has_plugins(ctx: RequestContext) -> bool:
-    """True if built-in plugins handle the resource. They never handle custom resources."""
+    """True if built-in admission plugins handle the resource. Plugins never handle custom resources."""
     return ctx.version.is_builtin and ctx.backend.admission.has_plugins(ctx.resource.group, ctx.resource.plural)
 
 
@@ -72,7 +72,7 @@ async def _mutate(
     old: JsonObject | None = None,
     default: Callable[[JsonObject], JsonObject] | None = None,
 ) -> JsonObject | None:
-    """Return the object that mutating admission makes of `obj`; None if it changes nothing."""
+    """Return the object that mutating admission makes of `obj`, or None if admission changes nothing."""
     old = write.old if old is None else old
     attributes = _attributes(ctx, CREATE if old is None else UPDATE, obj, old, write.options)
     if default is not None:
@@ -105,7 +105,7 @@ async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject]
 
 
 async def approve_delete(ctx: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
-    """Run mutating and validating admission on a delete. `named`: the URL names the object and not a collection."""
+    """Run mutating and validating admission on a delete. `named` is false if the URL names a collection."""
     admission = ctx.backend.admission
     if ctx.request.user is None or not (admission.mutates or admission.validates or _has_plugins(ctx)):
         return
@@ -165,7 +165,10 @@ def _root_type(ctx: RequestContext, api_version: str) -> Type | None:
 
 
 def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
-    """Return why a mutated object cannot be decoded strictly. Return "" if it can, or if a later stage rejects it."""
+    """Return the reason why a mutated object cannot be decoded strictly.
+
+    Return "" if it can be decoded, or if a later stage rejects the object.
+    """
     version = ctx.version
     if not version.is_builtin:
         return "" if isinstance(obj.get("metadata") or {}, dict) else "system metadata was not initialized"
@@ -181,7 +184,7 @@ def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
 
 
 def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
-    """Set the defaults of a mutated object at the version that it states."""
+    """Set the defaults of a mutated object with the schema of the object's own apiVersion."""
     stated = obj.get("apiVersion")
     if ctx.version.is_builtin:
         ctx.version.codec.check_kind(obj["kind"], obj["apiVersion"])
@@ -190,7 +193,7 @@ def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
             metadata = obj.get("metadata")
             defaulted = version.codec.default(obj)
             if not version.is_builtin and isinstance(metadata, dict):
-                # Invalid metadata stays as it is until all webhooks have run.
+                # Keep invalid metadata unchanged until all webhooks have run.
                 defaulted["metadata"] = metadata
             return defaulted
     obj["metadata"] = metadata if isinstance(metadata := obj.get("metadata"), dict) else {}
@@ -198,7 +201,7 @@ def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
 
 
 def _options_object(ctx: RequestContext, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
-    """Return the CreateOptions, UpdateOptions or DeleteOptions. A patch has the options of the resulting operation."""
+    """Return the CreateOptions, UpdateOptions or DeleteOptions. A patch has the options of a create or an update."""
     obj: JsonObject = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
         obj["dryRun"] = ["All"]

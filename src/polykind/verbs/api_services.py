@@ -53,7 +53,7 @@ async def _register(ctx: RequestContext) -> None:
             with suppress(RevisionConflictError):
                 await ctx.backend.store.delete(resource.cache.prefix + name, expect=cached.revision)
     if isinstance(resource, APIServiceResource) and not resource.registered:
-        # As in kube-apiserver, a deleted APIService of a built-in API version returns with the next start only.
+        # As in kube-apiserver, a deleted APIService of a built-in API version is created again only at the next start.
         resource.registered = True
         wanted |= _builtin_services(ctx)
     for name, obj in wanted.items():

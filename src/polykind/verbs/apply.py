@@ -28,7 +28,9 @@ class AppliedConfiguration:
     duplicates: list[str]
 
     def report_duplicates(self, ctx: RequestContext, options: PatchOptions) -> None:
-        """Reject or warn about duplicate fields, as `field_validation` says. Call this after the merge."""
+        """Reject duplicate fields or warn about them, depending on the option `field_validation`. Call this after the
+        merge.
+        """
         if not self.duplicates or options.field_validation == "Ignore":
             return
         if options.field_validation == "Strict":
@@ -76,7 +78,7 @@ def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: Pa
         ignores_last_applied = kubectl and last_applied.is_server_annotation(old, merged, applied.value)
         only_managers = only_managers_changed(old, merged, ignore_last_applied=ignores_last_applied)
         new = _decode_merged(ctx, write, merged, default=not only_managers)
-        # Return the new object if its resourceVersion differs, so that a later stage rejects the conflict.
+        # If the resourceVersion differs, return the new object, so that a later stage rejects the conflict.
         same_revision = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
         if same_revision and not write.raw_metadata and field_manager.equal_ignoring_times(old, new):
             return old
@@ -86,7 +88,7 @@ def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: Pa
 
 
 async def apply_create(ctx: RequestContext, applied: AppliedConfiguration, options: PatchOptions) -> bytes:
-    """Create the object of an apply. Return its representation."""
+    """Create the object that an apply request describes. Return its representation."""
     large = ctx.is_large(ctx.request.body)
     merging = _merge(ctx, None, applied.value, options)
     merged = await (ctx.compute_async(merging) if large else merging)
@@ -130,7 +132,7 @@ async def _merge(
 
 
 def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, default: bool) -> JsonObject:
-    """Check the merged object. If `default` is True, also set its defaults."""
+    """Check and return the merged object. If `default` is true, also set its defaults."""
     if ctx.resource.namespaced:
         apply_body.check_namespace(merged, ctx.namespace or "")
     apply_body.check_name(merged, ctx.name)

@@ -27,7 +27,7 @@ from polykind.verbs.write import PATCH, POST, Write
 
 @cache
 def _pod_bindings() -> ServedVersion:
-    """Return Bindings as a version of the resource under which admission sees them."""
+    """Return the version of the resource `pods/binding`, for admission of Bindings."""
     resource = BuiltinResource(None, BINDING)
     version = resource.serve(BINDING, BuiltinStrategy(BINDING))
     resource.plural = "pods"
@@ -58,7 +58,7 @@ async def _create(ctx: RequestContext) -> Response:
     if ctx.name and ctx.name != name:
         raise errors.BadRequestError("name in URL does not match name in Binding object")
     if found := _validate(binding.get("target") or {}):
-        # kube-apiserver does not wrap these errors into a Status of their own.
+        # kube-apiserver does not convert these errors to a Status with a reason.
         raise errors.UnknownReasonError(errors.aggregate_message(found))
     await approve(ctx, write)
     if not name:
@@ -79,7 +79,7 @@ def _validate(target: JsonObject) -> list[FieldError]:
 
 
 async def _assign(ctx: RequestContext, binding: Write) -> None:
-    """Assign the pod of the context to the target of a binding. Neither admission nor validation see this change."""
+    """Assign the pod of the context to the target of a binding, without admission and validation."""
     cache, representer = ctx.resource.cache, ctx.version.representer
     metadata, dry_run = binding.obj["metadata"], binding.options.dry_run
     while True:
@@ -106,7 +106,7 @@ async def _assign(ctx: RequestContext, binding: Write) -> None:
 
 
 def _conflict(pod: JsonObject) -> str:
-    """Return why a pod cannot be assigned to a node; "" if it can."""
+    """Return the reason why a pod cannot be assigned to a node, or "" if it can be assigned."""
     name = pod["metadata"]["name"]
     if pod["metadata"].get("deletionTimestamp"):
         return f"pod {name} is being deleted, cannot be assigned to a host"

@@ -30,7 +30,9 @@ _META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 class _ScaleResource(BuiltinResource):
-    """Scales, which are not stored. Verbs use it to decode, patch and track Scales like any built-in object."""
+    """The resource of Scales, which are not stored. Verbs use it to decode, patch and track Scales like built-in
+    objects.
+    """
 
     def __init__(self) -> None:
         super().__init__(None, SCALE)
@@ -43,7 +45,7 @@ def _scale_version() -> ServedVersion:
 
 
 def _scale_context(ctx: RequestContext) -> RequestContext:
-    """Return the context in which the request's body is a Scale."""
+    """Return a context for the same request in which the body is a Scale."""
     return RequestContext(ctx.backend, ctx.request, _scale_version(), ctx.namespace, ctx.name, ctx.subresource)
 
 
@@ -61,7 +63,7 @@ async def update_scale(ctx: RequestContext) -> Response:
     decoded = [scale]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
-        # Another attempt, after a lost race, decodes the body again, because the first one has modified the Scale.
+        # If an attempt lost a race, decode the body again, because that attempt has modified the Scale.
         return decoded.pop() if decoded else await _decode_update(scale_ctx, options)
 
     return await _change_scale(ctx, scale_ctx, replace, options, SCALE_PUT)
@@ -95,7 +97,7 @@ async def _change_scale(
     *,
     tracked: bool = False,
 ) -> Response:
-    """Change an object through its Scale. `tracked`: the change sets managedFields itself."""
+    """Change an object through its Scale. `tracked` is true if the change itself sets managedFields."""
     response_format = respond.negotiate(scale_ctx)
     paths = ctx.resource.replicas_paths
 

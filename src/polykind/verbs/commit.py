@@ -29,7 +29,8 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     cache, version, obj, cached = ctx.resource.cache, _current_version(ctx), write.obj, write.cached
     dry_run = write.options.dry_run
     if write.metadata_error and version.version != ctx.resource.storage:
-        # A conversion fails on invalid metadata. Without one, reads of the stored object drop the invalid fields.
+        # A conversion fails on invalid metadata. Without a conversion, reads of the stored object drop the invalid
+        # fields.
         raise errors.UnknownReasonError(write.metadata_error)
     if not dry_run:
         # kube-apiserver drops selfLink in its storage layer, so the response to a dry run still shows the field.

@@ -86,11 +86,11 @@ class RequestContext:
         self.version = version
         self.resource: Resource = version.resource
         self.namespace = namespace
-        """The namespace in the path; None if the path has no namespace."""
+        """The namespace in the path, or None if the path has no namespace."""
         self.name = name
         self.subresource = subresource
         self.revision_read = revision_read
-        """The pending read of the store's newest revision that was started with this request, if any."""
+        """The pending read of the store's newest revision that this request has started, or None."""
         self._query: dict[str, list[str]] | None = None
         self._now = ""
 
@@ -118,12 +118,14 @@ class RequestContext:
         return self.version.strategy.expensive or is_large(data, self.version.codec.steps_per_value)
 
     async def compute(self, call: Callable[[], T]) -> T:
-        """Run a stage of a large write in a worker thread. Users take turns."""
+        """Run a stage of a large write in a worker thread. Users with waiting requests take turns."""
         self._begin_large()
         return await self.backend.workers.run(self._requester, call)
 
     async def compute_async(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run an asynchronous stage of a large write in a worker thread, except for its calls of converters."""
+        """Run an asynchronous stage of a large write in a worker thread. Calls of converters still run on the event
+        loop.
+        """
         self._begin_large()
         return await self.backend.workers.run_coroutine(self._requester, coroutine)
 

@@ -38,7 +38,7 @@ def _key_prefix(ctx: RequestContext) -> str:
 
 
 def encode(ctx: RequestContext, revision: int, key: str) -> str:
-    """Return the token that continues after a key at a revision; -1 stands for the newest revision."""
+    """Return the token that continues after a key at a revision. Revision -1 stands for the newest revision."""
     start = key.removeprefix(_key_prefix(ctx))
     raw = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"{start}\x00"})
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
@@ -86,7 +86,9 @@ def _invalid(reason: str) -> errors.BadRequestError:
 
 
 def expired(ctx: RequestContext, after: str) -> errors.ExpiredError:
-    """Return the error for a compacted revision. For a continued list, the error has a token for the newest one."""
+    """Return the error for a compacted revision. For a continued list, it has a token to continue at the newest
+    revision.
+    """
     if not after:
         return errors.ExpiredError("The resourceVersion for the provided list is too old.")
     error = errors.ExpiredError(_EXPIRED)

@@ -1,4 +1,4 @@
-"""create: store a new object. A review is also created by a POST, but the server answers it without storing it."""
+"""create: store a new object. For a POST of a review, the server responds without storing an object."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ async def _store(ctx: RequestContext, write: Write) -> bytes:
             _require_create_permission(ctx)
         if ctx.backend.admission.validates or ctx.version.is_builtin:
             await approve(ctx, write)
-        # kube-apiserver's storage rejects a stated revision, but ignores a malformed one.
+        # kube-apiserver's storage rejects a create with a resourceVersion, but ignores a malformed resourceVersion.
         if stated_revision and not dry_run and not resource_version_error(stated_revision) and int(stated_revision):
             raise errors.UnknownReasonError("resourceVersion should not be set on objects to be created")
-        # A PUT or an apply stores the object where its URL says, even if a webhook has renamed it.
+        # A PUT or an apply stores the object at the key of its URL, even if a webhook has renamed the object.
         key = ctx.key if origin.named_by_path else ctx.resource.key(ctx.namespace or "", meta["name"])
         try:
             if dry_run and await _exists(ctx, key):
@@ -108,7 +108,7 @@ def _assign_identity(ctx: RequestContext, write: Write) -> None:
 
 
 async def _validate(ctx: RequestContext, write: Write) -> None:
-    """Validate the object and send warnings. Raise InvalidError if it is invalid."""
+    """Validate the object and send warnings to the client. Raise InvalidError if the object is invalid."""
     strategy, obj = ctx.version.strategy, write.obj
 
     field_errors = (
@@ -145,7 +145,7 @@ def _require_create_permission(ctx: RequestContext) -> None:
 
 
 def _with_resource_version(data: bytes, stated: str) -> bytes:
-    """Put the client's resourceVersion into the response to a dry run, because the new object has none."""
+    """Insert the client's resourceVersion into the response to a dry run, because the new object has none."""
     if not stated:
         return data
     obj: JsonObject = json_codec.decode(data)
@@ -180,7 +180,10 @@ async def _exists(ctx: RequestContext, key: str) -> bool:
 
 
 async def create_review(ctx: RequestContext) -> Response:
-    """Answer a review, such as a SubjectAccessReview. The review is not stored, and its namespace need not exist."""
+    """Respond to a review, such as a SubjectAccessReview.
+
+    The review is not stored, and its namespace need not exist.
+    """
     strategy = ctx.version.strategy
     if not isinstance(strategy, ReviewStrategy):
         raise AssertionError("not a review")

@@ -39,8 +39,8 @@ async def decode(ctx: RequestContext, origin: Origin, options: WriteOptions) -> 
 def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
     """Decode the request body: parse, check its kind, coerce, prune and default.
 
-    Unknown and duplicate fields are errors or warnings, as `options.field_validation` says. Raise BadRequestError if
-    the body is not an object of the request's kind and version.
+    Unknown and duplicate fields are errors or warnings, depending on `options.field_validation`. Raise BadRequestError
+    if the body is not an object of the request's kind and version.
     """
     version, body, field_validation = ctx.version, ctx.request.body, options.field_validation
     media = negotiation.body_media(ctx.request.header(b"content-type"), offers=version.media)
@@ -74,7 +74,7 @@ def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> W
 
 
 def unknown_field_errors(ctx: RequestContext, paths: list[str]) -> list[str]:
-    """Return kube-apiserver's messages for unknown fields. Only the decoder of built-in types escapes the path."""
+    """Return kube-apiserver's messages for unknown fields. Only the messages for built-in types escape the path."""
     return [
         f"unknown field {go_quote(path)}" if ctx.version.is_builtin else f'unknown field "{path}"'
         for path in paths[: errors.MAX_FIELD_ERRORS]
@@ -120,7 +120,7 @@ def _version_error(ctx: RequestContext, stated: str) -> errors.BadRequestError |
 
 
 def _parse(ctx: RequestContext, body: bytes, media: str, field_validation: str) -> tuple[Any, bool, list[str]]:
-    """Return the parsed body, True if its numbers are known to be integers, and messages about duplicate fields."""
+    """Return the parsed body, True if all its numbers are known to be integers, and messages about duplicate fields."""
     integers_only = False
     try:
         if media == "yaml":

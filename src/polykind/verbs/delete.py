@@ -40,7 +40,7 @@ class Deletion(NamedTuple):
     """The result of a delete."""
 
     gone: bool
-    """False if finalizers keep the object, or if a dry run of a graceful deletion leaves it."""
+    """False if finalizers keep the object, or if a dry run of a graceful deletion does not remove the object."""
     data: bytes
     """The object after the request or, if it was removed, the object before the request."""
     uid: str
@@ -85,7 +85,7 @@ async def deletecollection(ctx: RequestContext) -> Response:
     selection = RequestSelection(ctx, list_options)
     paged = not (list_options.resource_version_match or list_options.limit or selection.single)
     if paged and list_options.resource_version not in ("", "0"):
-        # kube-apiserver always lists in pages here, and a page is read at exactly the stated revision.
+        # kube-apiserver always lists in pages here, and reads each page at exactly the requested revision.
         list_options = replace(list_options, resource_version_match="Exact")
     items, metadata = await collect(ctx, list_options, selection)
     deleted: list[bytes] = []
@@ -100,7 +100,7 @@ async def deletecollection(ctx: RequestContext) -> Response:
 
 
 async def _delete_listed(ctx: RequestContext, cached: CachedObject, options: DeleteOptions) -> None:
-    """Delete one object of a collection unless it is already gone."""
+    """Delete one object of a collection. Do nothing if the object is already deleted."""
     namespace = cached.namespace if ctx.resource.namespaced else None
     with suppress(errors.NotFoundError):
         await delete_object(
@@ -147,7 +147,8 @@ async def delete_object(
 ) -> Deletion:
     """Delete an object, or mark it as terminating if finalizers or a grace period keep it.
 
-    `named`: False in a deletecollection. `admission`: False if admission has already seen the request, as an eviction.
+    `named` is false in a deletecollection. `admission` is false if admission has already handled the request, for
+    example as an eviction.
     """
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.name in resource.protected_names:
@@ -182,7 +183,8 @@ async def delete_object(
                 representation = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached, large=large))
                 await _remove(ctx, cache.get(ctx.key) or cached, options)
             elif options.dry_run and resource.deletion_bumps_generation:
-                # In this dry run kube-apiserver has no written object to return, so it returns one without content.
+                # In this dry run kube-apiserver has no written object to return, so it returns an object without
+                # content.
                 empty = {"apiVersion": ctx.version.api_version, "kind": resource.kind}
                 return Deletion(False, json_codec.encode(empty), uid)
             else:
@@ -227,7 +229,8 @@ def _apply_grace_period(ctx: RequestContext, obj: JsonObject, options: DeleteOpt
             return _Grace.PENDING
         period, ends = requested, _parse_time(meta["deletionTimestamp"]) - timedelta(seconds=running - requested)
         if ends < now:
-            # The new period has already ended. The node still gets a chance to see the change, unless it is zero.
+            # The new period has already ended. Unless the period is zero, keep one second, so that the node can see the
+            # change.
             period, ends = min(period, 1), now
     elif meta.get("generation"):
         meta["generation"] += 1
@@ -310,8 +313,8 @@ def _policy_finalizers(
 ) -> list[str]:
     """Return the finalizers for the propagation policy.
 
-    `non_orphan_policy` is the policy for orphanDependents=false. `default` is the policy of a delete that names none,
-    unless a finalizer of the object names one.
+    `non_orphan_policy` is the policy for orphanDependents=false. `default` is the policy for a delete request without a
+    policy, unless a finalizer of the object implies one.
     """
     policy = options.propagation_policy if default is not None else "Background"
     if policy is None and options.orphan_dependents is not None:

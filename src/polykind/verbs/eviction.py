@@ -35,7 +35,7 @@ _MANAGER = "kube-apiserver"
 
 @cache
 def _evictions(version: str) -> ServedVersion:
-    """Return Evictions as a version of the resource under which admission sees them."""
+    """Return the version of the resource `pods/eviction`, for admission of Evictions."""
     kind = EVICTION
     if version != POLICY_V1.version:
         group_version = GroupVersion(POLICY_V1.group, version, POLICY_V1.models, group_priority=0, version_priority=0)
@@ -84,7 +84,7 @@ async def _decode(ctx: RequestContext, options: CreateOptions) -> tuple[RequestC
 
 
 async def _evict(ctx: RequestContext, options: DeleteOptions) -> None:
-    """Delete the pod of the context. Raise an APIError if its disruption budget does not allow it."""
+    """Delete the pod of the context. Raise APIError if its disruption budget does not allow the eviction."""
     while True:
         pod = await _read_pod(ctx)
         phase, terminating = (pod.get("status") or {}).get("phase"), bool(pod["metadata"].get("deletionTimestamp"))
@@ -95,7 +95,7 @@ async def _evict(ctx: RequestContext, options: DeleteOptions) -> None:
             unchanged = not counted and bool(budget)
         else:
             budget, unchanged = "", phase not in _TERMINAL_PHASES and not terminating
-        # A pod that becomes ready in the meantime must not be deleted without its budget.
+        # If the pod becomes ready meanwhile, the delete must fail, because the budget has not counted the pod.
         pinned = unchanged and options.resource_version is None
         try:
             await _mark_and_delete(ctx, replace(options, resource_version=revision) if pinned else options)
@@ -118,7 +118,10 @@ async def _read_pod(ctx: RequestContext) -> JsonObject:
 
 
 async def _mark_and_delete(ctx: RequestContext, options: DeleteOptions) -> None:
-    """Add the condition DisruptionTarget to the pod, then delete it. Admission has already seen the eviction."""
+    """Add the condition DisruptionTarget to the pod, then delete the pod.
+
+    Admission has already handled the eviction.
+    """
     cache = ctx.resource.cache
     condition = {
         "type": "DisruptionTarget",
@@ -160,8 +163,8 @@ def _check_preconditions(metadata: JsonObject, options: DeleteOptions) -> None:
 async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) -> tuple[bool, str]:
     """Take one disruption from the budget of a pod.
 
-    Return True if the budget now counts the eviction, and the name of the budget, which is empty without a budget.
-    A budget does not count pods that are not ready.
+    Return True if the budget now counts the eviction, and the name of the budget, or "" if the pod has no budget. A
+    budget does not count pods that are not ready.
     """
     resource = find_builtin(ctx.backend.registry, "policy", "poddisruptionbudgets")
     budgets_ctx = RequestContext(ctx.backend, ctx.request, resource.storage_version(), ctx.namespace, "", "status")

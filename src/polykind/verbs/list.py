@@ -44,9 +44,9 @@ class _Page(NamedTuple):
 
     items: list[Item]
     last: str = ""
-    """The key of the last object on the page; "" if no more objects follow."""
+    """The key of the last object on the page, or "" if no more objects follow."""
     remaining: int = 0
-    """The number of objects after the page; 0 if the response does not report the number."""
+    """The number of objects after the page, or 0 if the response does not report the number."""
 
 
 async def collect(
@@ -59,7 +59,7 @@ async def collect(
     else:
         not_older_than = parse_resource_version(options.resource_version, for_list=True)
         revision, after = 0, ""
-        # A limit without resourceVersionMatch means exactly the stated revision, unless only one object can match.
+        # A limit without resourceVersionMatch means exactly the requested revision, unless only one object can match.
         match = options.resource_version_match
         if not_older_than and (match == "Exact" or (limit and not match and not selection.single)):
             revision = not_older_than
@@ -73,7 +73,7 @@ async def collect(
         if not_older_than:
             await ctx.backend.cache.wait_for_revision(not_older_than)
         page = await _page_while_waiting(ctx, selection, after, limit)
-    # Read the list's revision before the page: a watch from this revision may repeat changes but misses none.
+    # Determine the list's revision before the page. A watch from this revision may repeat changes but misses none.
     at = revision or _cache_revision(ctx)
     if page is None:
         page = await _current_page(ctx, selection, after, limit)
@@ -88,7 +88,8 @@ def _cache_revision(ctx: RequestContext) -> int:
 async def _page_while_waiting(ctx: RequestContext, selection: RequestSelection, after: str, limit: int) -> _Page | None:
     """Wait until the cache is fresh, and collect the page meanwhile.
 
-    Return None if the resource has changed meanwhile, is not in the cache yet, or the store's revision is not needed.
+    Return None if the resource has changed meanwhile or is not in the cache yet, or if no read of the store's revision
+    is needed.
     """
     cache = ctx.resource.cache
     if ctx.revision_read is None or not cache.loaded:
@@ -131,7 +132,7 @@ async def _has_changed_since(ctx: RequestContext, revision: int) -> bool:
     if revision > backend.cache.revision:
         await backend.cache.wait_until_fresh(cache, ctx.revision_read)
         if revision > backend.cache.revision:
-            # kube-apiserver does not wait until a revision that is requested exactly exists.
+            # For an exact revision that does not exist yet, kube-apiserver returns an error at once instead of waiting.
             raise resource_version_too_large(revision, backend.cache.revision, retry=False)
     await backend.cache.load(cache)
     if revision < backend.store.oldest_revision:

@@ -23,7 +23,7 @@ _MAX_REVISION = 2**64 - 1
 
 
 async def check_namespace(ctx: RequestContext, name: str) -> None:
-    """Raise an error unless the namespace of a create exists and is not terminating."""
+    """Raise NotFoundError or ForbiddenError if the namespace of a create does not exist or is terminating."""
     if not ctx.resource.namespaced:
         return
     namespaces = ctx.backend.registry.resource("", "namespaces")
@@ -65,7 +65,7 @@ def match_namespace(ctx: RequestContext, meta: JsonObject) -> None:
 
 
 def check_name(ctx: RequestContext, obj: JsonObject) -> None:
-    """Raise BadRequestError unless the object has the name of the URL."""
+    """Raise BadRequestError if the object's name differs from the name in the URL."""
     name = obj["metadata"].get("name")
     if not name:
         raise errors.BadRequestError(
@@ -79,7 +79,10 @@ def check_name(ctx: RequestContext, obj: JsonObject) -> None:
 
 
 def parse_resource_version(text: str, *, for_list: bool) -> int:
-    """Return the revision, 0 for an empty text. Malformed text is a 400 error only if `for_list` is True."""
+    """Return the revision that a resourceVersion denotes, or 0 for an empty text.
+
+    Raise an error for a malformed text. The error is a 400 only if `for_list` is true.
+    """
     if not text:
         return 0
     reason = resource_version_error(text)
@@ -92,7 +95,10 @@ def parse_resource_version(text: str, *, for_list: bool) -> int:
 
 
 def resource_version_error(text: str) -> str:
-    """Return why a text is not a resourceVersion, in the words of Go's ParseUint. Return "" if the text is valid."""
+    """Return the reason, in the words of Go's ParseUint, why a text is not a resourceVersion.
+
+    Return "" if it is valid.
+    """
     if text.isascii() and text.isdigit():
         reason = "value out of range" if int(text) > _MAX_REVISION else ""
     else:
@@ -116,7 +122,7 @@ def ignore_resource_version(meta: JsonObject, *, dry_run: bool) -> None:
 
 
 async def dedupe_owners(ctx: RequestContext, write: Write, *, after_admission: bool = False) -> None:
-    """Drop duplicate owner references and send a warning, which says whether they were found after admission."""
+    """Drop duplicate owner references and send a warning. The text of the warning depends on `after_admission`."""
     meta = write.obj["metadata"]
     if not meta.get("ownerReferences"):
         return
@@ -126,7 +132,7 @@ async def dedupe_owners(ctx: RequestContext, write: Write, *, after_admission: b
 
 
 async def track_create(ctx: RequestContext, write: Write) -> None:
-    """Set managedFields for a create. For a POST, first remove the fields that only the server sets."""
+    """Set managedFields for a create. For a POST, first remove the fields that only the server can set."""
     meta = write.obj["metadata"]
     if write.origin is POST:
         for name in _SERVER_FIELDS & meta.keys():
@@ -135,7 +141,10 @@ async def track_create(ctx: RequestContext, write: Write) -> None:
 
 
 async def track_update(ctx: RequestContext, write: Write) -> None:
-    """Set managedFields for an update or a patch. Clear them if the object has an unknown kind or apiVersion."""
+    """Set managedFields for an update or a patch.
+
+    Clear managedFields if the object has an unknown kind or apiVersion.
+    """
     new = write.obj
     known = new.get("kind") == ctx.resource.kind and new.get("apiVersion") in ctx.resource.models
     _set_managers(new["metadata"], await _managed_fields(ctx, write) if known else [])
@@ -178,7 +187,10 @@ def keep_manager_times(new: JsonObject, old: JsonObject) -> None:
 
 
 def metadata_decode_error(metadata: JsonObject) -> str:
-    """Return why Go's decoder rejects metadata fields that the server does not overwrite, "" if it accepts them."""
+    """Return the reason why Go's decoder rejects metadata fields, "" if it accepts them.
+
+    Ignore fields that the server overwrites.
+    """
     try:
         object_meta.coerce({name: value for name, value in metadata.items() if name not in _OVERWRITTEN}, strict=True)
     except object_meta.BadObjectMetaError as error:

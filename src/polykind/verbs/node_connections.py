@@ -24,7 +24,7 @@ _SCHEMES = ("http", "https")
 
 
 async def get_log(ctx: RequestContext) -> Response:
-    """Serve GET pods/<name>/log. A pod without a node has no log, which is an empty response."""
+    """Serve GET pods/<name>/log. The log of a pod without a node is empty."""
     if found := _log_option_errors(ctx):
         raise errors.InvalidError("PodLogOptions", "", ctx.name, found)
     pod = await _find(ctx, "pods", ctx.name)
@@ -120,7 +120,9 @@ def _log_option_errors(ctx: RequestContext) -> list[FieldError]:
 
 
 async def _find(ctx: RequestContext, plural: str, name: str, shown_as: str = "") -> JsonObject:
-    """Return an object of a core resource. Raise NotFoundError, for the resource `shown_as`, if it does not exist."""
+    """Return an object of a core resource. If it does not exist, raise NotFoundError, which names the resource
+    `shown_as`.
+    """
     resource = find_builtin(ctx.backend.registry, "", plural)
     await ctx.backend.cache.load(resource.cache)
     await ctx.backend.cache.wait_until_fresh(resource.cache)

@@ -54,7 +54,7 @@ def patch_type(ctx: RequestContext) -> str:
     try:
         return negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
     except errors.UnsupportedMediaTypeError as error:
-        # kube-apiserver's router accepts a list with one supported type; its patch handler then rejects the list.
+        # kube-apiserver's router accepts a list with one supported type. Its patch handler then rejects the list.
         listed = ctx.request.header(b"content-type").split(",")
         if any(part.partition(";")[0].strip() in ctx.version.patch_types for part in listed):
             raise
@@ -99,7 +99,9 @@ class DecodedPatch(NamedTuple):
 
 
 def decode_patch(body: bytes, content_type: str, field_validation: str, *, spelled: bool) -> DecodedPatch:
-    """Decode a patch. `spelled`: a number that is written with a fraction stays a float even if it is integral."""
+    """Decode a patch. If `spelled` is true, a number that is written with a fraction stays a float even if it is
+    integral.
+    """
     try:
         patch, integers_only = json_codec.decode_flagged(body, keep_fractions=spelled)
     except json_codec.MalformedJSONError as error:
@@ -151,8 +153,8 @@ def _decode_patched(
 ) -> JsonObject:
     """Coerce, prune and default the result of a patch as if the client had sent it.
 
-    `shown` returns the text that errors show. `from_struct`: a strategic merge patch converts the result to a Go
-    struct without decoding text, so its stated kind has no effect.
+    `shown` returns the text that errors show. `from_struct` is true for a strategic merge patch: kube-apiserver
+    converts its result to a Go struct without decoding text, so the kind in the result has no effect.
     """
     version = ctx.version
     value: JsonObject
@@ -195,7 +197,7 @@ def _decode_patched(
 def _decode_without_version(value: JsonObject) -> tuple[JsonObject, list[str]]:
     """Decode a built-in object whose apiVersion a patch has removed. Return the object and its unknown fields.
 
-    kube-apiserver decodes it as its internal type, which knows none of the JSON field names.
+    kube-apiserver decodes such an object as its internal type, which has none of the JSON field names.
     """
     return {"metadata": {}}, [name for name in value if name not in ("kind", "apiVersion")]
 

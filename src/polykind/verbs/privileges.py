@@ -48,7 +48,7 @@ async def _check_binding(ctx: RequestContext, new: JsonObject) -> None:
 
 
 async def _role_rules(ctx: RequestContext, plural: str, name: str) -> Sequence[Rule]:
-    """Return the rules of the role that a binding refers to. Raise an error if there is no such role."""
+    """Return the rules of the role that a binding refers to. Raise NotFoundError if there is no such role."""
     roles = ctx.backend.registry.resource(ctx.resource.group, plural)
     if roles is None:
         raise AssertionError("roles are always served")
@@ -73,7 +73,7 @@ def _may(ctx: RequestContext, verb: str, group: str, resource: str, name: str) -
 
 
 def _require_rules(ctx: RequestContext, obj: JsonObject, granted: Sequence[Rule], message: str = "") -> None:
-    """Raise ForbiddenError, with `message` if given, unless the user holds all granted rules."""
+    """Raise ForbiddenError, with `message` unless it is empty, if the user does not hold all granted rules."""
     resource = ctx.resource
     held, resolution_error = user_rules(ctx.backend.authorizer, ctx.user, ctx.namespace or "")
     resolution_error = _missing_role.sub(f'{resource.qualified} "', resolution_error)
@@ -100,7 +100,7 @@ def _without_garbage_collected(obj: JsonObject) -> JsonObject:
 
 
 def param_errors(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Return an error if the writer of a policy or binding may not read the params that it refers to."""
+    """Return an error if the writer of a policy or binding has no permission to read its params."""
     user = ctx.request.user
     if user is None or ADMIN_GROUP in user.groups:
         return []
@@ -123,7 +123,7 @@ def param_errors(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -
 
 
 def _param_ref_error(ctx: RequestContext, user: User, spec: JsonObject) -> str:
-    """Return why the user may not read the objects that a binding's paramRef refers to. Return "" if the user may."""
+    """Return the reason why the user may not read the objects that a paramRef refers to. Return "" if the user may."""
     reference, name = spec["paramRef"], spec["policyName"]
     policies = ctx.backend.registry.resource(
         ctx.resource.group, ctx.resource.plural.replace("policybindings", "policies")
@@ -150,7 +150,7 @@ def _param_ref_error(ctx: RequestContext, user: User, spec: JsonObject) -> str:
 
 
 def _param_resource(ctx: RequestContext, param: JsonObject) -> tuple[str, str, str]:
-    """Return the group, version and plural of a paramKind; the plural is "*" if the kind is unknown."""
+    """Return the group, version and plural of a paramKind. The plural is "*" if the kind is unknown."""
     group, _, version = param["apiVersion"].rpartition("/")
     resource = ctx.backend.registry.resource_of_kind(group, param["kind"])
     return group, version, resource.plural if resource is not None and version in resource.versions else "*"

@@ -28,7 +28,7 @@ _NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
 _GZIP = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
 _SLICE = 200
 _BATCH_BYTES = 64 * 1024
-"""The numbers of objects and bytes that are encoded before the coroutine yields to the event loop."""
+"""The maximum number of bytes that are encoded before the coroutine yields to the event loop."""
 
 Encode = Callable[[JsonObject], bytes]
 
@@ -58,7 +58,7 @@ async def object_response(
             return Response(status, data + b"\n")
         if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), len(data)):
             return await ctx.compute(lambda: _compress(ctx, Response(status, data + b"\n")))
-        # Clients that read slowly share the bytes of the object.
+        # Do not copy the object's bytes, so that responses to clients that read slowly share them.
         return Response(status, (data, b"\n"))
     encode = partial(_encode_object, ctx, response_format, status, data, table)
     return await ctx.compute(encode) if is_large(data) else encode()
@@ -165,7 +165,7 @@ async def _long_list(
     member: Callable[[JsonObject], JsonObject],
     encode: Encode,
 ) -> Response:
-    """Return a response with a document whose only field `key` is a long list of members, one for each item."""
+    """Return a response with a document whose field `key` is a long list with one member for each item."""
     if response_format.media == "yaml":
         return await _parts_response(ctx, await _yaml_list(ctx, value, key, items, member), _YAML)
     if items:
@@ -245,7 +245,7 @@ def _compress_parts(parts: Body) -> list[bytes]:
 async def _protobuf_list(
     ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
 ) -> Response:
-    """Return a protobuf list of objects or of their metadata. Yield after each object: it may be large."""
+    """Return a protobuf list of objects or of their metadata. Yield to the event loop after each object."""
     version, messages = ctx.version, []
 
     def encode(data: bytes) -> bytes:

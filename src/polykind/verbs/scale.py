@@ -40,7 +40,7 @@ _UNREGISTERED_TYPE = (
 )
 """kube-apiserver's error for every Scale that it cannot decode, because it looks the kind up in a wrong scheme."""
 _UNSET = -2147483648
-"""Stands for the replicas of an object without replicas."""
+"""The number that stands for the replicas of an object without replicas."""
 _NO_VERSION = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 """kube-apiserver's error when it treats a Scale as an object of the CRD and finds no version autoscaling/v1."""
 _NO_MANAGERS = (
@@ -103,7 +103,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
         before, _ = machinery.decode(old, SCALE, report=False)
         shown = patched_text(before, ctx.request.body, patched, content_type)
         try:
-            # Decode the text to report the invalid value that comes first in it.
+            # Decode the text, so that the error reports the first invalid value in the text.
             scale, unknown = _decode(json_codec.decode_literal(shown.encode())[0])
             if (strict_errors := strict_errors + unknown) and options.field_validation == "Strict":
                 raise errors.BadRequestError(f"strict decoding error: {', '.join(strict_errors)}")
@@ -136,7 +136,7 @@ def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
             convert=_no_conversion,
         )
         if not only_managers_changed(old, merged):
-            # kube-apiserver fails on every applied Scale that changes a value; only managers can change.
+            # kube-apiserver fails on every applied Scale that changes a value. Only the managers can change.
             raise errors.UnknownReasonError(
                 f"failed to convert new object ({apply_body.format_object(applied.value)}) {_NO_VERSION}"
             )
@@ -162,7 +162,7 @@ async def _change_scale(
     *,
     tracked: bool = False,
 ) -> Response:
-    """Change an object through its Scale. `tracked`: the change has already set managedFields."""
+    """Change an object through its Scale. `tracked` is true if the change has already set managedFields."""
     paths = ctx.resource.replicas_paths
 
     async def change_through_scale(old: JsonObject, write: Write) -> JsonObject:
@@ -274,7 +274,10 @@ def _decode(value: object) -> tuple[JsonObject, list[str]]:
 
 
 def _decode_mutated(mutated: JsonObject) -> JsonObject:
-    """Decode a Scale that mutating admission has changed. Raise UnknownReasonError with Go's conversion error."""
+    """Decode a Scale that mutating admission has changed.
+
+    Raise UnknownReasonError with Go's conversion error if the Scale is malformed.
+    """
     from polykind.apis.machinery import from_unstructured
 
     if not mutated.get("apiVersion"):
@@ -298,7 +301,10 @@ def _paths(ctx: RequestContext) -> JsonObject:
 
 
 def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
-    """Return the value at a path, None if there is none. Raise a 500 error if the value has an unexpected type."""
+    """Return the value at a path, or None if the path has no value.
+
+    Raise UnknownReasonError if the type is unexpected.
+    """
     value, problem = nested_value(obj, path, kind, name)
     if problem:
         raise errors.UnknownReasonError(problem)
@@ -306,7 +312,7 @@ def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
 
 
 def _int32(obj: JsonObject, path: str) -> int | None:
-    """Return the integer at a path, truncated to 32 bits as in Go; None if there is none."""
+    """Return the integer at a path, truncated to 32 bits as in Go, or None if the path has no value."""
     value: int | None = _nested(obj, path, int, "int64")
     return value if value is None else (value + 2**31) % 2**32 - 2**31
 

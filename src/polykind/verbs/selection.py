@@ -69,14 +69,14 @@ class RequestSelection:
             self._fields.name if "metadata.name" in pinned else self.name,
         )
         self.everything = self._labels.empty and only_pins and not contradictory
-        """True if every object with the selected namespace and name matches."""
+        """True if every object with the selected namespace and name matches the selectors."""
         if error := ctx.invalid_key_error(self.name):
             raise error
         self.key: Hashable = (self.namespace, self.name, str(self._labels), str(self._fields))
 
     @property
     def has_selector(self) -> bool:
-        """True if there is a label or field selector; kube-apiserver then omits remainingItemCount."""
+        """True if there is a label or field selector. kube-apiserver then omits remainingItemCount."""
         return not (self._labels.empty and self._fields.empty)
 
     @property

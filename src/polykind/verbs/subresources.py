@@ -11,7 +11,7 @@ from polykind.http.messages import Response, Stream
 from polykind.verbs.context import RequestContext
 
 Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]
-"""Serves one request."""
+"""A function that serves one request."""
 
 _ALL_VERBS = ("create", "delete", "get", "patch", "update")
 _STREAM = dict.fromkeys(("create", "get"), "node_connections:open_stream")
@@ -43,7 +43,7 @@ _SPECIAL: dict[tuple[str, str, str], dict[str, str]] = {
         "deletecollection": "api_services:delete_api_services",
     },
 }
-"""By group, plural and subresource ("" for the resource itself): the function of each verb, as `module:function`.
+"""The function of each verb as `module:function`, by group, plural and subresource ("" for the resource itself).
 
 The modules are in `polykind.verbs` and are imported at the first request. Verbs have their names of discovery. A
 subresource that is not listed here is read, replaced and patched like its object, with the strategy's
@@ -59,7 +59,7 @@ _SCALE = {
 
 @cache
 def find(group: str, plural: str, subresource: str, verb: str) -> Verb | None:
-    """Return the special function of a verb; None if the verb has none."""
+    """Return the special function of a verb, or None if the verb has no special function."""
     special = _SCALE if subresource == "scale" else _SPECIAL.get((group, plural, subresource), {})
     path = special.get(verb)
     if path is None:

@@ -39,7 +39,7 @@ class _TokenRequestStrategy(BuiltinStrategy):
 
 @cache
 def _token_requests() -> ServedVersion:
-    """Return TokenRequests as a version of the resource under which admission sees them."""
+    """Return the version of the resource `serviceaccounts/token`, for admission of TokenRequests."""
     resource = BuiltinResource(None, TOKEN_REQUEST)
     version = resource.serve(TOKEN_REQUEST, _TokenRequestStrategy(TOKEN_REQUEST))
     resource.group, resource.plural = "", "serviceaccounts"
@@ -57,7 +57,7 @@ async def create_token(ctx: RequestContext) -> Response:
     uid = write.obj["metadata"].get("uid")
     await track_create(request_ctx, write)
     if uid:
-        # Unlike in other creates, the uid that the client states is compared with that of the account.
+        # Unlike in other creates, the uid in the request is compared with the uid of the account.
         write.obj["metadata"]["uid"] = uid
     await admit(request_ctx, write)
     request = write.obj
@@ -80,7 +80,7 @@ def _check_metadata(ctx: RequestContext, meta: JsonObject) -> None:
 
 
 def _complete(ctx: RequestContext, request: JsonObject, account: JsonObject, tokens: ServiceAccountTokens) -> None:
-    """Set the metadata and the default audiences of a request. Raise ConflictError if it states another uid."""
+    """Set the metadata and the default audiences of a request. Raise ConflictError if the request has another uid."""
     meta, uid = request["metadata"], account["metadata"]["uid"]
     if meta.get("uid") and meta["uid"] != uid:
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"

@@ -1,4 +1,4 @@
-"""Stored objects that cannot be read: errors that name them, and their deletion without reading (KEP-3926)."""
+"""Stored objects that cannot be read: errors that name the objects, and deletion without reading (KEP-3926)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _check_options(options: DeleteOptions) -> None:
 
 
 def _authorize(ctx: RequestContext) -> None:
-    """Raise ForbiddenError unless the user may delete objects of this resource without reading them."""
+    """Raise ForbiddenError if the user may not delete objects of this resource without reading them."""
     if ctx.backend.authorizer.allows_everything:
         return
     from polykind.auth.authorizer import Access
@@ -81,7 +81,9 @@ def _authorize(ctx: RequestContext) -> None:
 
 
 def list_error(ctx: RequestContext, objects: Iterable[CachedObject]) -> errors.APIError | None:
-    """Return the error of a list that contains undecodable objects, with a cause for each. Return None without any."""
+    """Return the error for a list with undecodable objects, which has a cause for each. Return None if all are
+    decodable.
+    """
     prefix = ctx.resource.cache.prefix
     causes: list[JsonObject] = []
     for cached in objects:
@@ -99,5 +101,5 @@ def list_error(ctx: RequestContext, objects: Iterable[CachedObject]) -> errors.A
     if not causes:
         return None
     failure = errors.StorageReadError(ctx.resource.plural, ctx.resource.group, causes)
-    log.error("list: %d objects of %s cannot be decoded", len(causes), ctx.resource.qualified)
+    log.error("list: %d objects of %s cannot be decoded, responding with an error", len(causes), ctx.resource.qualified)
     return failure

@@ -43,7 +43,7 @@ async def update(ctx: RequestContext) -> Response:
     decoded = [await _decode_update(ctx, options)]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
-        # An attempt that lost a race has modified the decoded object, so the next attempt decodes the body again.
+        # If an attempt lost a race, decode the body again, because that attempt has modified the decoded object.
         sent = decoded.pop() if decoded else await _decode_update(ctx, options)
         write.integers_only = sent.integers_only
         return sent.obj
@@ -84,8 +84,8 @@ async def change_object(
 ) -> bytes:
     """Change a stored object and return its representation. Retry if another write was faster.
 
-    `admission_view` returns the part of an object that validating admission sees, such as its Scale. If it is given,
-    `change` has already run mutating admission.
+    `admission_view` returns the part of an object that validating admission sees, such as its Scale. If
+    `admission_view` is not None, `change` has already run mutating admission.
     """
     cache, representer = ctx.resource.cache, ctx.version.representer
     while True:
@@ -130,7 +130,7 @@ async def _store(
 ) -> bytes:
     """Prepare, validate and store a changed object. Return its representation."""
     if write.obj is old and ctx.version.is_builtin:
-        # An apply that changes nothing returns the old object itself. Strategies may replace fields of the new one.
+        # An apply that changes nothing returns the old object itself. Copy it, because strategies may replace fields.
         write.obj = dict(old)
     match_namespace(ctx, write.obj["metadata"])
     await dedupe_owners(ctx, write, after_admission=True)
@@ -153,7 +153,7 @@ async def _store(
 
 
 def _share_unchanged(new: JsonObject, old: JsonObject) -> None:
-    """Replace unchanged fields of the new object by the old ones, so that later comparisons are by identity."""
+    """Replace unchanged fields of the new object by those of the old object. Later comparisons are then by identity."""
     for name, value in new.items():
         before = old.get(name)
         if value is not before and name != "metadata" and deep_equal(value, before):
@@ -161,15 +161,15 @@ def _share_unchanged(new: JsonObject, old: JsonObject) -> None:
 
 
 def check_uid(ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool) -> None:
-    """Raise a ConflictError if the client states a uid other than the stored object's."""
+    """Raise ConflictError if the request contains a uid that differs from the stored object's."""
     check_precondition(ctx, "uid", new["metadata"].get("uid"), old, dry_run=dry_run)
 
 
 def check_precondition(ctx: RequestContext, field: str, wanted: str | None, old: JsonObject, *, dry_run: bool) -> None:
-    """Raise a ConflictError if the client states another uid or resourceVersion (`field`) than the stored object's."""
+    """Raise ConflictError if the uid or resourceVersion (`field`) in the request differs from the stored object's."""
     resource, actual = ctx.resource, old["metadata"].get(field, "")
     if wanted and wanted != actual:
-        # The message has the key in the store; a dry run does not reach the layer that adds the server's prefix.
+        # The message contains the key in the store. A dry run does not reach the layer that adds the server's prefix.
         cache_prefix = resource.cache.prefix
         prefix = f"/{cache_prefix.removeprefix(ctx.backend.cache.prefix)}" if dry_run else cache_prefix
         word = "UID" if field == "uid" else "ResourceVersion"
@@ -181,7 +181,7 @@ def check_precondition(ctx: RequestContext, field: str, wanted: str | None, old:
 
 
 def _check_resource_version(ctx: RequestContext, new: JsonObject, old: JsonObject, cached: CachedObject) -> bool:
-    """Return True if the write states a resourceVersion. Raise an error if that differs from the stored one."""
+    """Return True if the request has a resourceVersion. Raise ConflictError if it differs from the stored one."""
     meta, resource = new["metadata"], ctx.resource
     stated = meta.get("resourceVersion")
     if not stated or stated == "0":
@@ -225,7 +225,7 @@ def _prepare(ctx: RequestContext, new: JsonObject, old: JsonObject) -> JsonObjec
 
 
 async def _validate(ctx: RequestContext, write: Write, old: JsonObject) -> None:
-    """Validate the new object and send warnings. Raise InvalidError if it is invalid."""
+    """Validate the new object and send warnings to the client. Raise InvalidError if the object is invalid."""
     new = write.obj
     strategy, meta = ctx.version.strategy, new["metadata"]
 
@@ -265,7 +265,7 @@ def _last_finalizer_removed(new: JsonObject) -> bool:
 
 
 async def _delete_finalized(ctx: RequestContext, write: Write, cached: CachedObject) -> bytes:
-    """Delete the object instead of storing it. The response is the object of the request."""
+    """Delete the object instead of storing it, because its last finalizer is gone. Return the object of the request."""
     data = (
         await ctx.compute(lambda: json_codec.encode(write.as_applied()))
         if write.large

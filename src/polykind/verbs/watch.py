@@ -57,7 +57,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, backend.bookmark_interval)
     channel.join(watcher)
     if encoder.key is None:
-        # The column headers go with the first event, so later changes wait until the first events are encoded.
+        # Only the first event has the column headers, so later changes wait until the first events are encoded.
         channel.pause()
     sent: list[bytes] = []
     try:
@@ -67,7 +67,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
         else:
             await _start_with_past(ctx, watcher, channel, past, revision)
     except errors.APIError as error:
-        # kube-apiserver has already sent the response head, so the error is an event of the stream.
+        # kube-apiserver has already sent the head of its response, so it sends the error as an event of the stream.
         channel.leave(watcher)
         return Response(200, b"".join([*sent, encoder.error(error)]), encoder.content_type)
     except BaseException:
@@ -100,7 +100,8 @@ async def _start_with_state(
     *,
     end_bookmark: bool,
 ) -> None:
-    """Start with an ADDED event for every object and, if `end_bookmark`, a bookmark after them.
+    """Start the watch with an ADDED event for every object and, if `end_bookmark` is true, a bookmark after these
+    events.
 
     If an object cannot be converted, raise the error; `sent` then has the events of the objects before it.
     """
@@ -129,7 +130,7 @@ async def _start_with_state(
 async def _start_with_past(
     ctx: RequestContext, watcher: Watcher, channel: WatchChannel, past: list[ObjectChange], revision: int
 ) -> None:
-    """Start with the events of all changes since the client's revision."""
+    """Start the watch with the events of all changes since the client's revision."""
     watcher.after = max(revision, past[-1].revision if past else 0)
     objects = list(dict.fromkeys(cached for change in past for cached in channel.states_to_represent(change)))
     representations = await ctx.version.representer.view_many(objects)

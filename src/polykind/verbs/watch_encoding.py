@@ -30,7 +30,7 @@ def encoder_for(ctx: RequestContext, response_format: ResponseFormat) -> JsonEnc
 
 
 class JsonEncoder:
-    """Encodes events in JSON. Embeds the encoded representations without decoding them."""
+    """Encodes events in JSON. Each event contains the bytes of a representation without decoding them."""
 
     key: Hashable | None = "json"
     content_type = JSON

@@ -17,11 +17,11 @@ class Origin:
 
     name: str
     named_by_path: bool = True
-    """True if the URL names the object; a POST takes the name from the body."""
+    """True if the URL names the object. A POST takes the name from the body."""
     replaces: bool = False
     """True if the client sends the whole object, so that its uid and resourceVersion are preconditions."""
     merges: bool = False
-    """True if the object results from a merge: its managedFields are complete, and no schema has pruned it."""
+    """True if the object results from a merge. Its managedFields are complete, and no schema has pruned it."""
 
 
 POST = Origin("post", named_by_path=False)
@@ -42,9 +42,9 @@ class Write:
     origin: Origin
     options: WriteOptions | DeleteOptions
     old: JsonObject | None = None
-    """The object before the write, at the request's version; None for a create."""
+    """The object before the write, at the request's version. None for a create."""
     cached: CachedObject | None = None
-    """The stored object that the write replaces; None for a create."""
+    """The stored object that the write replaces. None for a create."""
     large: bool = False
     """True if the stages run in a worker thread because they would hold the event loop for too long."""
     values_validated: bool = False
@@ -58,9 +58,9 @@ class Write:
     metadata_error: str = ""
     """The decode error of metadata that apply or a webhook has produced. A conversion raises this error."""
     finish: Finish | None = None
-    """Completes or undoes the effects of the write besides the stored object, such as an address allocation."""
+    """A function that completes or undoes the effects of the write, such as an address allocation."""
     raw_metadata: JsonObject = field(default_factory=dict)
-    """Applied metadata that is stored as it was sent, although reads return it in another form or omit it."""
+    """Applied metadata that is stored unchanged, although reads return it in another form or omit it."""
 
     async def complete(self, storing: Awaitable[bytes]) -> bytes:
         """Return the result of storing the object. Complete the effects of the write, or undo them if storing fails."""
@@ -75,7 +75,9 @@ class Write:
         return data
 
     def as_applied(self) -> JsonObject:
-        """Return the object with its metadata as it was applied, except for fields that the server has set since."""
+        """Return the object with its metadata as the client applied it, except for fields that the server has set
+        since.
+        """
         meta = self.obj["metadata"]
         raw = {k: v for k, v in self.raw_metadata.items() if k not in meta or k in ("labels", "annotations")}
         return {**self.obj, "metadata": {**meta, **raw}}

@@ -56,4 +56,5 @@ def _review(version: str) -> Struct:
 
 
 ADMISSION_REVIEWS = {"v1": _review("v1"), "v1beta1": _review("v1beta1")}
-"""The types of AdmissionReview, by version. A response may repeat the request, but the repetition is not used."""
+"""The types of AdmissionReview, by version. A response may repeat the request, but the server ignores the repetition.
+"""

@@ -46,7 +46,7 @@ _identifier = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
 
 
 def validate_policy(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a ValidatingAdmissionPolicy; `old` is the object before an update."""
+    """Validate the spec of a ValidatingAdmissionPolicy. `old` is the object before an update."""
     return _PolicyValidation(policy).spec_errors(policy["spec"], old["spec"] if old is not None else None)
 
 
@@ -130,7 +130,7 @@ class _PolicyValidation:
 
 
 def validate_mutating_policy(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a mutating policy; `old` is the object before an update."""
+    """Validate the spec of a mutating policy. `old` is the object before an update."""
     spec = policy["spec"]
     variables: dict[str, Type] = {}
     has_params = spec.get("paramKind") is not None
@@ -363,4 +363,4 @@ VALIDATION = {
     types.MUTATING_ADMISSION_POLICY: validate_mutating_policy,
     types.MUTATING_ADMISSION_POLICY_BINDING: validate_mutating_binding,
 }
-"""By kind: the function that validates the spec of a new object, or of an update if the old object is given."""
+"""Functions that validate the spec of a new object, by kind. The second argument is the old object of an update."""

@@ -25,7 +25,7 @@ class AdmissionStrategy(BuiltinStrategy):
         obj["metadata"]["generation"] = 1
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Validate the fields other than the metadata."""
+        """Return the errors in the fields other than the metadata."""
         raise NotImplementedError
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -95,7 +95,9 @@ class PolicyStrategy(AdmissionStrategy):
 
 
 def _drop_empty_names(match: Any) -> None:
-    """Drop empty lists of resource names after field ownership, which depends on them, has been computed."""
+    """Drop empty lists of resource names. Call this after the computation of field ownership, which depends on the
+    lists.
+    """
     for name in ("resourceRules", "excludeResourceRules"):
         for rule in (match or {}).get(name) or ():
             if rule.get("resourceNames") == []:

@@ -100,7 +100,7 @@ _MATCH_CONDITION = _struct(
 
 
 def _webhook(name: str, doc: str, object_selector: int, match_conditions: int, *more: Field) -> Struct:
-    """Declare a webhook; the two kinds of webhook number their later fields differently."""
+    """Declare a webhook. Validating and mutating webhooks have different protobuf numbers for their later fields."""
     return _struct(
         name,
         doc,
@@ -275,7 +275,7 @@ def _policy(
     status: Struct | None = None,
     stored_version: str = "",
 ) -> Kind:
-    """Declare a policy; `spec` are the fields after those that both kinds of policy begin with."""
+    """Declare a policy. `spec` are the fields after those that both kinds of policy begin with."""
     spec_struct = _struct(f"{name}Spec", "The desired behaviour of a policy.", _PARAM_KIND, _MATCH_CONSTRAINTS, *spec)
     return Kind(
         ADMISSIONREGISTRATION_V1,
@@ -358,7 +358,7 @@ def _param_ref(obj: JsonObject) -> str:
 
 
 def _selector_text(selector: JsonObject) -> str:
-    """Return a label selector as Go prints the struct, which is what kube-apiserver shows in tables."""
+    """Return a label selector as Go prints the struct, because kube-apiserver shows this text in tables."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     terms = "".join(
         "LabelSelectorRequirement{"

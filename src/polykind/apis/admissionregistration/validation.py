@@ -24,7 +24,7 @@ _SCOPES = ("*", "Cluster", "Namespaced")
 _MAX_CONDITIONS = 64
 
 ExpressionErrors = Callable[[str, str], list[FieldError]]
-"""Compiles a CEL expression at a path and returns its errors."""
+"""A function that compiles a CEL expression at a path and returns its errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Ratchet:
 
 
 def validate_webhooks(webhooks: Sequence[JsonObject], old: Sequence[JsonObject] | None = None) -> list[FieldError]:
-    """Validate the webhooks of a configuration; `old` are those of the object before an update."""
+    """Validate the webhooks of a configuration. `old` are the webhooks before an update."""
     ratchet = _Ratchet() if old is None else _ratchet(webhooks, old)
     found: list[FieldError] = []
     names: set[str] = set()

@@ -23,7 +23,9 @@ from polykind.apis.machinery.value_types import (
 
 
 class _SchemaOr(ValueType):
-    """Either a schema or a value of one alternative type. The corresponding Go types have their own UnmarshalJSON."""
+    """Either a schema or a value of one alternative type. The corresponding Go types have their own UnmarshalJSON
+    methods.
+    """
 
     __slots__ = ("schema",)
     custom_decoder = True
@@ -50,7 +52,10 @@ class SchemaOrBool(_SchemaOr):
 
 
 class SchemaOrArray(_SchemaOr):
-    """A schema or a list of schemas. Go decodes anything else to neither, here False, which is dropped on storing."""
+    """A schema or a list of schemas.
+
+    Go decodes anything else to neither. Here it becomes False, which is not stored.
+    """
 
     __slots__ = ()
 

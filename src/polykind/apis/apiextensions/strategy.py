@@ -28,9 +28,9 @@ from polykind.resources.cel_loader import Compiler
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 ReconcileCRD = Callable[[str], Awaitable[None]]
-"""Updates the status of the named CRD."""
+"""A function that updates the status of the CRD with a name."""
 ReportBlocked = Callable[[JsonObject, list[str]], None]
-"""Reports the versions that cannot be removed from a CRD because objects may be stored at them."""
+"""A function that reports the versions that cannot be removed from a CRD because objects may be stored at them."""
 
 _CEL_RULES = Compiler()
 
@@ -53,9 +53,9 @@ class CRDResource(BuiltinResource):
     ) -> None:
         super().__init__(cache, CUSTOM_RESOURCE_DEFINITION_V1)
         self.webhooks = webhooks
-        """True if CRDs may start to use conversion webhooks and per-version fields."""
+        """True if a CRD that uses no conversion webhooks or per-version fields yet may start to use them."""
         self.defaulting = defaulting
-        """True if CRDs may start to have defaults."""
+        """True if a CRD without defaults may start to have defaults."""
         self._now = now
         self._reconcile = reconcile
         self.report_blocked = report_blocked
@@ -83,7 +83,9 @@ class CRDResource(BuiltinResource):
             del self._structural[next(iter(self._structural))]
 
     def pop_structural(self, uid: str) -> bool:
-        """True if a created CRD has only structural schemas, so that the controller need not check it again."""
+        """Return True if a created CRD is known to have only structural schemas. Then the controller need not check it
+        again.
+        """
         return self._structural.pop(uid, False) is None
 
     def prepare_delete(self, obj: JsonObject) -> bool:
@@ -140,7 +142,7 @@ class CRDStrategy(BuiltinStrategy):
         self._in_v1(obj, crd_rules.prepare_create)
 
     def _clear_per_version(self, new: JsonObject, old: JsonObject | None) -> None:
-        """Drop the per-version fields of a v1beta1 CRD that did not have them, unless the feature gate allows them."""
+        """Drop the per-version fields of a v1beta1 CRD, unless the old CRD has them or the feature gate allows them."""
         if self._resource.webhooks or self._api == "v1":
             return
         old_entries = old["spec"].get("versions") or () if old is not None else ()
@@ -160,7 +162,7 @@ class CRDStrategy(BuiltinStrategy):
         return new
 
     def _in_v1(self, obj: JsonObject, change: Callable[[JsonObject], object]) -> None:
-        """Apply a function that expects v1 to an object of this version, and change the object in place."""
+        """Convert an object of this version to v1, call `change` with it, and write the result back in place."""
         crd = self._canonical(obj)
         change(crd)
         if crd is not obj:
@@ -210,7 +212,7 @@ class CRDStrategy(BuiltinStrategy):
 
 
 class CRDRepresenter(BuiltinRepresenter):
-    """Shows CustomResourceDefinitions at v1 or v1beta1; they are stored at v1."""
+    """Returns CustomResourceDefinitions at v1 or v1beta1. They are stored at v1."""
 
     def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
         super().__init__(resource, kind, _set_no_defaults)

@@ -212,7 +212,7 @@ def _kind(api: GroupVersion, names: Struct, spec: tuple[Field, ...], deprecation
         categories=("api-extensions",),
         subresources=(Subresource("status"),),
         known_versions=("v1", "v1beta1"),
-        # kube-apiserver publishes the hash of the version at which it once stored CRDs, and clients compare it.
+        # kube-apiserver publishes the hash of v1beta1, at which it once stored CRDs, and clients compare this hash.
         stored_version="v1beta1",
         opaque=api.version == "v1beta1",
         deprecation=deprecation,

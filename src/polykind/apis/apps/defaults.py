@@ -10,9 +10,11 @@ from polykind.golang.fmt import go_quote
 from polykind.golang.strconv import parse_error, parse_int64
 
 ROLLBACK_ANNOTATION = "deprecated.deployment.rollback.to"
-"""The revision to which a controller must roll a Deployment back. Older versions have a field for it."""
+"""The annotation with the revision to which a controller must roll a Deployment back. Older API versions have a field
+for it.
+"""
 TEMPLATE_GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
-"""Counts the changes of a DaemonSet's pod template. kube-apiserver sets it on every DaemonSet."""
+"""The annotation that counts the changes of a DaemonSet's pod template. kube-apiserver sets it on every DaemonSet."""
 
 
 def default_deployment(deployment: JsonObject) -> None:

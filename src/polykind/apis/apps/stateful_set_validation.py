@@ -45,7 +45,7 @@ def validate_new_stateful_set(spec: JsonObject) -> list[FieldError]:
 
 
 def validate_stateful_set_update(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
-    """Validate the spec of an updated StatefulSet, of which only some fields can change."""
+    """Validate the spec of an updated StatefulSet. Most fields are immutable."""
     # A template that an older kube-apiserver accepted stays valid.
     tolerates_template = bool(_validate_spec(old_spec))
     found = _validate_spec(spec, old_spec, validate_template=not tolerates_template)
@@ -131,7 +131,7 @@ def _validate_selected_template(
 
 
 def _pod_template(spec: JsonObject) -> JsonObject:
-    """Return the template as pods get it: the controller sets the hostname, the subdomain and the claims' volumes."""
+    """Return the pod template with the values that the controller sets: hostname, subdomain and the claims' volumes."""
     template: JsonObject = spec["template"]
     pod_spec = {name: value for name, value in template["spec"].items() if name not in ("subdomain", "hostname")}
     claims = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]

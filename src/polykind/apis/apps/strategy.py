@@ -56,7 +56,8 @@ class DeploymentStrategy(WorkloadStrategy):
         super().prepare_update(new, old)
         annotations = [obj["metadata"].get("annotations") or {} for obj in (new, old)]
         if annotations[0] != annotations[1]:
-            # A Deployment's annotations are copied to its ReplicaSets.
+            # A change of annotations counts as a change of the spec, because a Deployment's annotations are copied to
+            # its ReplicaSets.
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def spec_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
@@ -125,7 +126,7 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         found = _template_warnings(new, old)
-        # The word "Spec" in the path is kube-apiserver's.
+        # kube-apiserver's path contains the word "Spec" here.
         suffix = "" if old is None else ".Spec"
         for index, claim in enumerate(new["spec"].get("volumeClaimTemplates") or ()):
             found += claim_spec_warnings(claim["spec"], f"spec.volumeClaimTemplates[{index}]{suffix}")

@@ -60,7 +60,7 @@ def validate_selector_and_template(spec: JsonObject, old_spec: JsonObject | None
     if not selected:
         found.append(unmatched_labels_error(template))
     found += validate_pod_template_spec(template, "spec.template", template_options(old_spec and old_spec["template"]))
-    # kube-apiserver names the ReplicaSet in the errors of a Deployment, too.
+    # kube-apiserver names the ReplicaSet in the errors of a Deployment as well.
     return found + validate_long_running(template["spec"], "ReplicaSet")
 
 
@@ -80,7 +80,7 @@ def validate_not_empty(selector: JsonObject, subject: str) -> list[FieldError]:
 
 
 def unmatched_labels_error(template: JsonObject) -> FieldError:
-    """Return the error of a selector that does not select the pods of its own template."""
+    """Return the error for a selector that does not select the pods of its own template."""
     return errors.invalid("spec.template.metadata.labels", template["metadata"].get("labels"), _UNMATCHED_LABELS)
 
 

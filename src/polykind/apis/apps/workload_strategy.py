@@ -42,7 +42,7 @@ class WorkloadStrategy(BuiltinStrategy):
 
     def complete_bookmark(self, obj: JsonObject) -> None:
         if any(subresource.name == "scale" for subresource in self.kind.subresources):
-            # The replicas are no pointer in kube-apiserver's internal types, so that they are 0 in an empty object.
+            # In kube-apiserver's internal types, `replicas` is not a pointer, so it is 0 in an empty object.
             obj["spec"]["replicas"] = 0
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -52,7 +52,7 @@ class WorkloadStrategy(BuiltinStrategy):
         return self.meta_errors(new, old) + self.spec_errors(new, old)
 
     def spec_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Validate the spec of a new object or, if `old` is given, of an updated object."""
+        """Validate the spec of a new object or, if `old` is not None, of an updated object."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""The resources of authentication and authorization, which answer a create and store nothing."""
+"""The resources of authentication and authorization. Their create requests get an answer, and nothing is stored."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.resource import ServedVersion
 
 Check = Callable[[JsonObject], None]
-"""Raise APIError if a request is invalid."""
+"""A function that raises APIError if a request is invalid."""
 Answer = Callable[[JsonObject, User, str], JsonObject | Awaitable[JsonObject]]
-"""Returns the object with its result, given the user that sends the request and the current time."""
+"""A function that returns the object with its result. The arguments are the object, the requesting user and the time.
+"""
 
 _METADATA_FIELDS = tuple(field.name for field in OBJECT_META.fields)
 
@@ -91,7 +92,7 @@ def _review(kind: Kind, check: Check, answer: Answer) -> ServedVersion:
 
 
 class ReviewStrategy(BuiltinStrategy):
-    """Checks and answers requests for authentication and authorization."""
+    """Validates and answers requests for authentication and authorization."""
 
     reset_fields: ClassVar = {}
 

@@ -1,4 +1,6 @@
-"""Types of the metrics in the annotations by which HorizontalPodAutoscalers at v1 carry the fields of v2."""
+"""Types of the metrics in annotations of HorizontalPodAutoscalers at v1. The annotations hold the fields that only v2
+has.
+"""
 
 from __future__ import annotations
 

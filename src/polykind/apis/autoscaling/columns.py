@@ -81,4 +81,4 @@ def _targets(obj: JsonObject) -> str:
 
 HORIZONTAL_POD_AUTOSCALER = _columns(_targets)
 HORIZONTAL_POD_AUTOSCALER_V1 = _columns(lambda obj: _targets(to_v2(obj)))
-"""The columns at v1, whose objects have most metrics in annotations."""
+"""The columns at v1. Objects at v1 have most metrics in annotations."""

@@ -1,4 +1,6 @@
-"""Conversion of HorizontalPodAutoscalers between v1 and v2. Annotations of v1 carry what v1 has no fields for."""
+"""Conversion of HorizontalPodAutoscalers between v1 and v2. Annotations of v1 hold the values that v1 has no fields
+for.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ AUTOSCALER_V1 = VersionConversion(to_v2, to_v1)
 
 
 def fill_current_metrics(annotations: JsonObject) -> None:
-    """Set unset quantities in the annotation with the current metrics to zero, in place. v1 cannot leave them out."""
+    """Set unset quantities in the annotation with the current metrics to zero, in place. v1 requires a value."""
     metrics = _decode_list(annotations.get(CURRENT_METRICS), annotation_types.METRIC_STATUSES)
     filled = [_fill_quantities(metric, _STATUS_QUANTITIES) for metric in metrics or ()]
     text = _encode_list(filled, annotation_types.METRIC_STATUSES)
@@ -154,7 +156,7 @@ def _is_cpu(metric: JsonObject) -> bool:
 
 
 def _target_utilization(metric: JsonObject) -> int | None:
-    """Return the target of a metric that v1 has a field for. Return None if the metric needs an annotation."""
+    """Return the target of a metric that v1 has a field for. Return None if v1 stores the metric in an annotation."""
     utilization: int | None = metric["resource"]["target"].get("averageUtilization") if _is_cpu(metric) else None
     return utilization
 
@@ -216,7 +218,7 @@ _STATUS_QUANTITIES = {
     "containerResource": "currentAverageValue",
     "external": "currentValue",
 }
-"""The quantities that v1 cannot leave out, by source of the metric."""
+"""The quantities that v1 requires, by source of the metric."""
 
 
 def _metric_to_v1(metric: JsonObject, sources: Paths) -> JsonObject:
@@ -248,7 +250,7 @@ def _metric_to_v2(metric: JsonObject, sources: Paths) -> JsonObject:
 def _set_target_type(source: str, target: JsonObject) -> None:
     """Set the type of a target, which v1 does not have."""
     if source == "object" and "averageValue" in target:
-        # v1 cannot leave the value out, so that a zero stands for no value.
+        # v1 requires a value, so a zero stands for no value.
         if parse_quantity(target.get("value", "0")) == parse_quantity("0"):
             target.pop("value", None)
         target["type"] = "AverageValue"
@@ -277,7 +279,7 @@ def _decode_list(text: str | None, struct: Struct) -> list[JsonObject] | None:
 
 
 def _decode_behavior(text: str | None) -> JsonObject | None:
-    # The annotation holds Go's names of the fields.
+    # The annotation contains the Go names of the fields.
     return _decode_annotation(text, annotation_types.BEHAVIOR, _rename_keys)
 
 

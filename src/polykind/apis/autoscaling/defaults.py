@@ -22,7 +22,7 @@ def cpu_metric(utilization: int) -> JsonObject:
 
 
 def default_autoscaler_v1(autoscaler: JsonObject) -> None:
-    """Set the defaults of a HorizontalPodAutoscaler in version v1. Its metric gets a default in the conversion."""
+    """Set the defaults of a HorizontalPodAutoscaler at v1. The conversion to v2 sets the default metric."""
     autoscaler["spec"].setdefault("minReplicas", 1)
 
 

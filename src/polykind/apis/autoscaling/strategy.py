@@ -21,7 +21,8 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
         defaults.default_autoscaler_v2(obj)
 
     def canonicalize(self, obj: JsonObject) -> None:
-        # kube-apiserver sets the defaults of v2 when it reads the stored object, also if the client wrote it at v1.
+        # kube-apiserver sets the defaults of v2 when it reads the stored object, even if a client wrote the object at
+        # v1.
         defaults.default_autoscaler_v2(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -35,7 +36,7 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
 
 
 class HorizontalPodAutoscalerV1Representer(BuiltinRepresenter):
-    """Returns stored HorizontalPodAutoscalers as clients of v1 see them."""
+    """Returns stored HorizontalPodAutoscalers at v1."""
 
     def show(self, cached: CachedObject) -> Representation | None:
         shown = super().show(cached)
@@ -47,7 +48,7 @@ class HorizontalPodAutoscalerV1Representer(BuiltinRepresenter):
 
 
 class HorizontalPodAutoscalerV1Strategy(HorizontalPodAutoscalerStrategy):
-    """Sets the defaults of HorizontalPodAutoscalers at v1, and the annotations and fields that a conversion sets."""
+    """Sets the defaults of HorizontalPodAutoscalers at v1, and the annotations and fields of the conversion to v1."""
 
     representer_class = HorizontalPodAutoscalerV1Representer
 

@@ -21,7 +21,7 @@ _is_zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
 
 
 def validate_cron_job_name(name: str) -> list[FieldError]:
-    """Validate that the name leaves room for the suffix that the names of Jobs have."""
+    """Validate that the name is short enough for the suffix that the names of the CronJob's Jobs have."""
     if byte_length(name) <= _MAX_NAME:
         return []
     return [errors.invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters")]
@@ -44,7 +44,7 @@ def validate_cron_job_spec(spec: JsonObject, old: JsonObject | None) -> list[Fie
 
 
 def _validate_schedule(schedule: str, zone: str | None, *, allows_zone: bool) -> list[FieldError]:
-    """Validate a schedule. Only a CronJob whose schedule has a time zone already may keep one there."""
+    """Validate a schedule. `allows_zone` is true if the schedule before an update already contains a time zone."""
     found, at = [], "spec.schedule"
     try:
         check_schedule(schedule)

@@ -58,7 +58,7 @@ def _without_time_zone(schedule: str) -> str:
     """Check the time zone at the start of a schedule. Return the rest."""
     assignment, space, rest = schedule.partition(" ")
     if not space:
-        # kube-apiserver reports a panic of the library.
+        # kube-apiserver reports a panic of the library as an error.
         raise ScheduleError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
     zone = assignment.partition("=")[2]
     if error := location_error(zone):

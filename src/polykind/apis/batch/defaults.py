@@ -24,7 +24,7 @@ def default_job(job: JsonObject) -> None:
 
 
 def default_labels(job: JsonObject) -> None:
-    """Give a Job without labels those of its pod template.
+    """Give a Job without labels the labels of its pod template.
 
     Both share one dict, so that a new Job also gets the labels that the server generates for its pods.
     """

@@ -32,7 +32,9 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def overlapping_index(completed: str, failed: str, completions: int) -> int | None:
-    """Return the first index that is completed and failed. Return None if there is none. Skip invalid intervals."""
+    """Return the first index that is both completed and failed. Return None if there is no such index. Skip invalid
+    intervals.
+    """
     completed_intervals = _valid_intervals(completed, completions)
     failed_intervals = _valid_intervals(failed, completions)
     while completed_intervals and failed_intervals:

@@ -18,7 +18,7 @@ _STATUSES = ("False", "True", "Unknown")
 
 
 def validate_pod_failure_policy(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate the rules that decide what a failed pod means for its Job."""
+    """Validate the pod failure policy: rules that decide how a failed pod affects its Job."""
     rules, at = spec["podFailurePolicy"].get("rules") or (), f"{at}.podFailurePolicy.rules"
     found = [errors.too_many(at, len(rules), _MAX_RULES)] if len(rules) > _MAX_RULES else []
     pod = spec["template"]["spec"]
@@ -94,7 +94,7 @@ def _validate_pod_conditions(patterns: list[JsonObject], at: str) -> list[FieldE
 
 
 def validate_success_policy(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate the rules that decide when an Indexed Job has succeeded."""
+    """Validate the success policy: rules that decide when an Indexed Job has succeeded."""
     rules, at = spec["successPolicy"].get("rules") or (), f"{at}.successPolicy.rules"
     found = []
     if not rules:
@@ -134,7 +134,7 @@ def _validate_success_rule(rule: JsonObject, completions: int, at: str) -> list[
 
 
 def validate_pod_replacement_policy(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate when the Job's controller replaces pods. With a pod failure policy, it must wait for the failure."""
+    """Validate the pod replacement policy. With a pod failure policy, the controller must replace only failed pods."""
     policy, at = spec.get("podReplacementPolicy"), f"{at}.podReplacementPolicy"
     supported = ("Failed",) if "podFailurePolicy" in spec else ("Failed", "TerminatingOrFailed")
     return [] if policy is None or policy in supported else [errors.not_supported(at, policy, supported)]

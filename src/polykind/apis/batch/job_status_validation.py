@@ -155,7 +155,7 @@ class _StatusUpdate:
             yield self._conditions_error(text)
 
     def _transitions(self) -> Iterator[FieldError]:
-        """Validate what an update must not take back."""
+        """Validate that an update does not revert values that must not change or decrease."""
         new, old, spec = self.new, self.old, self.spec
         for type_ in _TERMINAL_CONDITIONS:
             if has_condition(old, type_) and not has_condition(new, type_):

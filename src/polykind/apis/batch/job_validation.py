@@ -62,7 +62,7 @@ def validate_job(job: JsonObject, old: JsonObject | None) -> list[FieldError]:
     found = _validate_generated_selector(job, old) + validate_selected_job_spec(spec, old and old["spec"])
     completions = spec.get("completions")
     if is_indexed(spec) and completions is not None and completions > 0:
-        # The pods' host names end with the index.
+        # The host names of the pods end with the index.
         name = job["metadata"].get("name", "")
         if names.dns1123_label(f"{name}-{completions - 1}"):
             text = f"will not able to create pod with invalid DNS label: {name}-{completions - 1}"
@@ -303,7 +303,7 @@ def _validate_resource_updates(pod_spec: JsonObject, old_spec: JsonObject) -> li
 
 
 def validate_job_template(template: JsonObject, old: JsonObject | None, at: str) -> list[FieldError]:
-    """Validate the template for the Jobs of a CronJob. These always get a generated selector."""
+    """Validate the template for the Jobs of a CronJob. The server always generates the selector of these Jobs."""
     spec, at = template["spec"], f"{at}.spec"
     found = validate_job_spec(spec, old and old["spec"], at)
     if "selector" in spec:

@@ -48,7 +48,7 @@ class JobStrategy(WorkloadStrategy):
         super().prepare_create(obj)
 
     def canonicalize(self, obj: JsonObject) -> None:
-        # kube-apiserver sets defaults when it reads the stored Job, and then the labels of its pods are complete.
+        # kube-apiserver sets these defaults when it reads the stored Job, whose pods have all their labels by then.
         defaults.default_labels(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -71,7 +71,9 @@ class JobStrategy(WorkloadStrategy):
 
 
 def _generate_selector(job: JsonObject) -> None:
-    """Set labels on the Job's pods, and a selector for the label with the Job's uid. Keep what the client has set."""
+    """Set labels on the Job's pods, and a selector for the label with the Job's uid. Keep labels that the client has
+    set.
+    """
     metadata, spec = job["metadata"], job["spec"]
     labels = spec["template"]["metadata"].setdefault("labels", {})
     for label in JOB_NAME_LABELS:

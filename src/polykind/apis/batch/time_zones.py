@@ -81,6 +81,6 @@ def location_error(name: str) -> str:
         return ""
     if name.startswith(("/", "\\")) or ".." in name.split("/"):
         return "time: invalid location name"
-    # kube-apiserver finds the areas as directories in the database of its system.
+    # In the file system of kube-apiserver, an area such as Europe is a directory.
     is_area = any(zone.startswith(f"{name}/") for zone in time_zones())
     return "is a directory" if is_area else f"unknown time zone {name}"

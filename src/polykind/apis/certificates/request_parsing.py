@@ -21,8 +21,8 @@ class RequestError(ValueError):
 
 
 def parse_request(encoded: str) -> CertificateSigningRequest:
-    """Parse the base64 of a PEM certificate request. Raise RequestError if it is not one."""
-    from cryptography import x509  # the import takes tens of milliseconds
+    """Parse the base64 of a PEM certificate request. Raise RequestError if the text is not a certificate request."""
+    from cryptography import x509  # The import takes tens of milliseconds.
 
     block, _ = decode_pem(decode_base64(encoded) if encoded else b"")
     if block is None or block.type != _REQUEST:
@@ -37,7 +37,10 @@ def parse_request(encoded: str) -> CertificateSigningRequest:
 
 
 def request_error(encoded: str) -> str:
-    """Return why a request is malformed or not signed with its own key. Return an empty string if it is valid."""
+    """Return the reason why a request is malformed or not signed with its own key.
+
+    Return "" if the request is valid.
+    """
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
@@ -72,7 +75,7 @@ def organizations(request: CertificateSigningRequest) -> list[str]:
 
 
 def certificate_error(encoded: str) -> str:
-    """Return why the base64 of a PEM chain is invalid. Return an empty string if it is valid or empty."""
+    """Return the reason why the base64 of a PEM chain is invalid. Return "" if the chain is valid or empty."""
     from cryptography import x509
 
     rest, blocks = decode_base64(encoded) if encoded else b"", 0

@@ -24,7 +24,7 @@ class SigningRequestResource(BuiltinResource):
     has_effects = True
 
     async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
-        """Record the user that sends the request."""
+        """Record the user that sends the create request in the spec."""
         for field in _REQUESTER_FIELDS:
             obj["spec"].pop(field, None)
         obj["spec"].update(ctx.user.info())
@@ -103,7 +103,7 @@ class SigningRequestStrategy(BuiltinStrategy):
 
 
 def _with_old_approvals(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
-    """Return the new conditions, with approvals and denials as they were unless their number has changed."""
+    """Return the new conditions, but with the old approvals and denials unless their number has changed."""
     conditions = list(new)
     for condition_type in APPROVAL_CONDITIONS:
         places = [index for index, condition in enumerate(new) if condition.get("type") == condition_type]

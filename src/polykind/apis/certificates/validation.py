@@ -47,7 +47,7 @@ _USAGES = (
 
 
 def validate_request(csr: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec and the status of a CertificateSigningRequest; `old` is the object before an update.
+    """Validate the spec and the status of a CertificateSigningRequest. `old` is the object before an update.
 
     An update may keep values that older rules allowed.
     """
@@ -110,7 +110,7 @@ def validate_signer_name(name: str, at: str) -> list[FieldError]:
 
 
 def _validate_labels(text: str, at: str, check: Callable[[str], list[str]]) -> list[FieldError]:
-    """Return the errors of the first label of a text that is invalid."""
+    """Return the errors of the first invalid label in a dotted name."""
     for label in text.split("."):
         messages = check(label)
         if messages:

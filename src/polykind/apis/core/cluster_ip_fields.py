@@ -16,7 +16,7 @@ _POLICY_FIELD = "spec.ipFamilyPolicy"
 
 
 def normalize_cluster_ips(spec: JsonObject, old_spec: JsonObject | None) -> None:
-    """Complete `clusterIPs` from `clusterIP`, for clients that only know the older field `clusterIP`."""
+    """Complete `clusterIPs` from `clusterIP`, for clients that know only the older field `clusterIP`."""
     ip, ips = spec.get("clusterIP") or "", spec.get("clusterIPs") or []
     if old_spec is None:
         if ip and not ips:
@@ -58,7 +58,9 @@ def patch_allocated_values(spec: JsonObject, old_spec: JsonObject) -> None:
 
 
 def keeps_dual_stack_preference(spec: JsonObject, old_spec: JsonObject | None) -> bool:
-    """True if an update keeps a PreferDualStack service, whose families do not follow changes of the cluster."""
+    """True if an update keeps a PreferDualStack service. The families of such a service do not follow changes of the
+    cluster.
+    """
     return (
         old_spec is not None
         and spec.get("ipFamilyPolicy") == _PREFER
@@ -96,7 +98,9 @@ def init_ip_families(spec: JsonObject, old_spec: JsonObject | None, configured: 
 
 
 def _fit_to_policy(spec: JsonObject, old_spec: JsonObject | None) -> list[FieldError]:
-    """Drop the secondary IP and family of an update to a single stack. Validate that the policy fits the fields."""
+    """Drop the secondary IP and family if an update changes to a single stack. Validate that the policy matches the
+    fields.
+    """
     policy, found = spec["ipFamilyPolicy"], []
     for field, name in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
         values, old_values = spec.get(field) or [], (old_spec or {}).get(field) or []

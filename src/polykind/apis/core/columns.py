@@ -100,7 +100,10 @@ REPLICATION_CONTROLLER = (
 
 
 def _quota(*, limits: bool) -> Callable[[JsonObject], str]:
-    """Return a cell with the used and the hard limits of the resources, or of those that start with `limits.`."""
+    """Return a function for a cell with the used amounts and hard limits of resources.
+
+    `limits` selects the resources whose names start with `limits.`, and otherwise all others.
+    """
 
     def cell(obj: JsonObject) -> str:
         used = obj["status"].get("used") or {}
@@ -137,7 +140,7 @@ def _storage_class(obj: JsonObject) -> str:
 
 
 def _optional(name: str) -> Callable[[JsonObject], Any]:
-    """Return a cell with a field of the spec, or `<unset>`."""
+    """Return a function for a cell with a field of the spec, or `<unset>` if the field is not set."""
     return lambda obj: obj["spec"].get(name, "<unset>")
 
 

@@ -35,7 +35,7 @@ def pull_policy(image: str) -> str:
 
 
 def default_field_ref(source: JsonObject) -> None:
-    """Set the API version of the `fieldRef` of an environment variable or of a file, in place."""
+    """Set the API version of the `fieldRef` of an environment variable or a file, in place."""
     if (field_ref := source.get("fieldRef")) is not None:
         _default(field_ref, "apiVersion", "v1")
 

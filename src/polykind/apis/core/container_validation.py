@@ -118,7 +118,9 @@ def _is_set(container: JsonObject, field: str) -> bool:
 
 
 def image_whitespace_errors(container: JsonObject, at: str) -> list[FieldError]:
-    """Validate that an image does not start or end with whitespace. In templates it may, for historical reasons."""
+    """Validate that an image does not start or end with whitespace. Templates may have such images, for historical
+    reasons.
+    """
     image = container.get("image") or ""
     if image == image.strip():
         return []

@@ -54,7 +54,10 @@ def validate_resource_field_ref(reference: JsonObject, at: str, *, in_volume: bo
 
 
 def _split_subscript(path: str) -> tuple[str, str | None]:
-    """Split metadata.labels['app'] into metadata.labels and app. The subscript is None if there is none."""
+    """Split metadata.labels['app'] into metadata.labels and app.
+
+    The second value is None if the path has no subscript.
+    """
     field, bracket, subscript = path.removesuffix("']").partition("['")
     return (field, subscript) if path.endswith("']") and bracket and field else (path, None)
 

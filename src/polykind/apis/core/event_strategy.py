@@ -11,7 +11,7 @@ from polykind.schema import metadata_validation
 
 
 class EventStrategy(BuiltinStrategy):
-    """Validates Events of core/v1, whose metadata has few rules, because old clients send such events."""
+    """Validates Events of core/v1. Their metadata has few rules, because old clients send such events."""
 
     unconditional_update = True
     creates_on_update = True

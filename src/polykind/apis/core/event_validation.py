@@ -72,7 +72,7 @@ def validate_strict_event(event: JsonObject) -> list[FieldError]:
 
 
 def validate_series(event: JsonObject) -> list[FieldError]:
-    """Validate the series of an event, which repeats."""
+    """Validate the series of an event, which describes its repetitions."""
     series, found = event.get("series"), []
     if series is not None:
         if (series.get("count") or 0) < 2:
@@ -100,7 +100,7 @@ def _comparable(event: JsonObject, field: str) -> object:
 
 
 def _shown(field: str, value: object) -> object:
-    """Return a field as kube-apiserver's error shows it."""
+    """Return a field's value as kube-apiserver's error message shows it."""
     if field in ("involvedObject", "related") and isinstance(value, dict):
         return _TYPES.show("ObjectReference", value)
     if field == "source" and isinstance(value, dict):

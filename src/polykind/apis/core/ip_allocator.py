@@ -53,7 +53,10 @@ class IPAllocator:
         self._addresses = backend.cache.resource_at(IP_ADDRESS.storage_prefix)
 
     async def allocate(self, address: IPAddress, service: JsonObject, *, dry_run: bool) -> None:
-        """Allocate an address that a client asks for. Raise AllocationError if that is not possible."""
+        """Allocate an address that a client asks for.
+
+        Raise AllocationError if the address is taken or in no network.
+        """
         networks = await self._ready_networks(address.version)
         if dry_run:
             networks = networks[:1]
@@ -67,7 +70,7 @@ class IPAllocator:
             raise AllocationError("provided IP is already allocated")
 
     async def allocate_next(self, version: int, service: JsonObject, *, dry_run: bool) -> IPAddress:
-        """Allocate a free address of an IP version. Raise RangeFullError if there is none."""
+        """Allocate a free address of an IP version. Raise RangeFullError if no address is free."""
         networks = await self._ready_networks(version)
         if dry_run:
             # As in kube-apiserver, a dry run returns a placeholder.
@@ -84,10 +87,10 @@ class IPAllocator:
         try:
             await self._backend.store.delete(f"{self._addresses.prefix}{address}", expect=None)
         except RevisionConflictError:
-            log.debug("services: cluster IP %s was already released", address)
+            log.debug("services: cluster IP %s was already released, continuing", address)
 
     async def _create(self, address: IPAddress, service: JsonObject) -> bool:
-        """Create the IPAddress object of an address. Return False if it exists already."""
+        """Create the IPAddress object of an address. Return False if the object exists already."""
         obj = ip_address_object(address, service, self._backend.ids.uid(), self._now)
         try:
             await self._backend.store.put(f"{self._addresses.prefix}{address}", Encoded(obj).stored(), expect=0)

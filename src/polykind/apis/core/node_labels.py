@@ -18,7 +18,7 @@ _DEPRECATED = {
 
 
 def deprecated_node_label(key: str) -> str:
-    """Return why a node label is deprecated. Return an empty string if it is not."""
+    """Return the reason why a node label is deprecated. Return an empty string if it is not deprecated."""
     return _DEPRECATED.get(key, "")
 
 

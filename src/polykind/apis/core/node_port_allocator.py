@@ -1,4 +1,4 @@
-"""The allocation of node ports, of which the server, like kube-apiserver, keeps a bitmap in one stored object."""
+"""The allocation of node ports. Like kube-apiserver, the server keeps a bitmap of the ports in one stored object."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class NodePortAllocator:
         return self._in_range(port) and bool((await self._read())[0] >> offset & 1)
 
     async def allocate(self, port: int) -> None:
-        """Allocate a port that a client asks for. Raise AllocationError if that is not possible."""
+        """Allocate a port that a client asks for.
+
+        Raise AllocationError if the port is taken or outside of the range.
+        """
         if not self._in_range(port):
             valid = f"The range of valid ports is {self._network.node_port_range}"
             raise AllocationError(f"provided port is not in the valid range. {valid}")
@@ -48,7 +51,7 @@ class NodePortAllocator:
                 return
 
     async def allocate_next(self) -> int:
-        """Allocate a free port. Raise RangeFullError if there is none."""
+        """Allocate a free port. Raise RangeFullError if no port is free."""
         while True:
             bitmap, revision = await self._read()
             offset = _free_offset(bitmap, self._network.node_port_count)
@@ -66,7 +69,7 @@ class NodePortAllocator:
                 return
 
     async def release_unused(self) -> None:
-        """Release the ports that no service uses. Services being created must not exist."""
+        """Release the ports that no Service uses. The caller must make sure that no Service is being created."""
         stored = await self._backend.store.get(self._key)
         if stored is None:
             return
@@ -130,7 +133,7 @@ def _decode(value: bytes) -> tuple[str, bytes]:
 
 
 def _free_offset(bitmap: int, count: int) -> int:
-    """Return the offset of a free port, chosen at random. Raise RangeFullError if there is none.
+    """Return the offset of a free port, chosen at random. Raise RangeFullError if no port is free.
 
     The lower part of the range is for ports that clients choose, so it comes last.
     """

@@ -42,7 +42,7 @@ def validate_node(node: JsonObject) -> list[FieldError]:
 
 
 def validate_node_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate the rules that apply only to updates of a node, of its status too."""
+    """Validate the rules that apply only to updates of a node, including its status."""
     spec, old_spec, status = new.get("spec") or {}, old.get("spec") or {}, new.get("status") or {}
     found = _validate_resources(status) + _validate_features(status) + _duplicate_addresses(status)
     cidrs, old_cidrs = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []

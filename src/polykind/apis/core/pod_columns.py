@@ -18,14 +18,14 @@ _CONDITIONS = {
 
 
 class _Summary(NamedTuple):
-    """The containers of a pod in short."""
+    """A summary of the containers of a pod."""
 
     reason: str
     ready: int
     total: int
     restarts: int
     last_restart: str
-    """The time of the last restart, or empty."""
+    """The time of the last restart, or an empty string."""
 
 
 class _Restarts:
@@ -77,7 +77,9 @@ def _pod_reason(status: JsonObject) -> str:
 
 
 def _summarize_init(status: JsonObject, sidecars: set[str], number: int) -> tuple[str, int, _Restarts, _Restarts]:
-    """Return why init containers are not done, the ready sidecars, and the restarts of all and of the sidecars."""
+    """Return the reason why init containers are not done, the number of ready sidecars, and the restarts of all and of
+    sidecars.
+    """
     restarts, sidecar_restarts, ready = _Restarts(), _Restarts(), 0
     for position, container in enumerate(status.get("initContainerStatuses") or ()):
         restarts.add(container)
@@ -107,7 +109,7 @@ def _exit_reason(terminated: JsonObject) -> str:
 
 
 def _summarize_containers(status: JsonObject, reason: str, restarts: _Restarts) -> tuple[str, int]:
-    """Return the reason that the containers give for the pod's state, and the number of ready containers."""
+    """Return the reason for the pod's state according to its containers, and the number of ready containers."""
     running, error_reason = 0, ""
     for container in reversed(status.get("containerStatuses") or []):
         restarts.add(container)

@@ -145,9 +145,10 @@ def keep_observed_generations(status: JsonObject, old_status: JsonObject) -> Non
 
 
 def only_resources_changed(spec: JsonObject, old_spec: JsonObject) -> JsonObject:
-    """Return the old spec with the resources and resize policies of the new one.
+    """Return the old spec with the resources and resize policies of the new spec.
 
-    If containers were added, removed, renamed or reordered, return them as they are, for validation to reject them.
+    If containers were added, removed, renamed or reordered, return the new containers unchanged, so that validation
+    rejects them.
     """
     if any(len(spec.get(field) or ()) != len(old_spec.get(field) or ()) for field in ("containers", "initContainers")):
         return spec

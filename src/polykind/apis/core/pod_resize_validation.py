@@ -14,7 +14,7 @@ _ONLY_CPU_AND_MEMORY = "only cpu and memory resources are mutable"
 
 
 def validate_pod_resize(new: JsonObject, old: JsonObject, options: PodValidationOptions) -> list[FieldError]:
-    """Validate an update through the resize subresource, except for the metadata of the pod."""
+    """Validate an update through the resize subresource, apart from the metadata of the pod."""
     spec, old_spec = new["spec"], old["spec"]
     if MIRROR_POD_ANNOTATION in (old["metadata"].get("annotations") or {}):
         return [forbidden(NO_FIELD, "static pods cannot be resized")]

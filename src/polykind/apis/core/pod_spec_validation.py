@@ -43,7 +43,7 @@ from polykind.schema.metadata_validation import validate_labels
 
 MIRROR_POD_ANNOTATION = "kubernetes.io/config.mirror"
 NO_FIELD = "[]"
-"""The path that kube-apiserver's messages show for an error of the whole object."""
+"""The path that kube-apiserver's messages show for an error about the whole object."""
 _MAX_INT32 = 2**31 - 1
 _MAX_HOSTNAME = 64
 _MAX_NAMESERVERS, _MAX_SEARCHES, _MAX_SEARCH_BYTES = 3, 32, 2048
@@ -56,7 +56,7 @@ _OS_NAMES = ("linux", "windows")
 def validate_pod_spec(
     spec: JsonObject, at: str, options: PodValidationOptions, metadata: JsonObject | None = None
 ) -> list[FieldError]:
-    """Validate a pod spec. `metadata` is the pod's, or None in a template."""
+    """Validate a pod spec. `metadata` is the pod's metadata, or None for a template."""
     volumes, found = validate_volumes(
         spec.get("volumes") or [], f"{at}.volumes", options, (metadata or {}).get("name") or ""
     )

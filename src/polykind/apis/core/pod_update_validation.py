@@ -30,7 +30,7 @@ _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def validate_pod_update(new: JsonObject, old: JsonObject, options: PodValidationOptions) -> list[FieldError]:
-    """Validate an update of a pod, except for its metadata."""
+    """Validate an update of a pod, apart from its metadata."""
     spec, old_spec = new["spec"], old["spec"]
     found = validate_pod(new, options)
     found += validate_annotation_update(new, old)
@@ -99,7 +99,7 @@ def validate_ephemeral_containers_update(
 
 
 def _validate_deadline(deadline: int | None, old_deadline: int | None) -> tuple[list[FieldError], bool]:
-    """Return the errors of a deadline, which may only become shorter, and True if validation stops at them."""
+    """Return the errors of a deadline, which may only become shorter, and True if validation stops after them."""
     at = "spec.activeDeadlineSeconds"
     if deadline is None:
         if old_deadline is None:

@@ -14,7 +14,7 @@ from polykind.schema.metadata_validation import validate_annotations, validate_l
 def validate_pod_template_spec(
     template: JsonObject, at: str, options: PodValidationOptions | None = None
 ) -> list[FieldError]:
-    """Validate the pod template of a workload. `options` are those of `template_options`, by default of a create."""
+    """Validate the pod template of a workload. `options` come from `template_options`, by default for a create."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     options = options or template_options()
     annotations: dict[str, str] = metadata.get("annotations") or {}

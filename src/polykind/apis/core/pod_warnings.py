@@ -46,7 +46,9 @@ def pod_warnings(pod: JsonObject) -> list[str]:
 
 
 def pod_template_warnings(template: JsonObject | None, old_template: JsonObject | None, at: str) -> list[str]:
-    """Return the warnings about a pod template. The stored template does not matter: an update repeats its warnings."""
+    """Return the warnings about a pod template. The old template does not matter, because an update repeats the
+    warnings.
+    """
     if template is None:
         return []
     return list(_warnings(template.get("metadata") or {}, template.get("spec") or {}, f"{at}.", is_template=True))

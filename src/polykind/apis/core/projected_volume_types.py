@@ -1,4 +1,4 @@
-"""The volumes that show data of the API as files: ConfigMaps, Secrets, fields of the pod, and projections of them."""
+"""The volumes that show API data as files: ConfigMaps, Secrets, pod fields, and projections of several sources."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _SCOPE_RESOURCES = {
     "CrossNamespacePodAffinity": _PODS | _COMPUTE,
     "VolumeAttributesClass": _CLAIMS,
 }
-"""The scopes, with the resources that a quota with the scope can limit."""
+"""The resources that a quota can limit, by the scope of the quota."""
 _SCOPES_WITHOUT_VALUES = frozenset(_SCOPE_RESOURCES) - {"PriorityClass", "VolumeAttributesClass"}
 _CONFLICTING_SCOPES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _MUST_EXIST = (
@@ -59,7 +59,7 @@ def validate_quota_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def quota_warnings(quota: JsonObject) -> list[str]:
-    """Return a warning for each resource of which less can be used as limits than as requests."""
+    """Return a warning for each resource whose limit in the quota is lower than its request."""
     hard = {name: parse_quantity(text) for name, text in (quota["spec"].get("hard") or {}).items()}
     found = []
     for resource in ("cpu", "memory", "storage", "ephemeral-storage"):
@@ -102,7 +102,7 @@ def _validate_scope_selector(spec: JsonObject) -> list[FieldError]:
         shown = _TYPES.show("ScopeSelector", spec["scopeSelector"])
         found += [errors.invalid(at, shown, "unsupported scope applied to resource") for _ in _unsupported(spec, scope)]
         found += _validate_scope_expression(expression, scope, at)
-    # The message shows the field `scopes`, as kube-apiserver's does.
+    # Like kube-apiserver's, the message shows the field `scopes`.
     conflicts = _conflicts([expression.get("scopeName") or "" for expression in expressions])
     return found + [errors.invalid(at, spec.get("scopes"), "conflicting scopes") for _ in conflicts]
 

@@ -13,7 +13,7 @@ _COUNTED = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableRepli
 
 
 def validate_replication_controller_spec(spec: JsonObject, old_spec: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a new controller or, if `old_spec` is given, of an updated controller."""
+    """Validate the spec of a new controller or, if `old_spec` is not None, of an updated controller."""
     selector = spec.get("selector") or {}
     found = validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     found += [] if selector else [required("spec.selector")]
@@ -22,7 +22,7 @@ def validate_replication_controller_spec(spec: JsonObject, old_spec: JsonObject 
 
 
 def validate_non_convertible_fields(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate fields that annotations mark as not convertible to a ReplicaSet. Their values must not change."""
+    """Validate that an update does not change fields that annotations mark as not convertible to a ReplicaSet."""
     found = []
     for key, value in sorted((old["metadata"].get("annotations") or {}).items()):
         prefix, _, field = key.partition("/")

@@ -34,7 +34,7 @@ def is_native(name: str) -> bool:
 
 
 def is_extended(name: str) -> bool:
-    """True for a resource that a cluster adds, such as example.com/gpu."""
+    """True for a resource that a cluster defines itself, such as example.com/gpu."""
     if is_native(name) or name.startswith(REQUESTS):
         return False
     return not names.qualified_name(REQUESTS + name)
@@ -51,12 +51,12 @@ def is_overcommit_allowed(name: str) -> bool:
 
 
 def is_standard(name: str) -> bool:
-    """True if the resource is known without a domain."""
+    """True if the resource is one of Kubernetes' own, whose names have no domain."""
     return name == "storage" or is_standard_for_quota(name)
 
 
 def is_standard_for_container(name: str) -> bool:
-    """True if a container can request the resource without a domain."""
+    """True if a container can request the resource by a name without a domain."""
     return name in CONTAINER_RESOURCES or is_huge_pages(name)
 
 
@@ -66,5 +66,5 @@ def is_pod_level(name: str) -> bool:
 
 
 def is_standard_for_quota(name: str) -> bool:
-    """True if a quota can limit the resource without a domain."""
+    """True if a quota can limit the resource by a name without a domain."""
     return name in _QUOTA_RESOURCES or name.startswith((HUGE_PAGES, REQUESTS + HUGE_PAGES))

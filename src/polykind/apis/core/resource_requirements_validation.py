@@ -107,7 +107,9 @@ def _validate_claims(claims: list[JsonObject], pod_claims: Collection[str], at: 
 
 
 def _validate_claim_is_unique(name: str, request: str, used: set[str], at: str) -> list[FieldError]:
-    """Validate that a claim, or one request in it, is used once. A whole claim includes all of its requests."""
+    """Validate that a claim, or one request in it, is used once. A use of the whole claim counts for all of its
+    requests.
+    """
     if name in used:
         return [duplicate(at, name)]
     found = [invalid(f"{at}.request", request, reason) for reason in dns1123_label(request)] if request else []

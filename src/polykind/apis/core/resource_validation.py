@@ -36,7 +36,7 @@ def validate_quota_resource_name(name: str, at: str) -> list[FieldError]:
 
 
 def validate_quantity(name: str, text: str, at: str) -> list[FieldError]:
-    """Validate that a quantity is not negative and, for resources that are counted, whole."""
+    """Validate that a quantity is not negative. The quantity must be whole if the resource has no fractions."""
     quantity = parse_quantity(text)
     found = [errors.invalid(at, text, "must be greater than or equal to 0")] if quantity.sign < 0 else []
     if resource_names.is_integer(name) and quantity.milli_value() % 1000:

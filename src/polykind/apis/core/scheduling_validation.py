@@ -86,7 +86,7 @@ def _validate_label_keys(term: JsonObject, at: str) -> list[FieldError]:
 
 
 def _validate_keys_are_not_selected(keys: list[str], selector: JsonObject, at: str) -> list[FieldError]:
-    """Validate that the selector contains each key once: in the expression that the server itself has added."""
+    """Validate that the selector contains each key only in the expression that the server itself has added."""
     found = []
     positions = {key: index for index, key in enumerate(keys)}
     selected = set(selector.get("matchLabels") or {})

@@ -18,7 +18,7 @@ _DOCKER_KEYS = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerco
 
 
 def validate_secret(secret: JsonObject) -> list[FieldError]:
-    """Validate everything but the metadata."""
+    """Validate the type and the data of a secret."""
     data = secret.get("data") or {}
     found = [errors.invalid(f"data[{key}]", key, text) for key in data for text in data_key_errors(key)]
     if sum(len(decode_base64(value or "")) for value in data.values()) > MAX_DATA_SIZE:

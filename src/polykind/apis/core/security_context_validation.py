@@ -76,7 +76,9 @@ def sysctl_namespace_errors(name: str, spec: JsonObject, at: str) -> list[FieldE
 
 
 def _dotted(sysctl: str) -> str:
-    """Return the name of a sysctl with dots as separators. The first dot or slash in a name is its separator."""
+    """Return the name of a sysctl with dots as separators. The first dot or slash decides which of the two is the
+    separator.
+    """
     first = next((char for char in sysctl if char in "./"), ".")
     return sysctl if first == "." else sysctl.translate(str.maketrans("./", "/."))
 
@@ -149,7 +151,7 @@ def _validate_app_armor_profile(profile: JsonObject | None, at: str) -> list[Fie
 
 
 def _validate_escalation(context: JsonObject, at: str) -> list[FieldError]:
-    """Validate that a container that must not gain privileges does not have them from the start."""
+    """Validate that a container that must not gain privileges does not already start with them."""
     if context.get("allowPrivilegeEscalation") is not False:
         return []
     found = []

@@ -20,7 +20,7 @@ _EXPOSED_TYPES = ("NodePort", "LoadBalancer")
 
 
 class ServiceAllocation:
-    """Sets the addresses and ports of a service. `finish` keeps or releases them when the outcome is known."""
+    """Allocates the addresses and ports of a service. `finish` keeps or releases them after the write."""
 
     def __init__(self, ctx: RequestContext, service: JsonObject, *, dry_run: bool) -> None:
         network = ctx.backend.service_network
@@ -36,7 +36,10 @@ class ServiceAllocation:
         self._released_ports: list[int] = []
 
     async def create(self) -> None:
-        """Allocate everything that a new service needs. Raise APIError if that is not possible."""
+        """Allocate all addresses and ports of a new service.
+
+        Raise APIError if an address or port cannot be allocated.
+        """
         self._init_families(None)
         await self._allocate_missing_ips()
         if self._spec["type"] in _EXPOSED_TYPES:
@@ -45,7 +48,10 @@ class ServiceAllocation:
             await self._allocate_health_check_port()
 
     async def update(self, old: JsonObject) -> None:
-        """Allocate what an updated service needs in addition. Raise APIError if that is not possible."""
+        """Allocate the additional addresses and ports of an updated service.
+
+        Raise APIError if an address or port cannot be allocated.
+        """
         spec, old_spec = self._spec, old["spec"]
         self._init_families(old_spec)
         await self._update_ips(old_spec)
@@ -59,7 +65,7 @@ class ServiceAllocation:
             self._released_ports.append(old_spec.get("healthCheckNodePort", 0))
 
     async def finish(self, succeeded: bool) -> None:
-        """Release what the service no longer uses or, if the write failed, what was allocated for it."""
+        """Release the values that the service no longer uses or, if the write failed, the values allocated for it."""
         if self._dry_run:
             return
         ips, ports = (self._released_ips, self._released_ports) if succeeded else (self._new_ips, self._new_ports)
@@ -69,7 +75,7 @@ class ServiceAllocation:
         await self._ports.release(ports)
 
     async def release_all(self) -> None:
-        """Release everything that a deleted service has used."""
+        """Release all addresses and ports of a deleted service."""
         spec = self._spec
         if spec["type"] != EXTERNAL_NAME:
             self._released_ips = [ip for ip in spec.get("clusterIPs") or () if ip != NO_CLUSTER_IP]
@@ -83,7 +89,7 @@ class ServiceAllocation:
             raise self._invalid(*found)
 
     async def _allocate_missing_ips(self) -> None:
-        """Allocate an IP of each family. The spec may name some of them."""
+        """Allocate an IP of each family for which the spec names none."""
         spec = self._spec
         ips = list(spec.get("clusterIPs") or ())
         if spec["type"] == EXTERNAL_NAME or ips[:1] == [NO_CLUSTER_IP]:
@@ -136,7 +142,7 @@ class ServiceAllocation:
     # ------------------------------------------------------------------ node ports
 
     async def _allocate_node_ports(self) -> None:
-        """Allocate a node port for each port. Ports with the same number, such as TCP and UDP, share one."""
+        """Allocate a node port for each port. Ports with the same number, such as TCP and UDP, share one node port."""
         chosen: dict[int, int] = {}
         ports = self._spec.get("ports") or []
         for index, port in enumerate(ports):

@@ -1,4 +1,4 @@
-"""Defaults of Services, and the questions that several rules ask about a spec."""
+"""Defaults of Services, and predicates about a Service's spec that several rules use."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def needs_health_check(spec: JsonObject) -> bool:
 
 
 def needs_cluster_ip(spec: JsonObject) -> bool:
-    """True if the service has a cluster IP, which includes `None`."""
+    """True if the field clusterIP applies to the service's type. The value may also be `None`."""
     return bool(spec["type"] != EXTERNAL_NAME)
 
 

@@ -71,7 +71,9 @@ class ServiceStrategy(BuiltinStrategy):
 
 
 def drop_type_dependent_fields(spec: JsonObject, old_spec: JsonObject) -> None:
-    """Drop fields that the new type does not have, unless the update changes them, which validation then rejects."""
+    """Drop fields that the new type does not have. Keep fields that the update changes, so that validation rejects
+    them.
+    """
     if needs_cluster_ip(old_spec) and not needs_cluster_ip(spec):
         if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):
             spec.pop("clusterIP", None)

@@ -37,7 +37,7 @@ _SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 
 def validate_service(service: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate everything but the metadata. `old` is the stored service of an update."""
+    """Validate everything but the metadata of a Service. `old` is the stored Service of an update."""
     spec, old_spec = service["spec"], old["spec"] if old is not None else {}
     found = _validate_topology_annotations(service["metadata"].get("annotations") or {})
     if not spec.get("ports") and not is_headless(spec) and spec["type"] != EXTERNAL_NAME:
@@ -76,7 +76,7 @@ def validate_service_update(new: JsonObject, old: JsonObject) -> list[FieldError
 
 
 def validate_service_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate the addresses of the load balancer."""
+    """Validate the load balancer's addresses in the status of a Service."""
     ingress, at = load_balancer_ingress(new), "status.loadBalancer.ingress"
     if new["spec"]["type"] != "LoadBalancer" and ingress:
         return [errors.forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")]

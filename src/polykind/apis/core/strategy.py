@@ -46,7 +46,7 @@ class ServiceAccountStrategy(BuiltinStrategy):
 
 
 def _keep_secret_names(account: JsonObject) -> None:
-    """Drop everything but the names from the references to secrets."""
+    """Drop all fields but the names from the references to secrets."""
     if account.get("secrets"):
         account["secrets"] = [{"name": s["name"]} if s.get("name") else {} for s in account["secrets"]]
 

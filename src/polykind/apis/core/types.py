@@ -63,7 +63,7 @@ POD = Kind(
         DerivedField(".spec.hostNetwork", default="false"),
         ".status.phase",
         ".status.podIP",
-        # kube-apiserver accepts this field, but compares with an empty text.
+        # kube-apiserver accepts this field in selectors, but compares it with an empty text.
         DerivedField(".status.podIPs", ""),
         ".status.nominatedNodeName",
     ),

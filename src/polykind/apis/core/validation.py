@@ -18,7 +18,7 @@ _DATA_KEY_RULE = "a valid config key must consist of alphanumeric characters, '-
 
 
 def validate_config_map(config_map: JsonObject) -> list[FieldError]:
-    """Validate the keys and the total size of the data."""
+    """Validate the keys and the total size of a ConfigMap's data."""
     data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
     found = []
     for field, values in (("data", data), ("binaryData", binary)):
@@ -49,7 +49,7 @@ def validate_config_map_update(new: JsonObject, old: JsonObject) -> list[FieldEr
 
 
 def immutable_data_errors(new: JsonObject, old: JsonObject, fields: Sequence[str]) -> list[FieldError]:
-    """Validate that an immutable object stays so, and that its data does not change."""
+    """Validate that an immutable object stays immutable, and that its data does not change."""
     if not old.get("immutable"):
         return []
     changed = [] if new.get("immutable") else ["immutable"]

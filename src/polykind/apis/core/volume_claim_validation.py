@@ -48,7 +48,7 @@ def validate_template_metadata(meta: JsonObject, at: str) -> list[FieldError]:
 
 
 def validate_volume_claim_spec(spec: JsonObject, at: str, old_spec: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a claim. Fields that are invalid in `old_spec` already may stay so."""
+    """Validate the spec of a claim. Fields that are already invalid in `old_spec` may keep their values."""
     found = []
     if not spec.get("accessModes"):
         found.append(errors.required(f"{at}.accessModes", "at least 1 access mode is required"))
@@ -94,7 +94,7 @@ def _validate_data_sources(spec: JsonObject, at: str, *, any_group: bool) -> lis
         found += [
             errors.invalid(f"{at}.dataSourceRef.namespace", namespace, text) for text in names.label_name(namespace)
         ]
-    # kube-apiserver puts the path of the field where the value belongs. A path encodes as an empty JSON object.
+    # kube-apiserver passes the field's path instead of its value. A path encodes as an empty JSON object.
     if source is not None and namespace:
         reason = "may not be specified when dataSourceRef.namespace is specified"
         found.append(errors.invalid(at, {}, reason))
@@ -115,7 +115,10 @@ def _validate_data_source(source: JsonObject, at: str, any_group: bool) -> list[
 
 
 def _has_group(spec: JsonObject | None) -> bool:
-    """True if a data source has an API group. Validation of the group came later, so such claims may keep theirs."""
+    """True if a data source has an API group.
+
+    Older servers did not validate the group, so existing claims may keep it.
+    """
     sources = ((spec or {}).get(name) for name in ("dataSource", "dataSourceRef"))
     return any(source is not None and source.get("apiGroup") is not None for source in sources)
 
@@ -138,7 +141,7 @@ def validate_volume_claim_update(new: JsonObject, old: JsonObject) -> list[Field
 
 
 def _comparable_spec(new: JsonObject, old: JsonObject, found: list[FieldError]) -> tuple[JsonObject, JsonObject]:
-    """Return the old and the new spec without the differences that an update may make."""
+    """Return the old and the new spec without the differences that an update may have."""
     spec, old_spec = copy_json(new["spec"]), copy_json(old["spec"])
     if not old_spec.get("volumeName"):
         _copy_field("volumeName", spec, old_spec)
@@ -180,7 +183,7 @@ def _copy_field(name: str, source: JsonObject, target: JsonObject) -> None:
 
 
 def _validate_shrinking(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Allow a smaller request only down to the capacity in the status, to recover from a failed expansion."""
+    """Validate a smaller request. It must stay above the capacity in the status, to recover from a failed expansion."""
     size, old_size = (parse_quantity(_requests(claim["spec"]).get("storage", "0")) for claim in (new, old))
     capacity = parse_quantity(((old.get("status") or {}).get("capacity") or {}).get("storage", "0"))
     if size < old_size and size <= capacity:

@@ -33,7 +33,7 @@ SourceCheck = Callable[[JsonObject, str], list[FieldError]]
 
 
 def required_errors(source: JsonObject, at: str, fields: Sequence[str]) -> list[FieldError]:
-    """Return an error for each of the fields that is unset, in the given order."""
+    """Return an error for each unset field among `fields`, in that order."""
     return [errors.required(f"{at}.{field}") for field in fields if not source.get(field)]
 
 
@@ -57,7 +57,7 @@ def validate_aws_disk(source: JsonObject, at: str) -> list[FieldError]:
 
 def _partition_errors(source: JsonObject, at: str) -> list[FieldError]:
     partition = source.get("partition", 0)
-    # kube-apiserver allows 0, although the message does not say so.
+    # kube-apiserver allows 0, although its message does not say so.
     return range_errors(partition, f"{at}.partition", 1, 255) if partition else []
 
 
@@ -121,7 +121,7 @@ def validate_iscsi(source: JsonObject, at: str, reason: str) -> list[FieldError]
 
 
 def iscsi_initiator_errors(source: JsonObject, at: str, reason: str) -> list[FieldError]:
-    """Validate the name of the initiator, which is optional."""
+    """Validate the optional name of the initiator."""
     initiator = source.get("initiatorName")
     return [] if initiator is None else _iscsi_name_errors(initiator, f"{at}.initiatorname", reason)
 

@@ -23,9 +23,9 @@ _ISCSI_FORMATS = "must be valid format starting with iqn, eui, or naa"
 _DUPLICATE_PATHS = "conflicting duplicate paths"
 _MIN_TOKEN_SECONDS, _MAX_TOKEN_SECONDS = 600, 1 << 32
 _ERROR_PATHS = {"gcePersistentDisk": "persistentDisk"}
-"""Paths of the errors of a source in kube-apiserver's messages, where they differ from the field."""
+"""Paths in kube-apiserver's messages about a source, if they differ from the name of the field."""
 _SECOND_SOURCE_PATHS = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""Paths of the error that a volume has more than one source, where they differ from the field."""
+"""Paths in kube-apiserver's error about a volume with several sources, if they differ from the name of the field."""
 
 
 def validate_volumes(

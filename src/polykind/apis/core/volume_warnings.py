@@ -50,7 +50,7 @@ def claim_spec_warnings(spec: JsonObject, at: str) -> Iterator[str]:
 
 
 def overlapping_path_warnings(volumes: list[JsonObject]) -> Iterator[str]:
-    """Yield warnings about files of one volume that have the same path, or one below the other."""
+    """Yield warnings about files of one volume with the same path, or with a path below another file's path."""
     for volume in volumes:
         name = go_quote(volume.get("name") or "")
         for source, title, key in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):

@@ -6,7 +6,7 @@ from polykind.contract import JsonObject
 
 
 def default_endpoint_slice(endpoint_slice: JsonObject) -> None:
-    """Set the name and the protocol of ports."""
+    """Set the default name and protocol of each port, in place."""
     for port in endpoint_slice.get("ports") or ():
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")

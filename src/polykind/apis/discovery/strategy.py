@@ -40,7 +40,7 @@ class EndpointSliceStrategy(BuiltinStrategy):
 
 
 def _counted_fields(endpoint_slice: JsonObject) -> dict[str, Any]:
-    """Return the fields that the generation counts: the labels, and everything but the other metadata."""
+    """Return the fields whose changes increment the generation: the labels, and everything but the other metadata."""
     fields = {name: value or None for name, value in endpoint_slice.items() if name != "metadata"}
     return {**fields, "labels": endpoint_slice["metadata"].get("labels") or None}
 

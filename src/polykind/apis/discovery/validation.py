@@ -22,9 +22,9 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 
 
 def validate_endpoint_slice(endpoint_slice: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the fields of an EndpointSlice; `old` is the object before an update.
+    """Validate the fields of an EndpointSlice. `old` is the object before an update.
 
-    An update that does not change the endpoints may keep those that older rules allowed.
+    An update that does not change the endpoints may keep endpoints that older rules allowed.
     """
     address_type = endpoint_slice.get("addressType", "")
     found: list[FieldError] = []

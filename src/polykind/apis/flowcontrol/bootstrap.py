@@ -23,7 +23,8 @@ _LEVELS: tuple[tuple[str, int, tuple[int, int] | None, int], ...] = (
     ("workload-high", 40, (128, 6), 50),
     ("workload-low", 100, (128, 6), 90),
 )
-"""Name, concurrency shares, queues and hand size (None: requests are rejected), lendable percent."""
+"""The priority levels: name, concurrency shares, queues and hand size (None: requests are rejected), lendable percent.
+"""
 
 _SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("exempt", "exempt", 1, "", ("group=system:masters",), (_EVERYTHING,)),
@@ -59,7 +60,9 @@ _SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, ...]], ...
     ("global-default", "global-default", 9900, "ByUser", _ALL_USERS, (_EVERYTHING,)),
     ("catch-all", "catch-all", 10000, "ByUser", _ALL_USERS, (_EVERYTHING,)),
 )
-"""Name, priority level, precedence, how flows are distinguished, subjects, rules as verbs, groups and resources."""
+"""The FlowSchemas: name, priority level, precedence, distinguisher method, subjects, and rules as verbs, groups,
+resources.
+"""
 
 
 def priority_levels() -> list[JsonObject]:
@@ -79,7 +82,7 @@ def _level(name: str, spec: JsonObject) -> JsonObject:
 
 
 def flow_schemas(now: str) -> list[JsonObject]:
-    """Return the FlowSchemas. Their status says that the priority levels exist."""
+    """Return the FlowSchemas that every server has. Their status says that the priority levels exist."""
     schemas = []
     for name, level, precedence, method, subjects, rules in _SCHEMAS:
         spec: JsonObject = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence}

@@ -6,7 +6,7 @@ from polykind.contract import JsonObject
 
 
 def default_flow_schema(flow_schema: JsonObject) -> None:
-    """Set the matching precedence."""
+    """Set the default matching precedence of a FlowSchema, in place."""
     _set_if_zero(flow_schema["spec"], matchingPrecedence=1000)
 
 

@@ -20,7 +20,7 @@ class FlowControlStrategy(BuiltinStrategy):
     reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
 
     def spec_errors(self, obj: JsonObject) -> list[FieldError]:
-        """Validate the spec, and the rules that depend on the object's name."""
+        """Return the errors in the spec, including rules that depend on the object's name."""
         raise NotImplementedError
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:

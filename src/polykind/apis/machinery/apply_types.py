@@ -20,7 +20,9 @@ def apply_model(struct: Struct) -> TypeModel:
 
 
 def _type(value_type: ValueType, known: dict[Struct, Type]) -> Type:
-    """Return the apply type of a value. `known` holds the structs so far, because structs can be recursive."""
+    """Return the apply type of a value. `known` holds the types of the structs so far, because structs can be
+    recursive.
+    """
     if isinstance(value_type, Struct):
         if value_type not in known:
             if value_type.model and not value_type.fields:
@@ -72,7 +74,7 @@ def _key_default(field: Field) -> object:
 
 @cache
 def merge_strategy(struct: Struct) -> Strategy:
-    """Return how strategic merge patches merge the lists of an object."""
+    """Return the strategy by which strategic merge patches merge the lists of an object."""
     return _struct_strategy(struct, None, {})
 
 

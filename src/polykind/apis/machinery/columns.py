@@ -45,7 +45,9 @@ def since(*path: str, default: str = "<unknown>") -> Callable[[JsonObject, datet
 
 
 def selector_at(*path: str, empty: str = "<none>") -> Callable[[JsonObject], str]:
-    """Return a function that computes a cell: the LabelSelector at a path as a text, or `empty`."""
+    """Return a function that computes a cell: the LabelSelector at a path as a text, or `empty` if there is no
+    selector.
+    """
     selector = value_at(*path)
 
     def cell(obj: JsonObject) -> str:
@@ -85,12 +87,12 @@ def first_items(texts: Sequence[str], limit: int, separator: str = ",") -> str:
 
 
 def condition_of(conditions: Iterable[JsonObject] | None, name: str) -> JsonObject | None:
-    """Return the first condition of a type. Return None if there is none."""
+    """Return the first condition of a type. Return None if no condition has this type."""
     return next((condition for condition in conditions or () if condition.get("type") == name), None)
 
 
 def labels_at(*path: str) -> Callable[[JsonObject], str]:
-    """Return a function that computes a cell: the labels at a path, sorted, or `<none>`."""
+    """Return a function that computes a cell: the sorted labels at a path, or `<none>` if there are no labels."""
     labels = value_at(*path, default={})
     return lambda obj: ",".join(f"{key}={value}" for key, value in sorted(labels(obj).items())) or "<none>"
 
@@ -106,4 +108,4 @@ def _age_if_created(obj: JsonObject, now: datetime) -> str | None:
 
 AGE = Column("Age", "string", AGE_DESCRIPTION, at_time=_age)
 AGE_DATE = Column("Age", "date", AGE_DESCRIPTION, at_time=_age_if_created)
-"""The age as custom resources show it."""
+"""The column with the age, computed as for custom resources."""

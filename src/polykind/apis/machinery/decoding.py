@@ -13,7 +13,7 @@ from polykind.golang.json import NumberLiteral, json_float
 
 MAX_UNKNOWN_FIELDS = 100
 MAX_DEPTH = 250
-"""The deepest nesting that is accepted; orjson writes at most 254 levels."""
+"""The maximum nesting depth of an accepted object. orjson writes at most 254 levels."""
 
 
 class Location(NamedTuple):
@@ -92,7 +92,9 @@ def _dotted_path(at: Location | None, last: str) -> str:
 
 @dataclass(slots=True)
 class Decoding:
-    """One decoding run. Like Go's decoder it goes on after a type mismatch and reports the first one at the end."""
+    """One decoding run. Like Go's decoder, it continues after a type mismatch and reports the first mismatch at the
+    end.
+    """
 
     report_unknown: bool
     error: DecodeError | None = None
@@ -114,7 +116,7 @@ class Decoding:
 
 
 def describe(value: object, literal: bool = False) -> str:
-    """Return the JSON type of a value as Go's type mismatches name it; `literal` adds the digits of a number."""
+    """Return the JSON type of a value as Go's error messages name it. `literal` adds the digits of a number."""
     if isinstance(value, dict):
         return "object"
     if isinstance(value, list):

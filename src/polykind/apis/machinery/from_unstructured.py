@@ -17,7 +17,10 @@ _GO_KINDS = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int6
 
 
 def conversion_error(value: Any, value_type: ValueType) -> str:
-    """Return the first error, in the order of fields, of converting a value to a type. Return "" if there is none."""
+    """Return the first error, in the order of fields, of converting a value to a type.
+
+    Return "" if the value is valid.
+    """
     if value is None:
         return ""
     go_kind = _GO_KINDS[type(value)]

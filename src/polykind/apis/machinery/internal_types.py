@@ -1,4 +1,4 @@
-"""JSON of kube-apiserver's internal types, which some error messages show: Go's field names, and unset fields too."""
+"""JSON of kube-apiserver's internal types, as error messages show it: with Go's field names and all unset fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polykind.contract import JsonObject
 from polykind.golang.json import escape_html, go_json
 
 METADATA = "@metadata"
-"""Stands for an embedded ObjectMeta, whose fields keep their JSON names and are left out if unset."""
+"""Stands for an embedded ObjectMeta. Its fields keep their JSON names and are omitted if unset."""
 
 _METADATA_ORDER = tuple(field.name for field in OBJECT_META.fields)
 _SELECTOR_ORDER = ("matchLabels", "matchExpressions")
@@ -55,7 +55,10 @@ class InternalTypes:
         return structs
 
     def show(self, struct: str, value: JsonObject | None) -> orjson.Fragment | None:
-        """Return the JSON of a struct as an error's value. Return None, for null, if the value is None."""
+        """Return the JSON of a struct for an error message.
+
+        Return None, which is shown as null, if the value is None.
+        """
         return None if value is None else orjson.Fragment(escape_html(self._struct(struct, value).encode()))
 
     def _struct(self, struct: str, value: JsonObject) -> str:
@@ -105,10 +108,12 @@ def _selector_text(selector: JsonObject) -> str:
 
 
 def show_json(value: Any) -> orjson.Fragment:
-    """Return a value as an error's value in JSON. Go shows strings of types other than `string` in this way."""
+    """Return a value as JSON for an error message. Go shows strings of types other than `string` in this way."""
     return orjson.Fragment(go_json(value))
 
 
 def show_label_selector(selector: JsonObject | None) -> orjson.Fragment | None:
-    """Return a LabelSelector as an error's value. Return None, for null, if there is no selector."""
+    """Return a LabelSelector as JSON for an error message. Return None, which is shown as null, if there is no
+    selector.
+    """
     return None if selector is None else orjson.Fragment(escape_html(_selector_text(selector).encode()))

@@ -28,7 +28,7 @@ _STORAGE_PREFIXES = {
     ("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
     ("networking.k8s.io", "ingresses"): "ingress",
 }
-"""The prefixes of storage keys that are not the plural, by group and plural."""
+"""The prefixes of storage keys that differ from the plural, by group and plural."""
 
 
 class Subresource(NamedTuple):
@@ -44,9 +44,9 @@ class Subresource(NamedTuple):
 class Kind(Struct):
     """A kind at one version, served as a resource.
 
-    The declaration adds apiVersion, kind and metadata to its fields. Fields with many types stand in a module of their
-    own, which `fields_in` names (`package.module:NAME`), and which is imported at the first use of the fields. In the
-    same way `columns` can name a tuple of columns or a TableFormat.
+    The declaration adds apiVersion, kind and metadata to its fields. Kinds with many fields declare them in a separate
+    module. `fields_in` names it (`package.module:NAME`), and the first use of the fields imports it. In the same way
+    `columns` can name a tuple of columns or a TableFormat.
     """
 
     def __init__(
@@ -99,7 +99,8 @@ class Kind(Struct):
         self.verbs = tuple(verb for verb in verbs if verb not in without_verbs)
         self.subresources = subresources
         self.selectable = selectable
-        """The JSON paths that field selectors support besides metadata.name. If None, only metadata.namespace.
+        """The JSON paths that field selectors support besides metadata.name. If None, they support only
+        metadata.namespace.
 
         A DerivedField stands for a field whose text in selectors is not simply that of the JSON value.
         """
@@ -114,7 +115,8 @@ class Kind(Struct):
         self._columns, self._name_format = columns, name_format
         self.stored_group = self.group if stored_group is None else stored_group
         self.stored_version = stored_version or self.version
-        """`stored_group` and `stored_version`: the API version at which kube-apiserver stores objects of this kind."""
+        """`stored_group` and `stored_version` are the API version at which kube-apiserver stores objects of this kind.
+        """
         self.storage_prefix = storage_prefix or _STORAGE_PREFIXES.get((self.group, self.plural), self.plural)
         """The part of storage keys that names the resource, such as `services/specs`. It is the same as Kubernetes'."""
         self.conversion = conversion

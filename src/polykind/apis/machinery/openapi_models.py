@@ -137,7 +137,10 @@ def _property(field: Field) -> Model:
 
 
 def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:
-    """Return the default that kube-openapi publishes for a field that is not a pointer: its Go zero value, or None."""
+    """Return the default that kube-openapi publishes for a field that is not a pointer: its zero value in Go.
+
+    Return None if kube-openapi publishes no default.
+    """
     if isinstance(value_type, Struct):
         return {}
     return value_type.zero() if isinstance(value_type, String | types.Bool | types.Int) and not omitempty else None

@@ -47,7 +47,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 Reader = Callable[[int | bytes, int], Any]
-"""Reads the value of a protobuf field, given the nesting depth."""
+"""A function that reads the value of a protobuf field at a nesting depth."""
 
 
 def decode_message(data: bytes, struct_type: Struct, depth: int = 0) -> JsonObject:
@@ -142,7 +142,7 @@ def _delimited_reader(payload: Callable[[bytes], Any], field: Field) -> Reader:
 def _schema_or(
     data: bytes, value_type: SchemaOrBool | SchemaOrArray | SchemaOrStrings, field: Field, depth: int
 ) -> Any:
-    """Return a schema, or the bool, list or strings that stand in place of the schema."""
+    """Return a schema, or the bool, list or strings that the message contains instead of a schema."""
     several: list[Any] = []
     allowed = False
     schema: JsonObject | None = None

@@ -125,7 +125,7 @@ def _payload(value_type: ValueType) -> Writer:
 
 
 def _schema_or(value: Any, value_type: SchemaOrBool | SchemaOrArray | SchemaOrStrings) -> bytes:
-    """Encode a schema, or the bool, list or strings that stand in place of the schema."""
+    """Encode a schema, or the bool, list or strings that the value contains instead of a schema."""
     if isinstance(value_type, SchemaOrBool):
         allowed = varint_field(1, int(value is not False))
         return allowed + (bytes_field(2, encode_message(value, value_type.schema)) if isinstance(value, dict) else b"")

@@ -15,22 +15,23 @@ from polykind.contract import JsonObject
 class Field:
     """A field of a struct: its JSON name, its protobuf number (0: none) and its type.
 
-    A field without a name is an embedded struct: in JSON its fields belong to the enclosing struct, in protobuf it is a
-    message of its own.
+    A field without a name is an embedded struct: in JSON its fields belong to the enclosing struct, and in protobuf it
+    is a separate message.
     """
 
     name: str
     number: int
     type: ValueType
     doc: str | None = None
-    """The OpenAPI description. None stands for the description of the type, if the type has a model of its own."""
+    """The OpenAPI description. If None, the field has the description of its type, if the type has a separate model."""
     omitempty: bool = True
     pointer: bool = False
     omitzero: bool = False
     keep_empty: bool = False
     """Keep an empty list or map after decoding, because validation and field ownership depend on it."""
     required: bool | None = None
-    """True if OpenAPI lists the field as required. None means: required if it is no pointer and lacks `omitempty`."""
+    """True if OpenAPI lists the field as required. None means: required if it is not a pointer and lacks `omitempty`.
+    """
     default: Any = None
     """The OpenAPI default, which is also the default of a list map key."""
     enum: tuple[str, ...] = ()
@@ -42,10 +43,10 @@ class Field:
     map_type: str = ""
     """x-kubernetes-map-type of a map."""
     merge_key: str = ""
-    """The patchMergeKey of strategic merge patches; implies the patch strategy `merge`."""
+    """The patchMergeKey of strategic merge patches. It implies the patch strategy `merge`."""
     patch_strategy: str = ""
     published: Mapping[str, Any] | None = None
-    """Further keys of the OpenAPI schema, which the type does not imply."""
+    """Additional keys of the OpenAPI schema, which the type does not imply."""
 
     def __post_init__(self) -> None:
         if self.keys:
@@ -198,7 +199,9 @@ class GroupVersion:
         kind: bool = False,
         unions: Sequence[Union] = (),
     ) -> Struct:
-        """Declare a struct of this group version. `kind` says that it is an object with an apiVersion and a kind."""
+        """Declare a struct of this group version. `kind` is true if the struct is an object with an apiVersion and a
+        kind.
+        """
         return Struct(
             f"{self.version}.{name}",
             fields,

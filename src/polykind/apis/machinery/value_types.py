@@ -1,4 +1,4 @@
-"""Value types of built-in kinds. Decoding a JSON value yields at once the JSON that Go would write for it."""
+"""Value types of built-in kinds. Decoding a JSON value returns the JSON that Go would write for the value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polykind.golang.time import normalize_micro_time, normalize_time
 
 
 class ValueType:
-    """The type of a value. `go` is its Go type as error texts name it; `model` is its OpenAPI model, if it has one."""
+    """The type of a value. `go` is the Go type in error texts. `model` is the OpenAPI model, if the type has one."""
 
     __slots__ = ("doc", "go", "model")
 
@@ -24,7 +24,7 @@ class ValueType:
     go_struct = False
     """True if the value is a struct in Go, which Go writes even if it is empty and has `omitempty`."""
     custom_decoder = False
-    """True if the Go type has its own UnmarshalJSON, inside which duplicate and unknown fields go unnoticed."""
+    """True if the Go type has its own UnmarshalJSON, which does not report duplicate and unknown fields."""
 
     def __init__(self, go: str, model: str = "", doc: str = "") -> None:
         self.go = go
@@ -45,7 +45,7 @@ class ValueType:
 
 
 class String(ValueType):
-    """A string. `values` are the values that OpenAPI lists for the Go type; decoding accepts others, too."""
+    """A string. `values` are the values that OpenAPI lists for the Go type. Decoding accepts other values, too."""
 
     __slots__ = ("values",)
     plain = str
@@ -252,7 +252,7 @@ class ListOf(ValueType):
 
 
 class Wrapped(ValueType):
-    """A list of strings that is a protobuf message of its own, so that protobuf can have a map of such lists."""
+    """A list of strings that is a separate protobuf message, because protobuf cannot have a map of lists."""
 
     __slots__ = ()
 
@@ -313,7 +313,7 @@ def finite(value: float) -> float | None:
 
 
 def decode_separately(value_type: ValueType, value: Any, at: Location | None) -> Any:
-    """Decode as a Go type with its own UnmarshalJSON does: report no unknown fields and raise the first error."""
+    """Decode a value like a Go type with UnmarshalJSON: report no unknown fields and raise the first error."""
     run = Decoding(report_unknown=False)
     # The root location only carries the depth. The path to `at` is added to an error below.
     root = Location(None, "", "", at.depth if at is not None else 0)

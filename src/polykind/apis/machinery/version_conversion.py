@@ -12,7 +12,7 @@ from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.contract import JsonObject
 
 Convert = Callable[[JsonObject], JsonObject]
-"""Returns the converted object, which may share unchanged parts with the argument. The caller sets apiVersion."""
+"""A function that returns the converted object. The result may share unchanged parts with the argument."""
 
 
 class VersionConversion(NamedTuple):
@@ -24,7 +24,9 @@ class VersionConversion(NamedTuple):
 
 @cache
 def _conversion(kind: Kind) -> VersionConversion:
-    """Import the conversion that a kind declares. Without one, the versions differ only in apiVersion."""
+    """Import and return the conversion that a kind declares. Without a declaration, the versions differ only in
+    apiVersion.
+    """
     if not kind.conversion:
         return VersionConversion(dict, dict)
     found: VersionConversion = import_by_path(kind.conversion)
@@ -34,8 +36,8 @@ def _conversion(kind: Kind) -> VersionConversion:
 class StoredKind:
     """The declarations of all versions of one kind of stored object, served or not.
 
-    kube-apiserver validates and stores objects in one form, whatever version a client uses. Here this form is the
-    declaration at the stored version.
+    kube-apiserver validates and stores objects at one internal version, whatever version a client uses. Here the stored
+    version has this role.
     """
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
@@ -57,7 +59,10 @@ class StoredKind:
         return {**_conversion(kind).from_stored(obj), "apiVersion": kind.group_version.api_version}
 
     def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        """Convert an object from its own apiVersion to another one. Return None if one of the two is unknown."""
+        """Convert an object from its own apiVersion to another one.
+
+        Return None if one of the two versions is unknown.
+        """
         source, target = self.kinds.get(obj.get("apiVersion", "")), self.kinds.get(api_version)
         if source is None or target is None:
             return None

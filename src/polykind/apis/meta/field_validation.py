@@ -24,12 +24,12 @@ def validate_nonnegative(value: int | None, path: str) -> list[FieldError]:
 
 
 def validate_nonnegative_fields(obj: JsonObject, fields: Sequence[str], path: str) -> list[FieldError]:
-    """Return an error for each of the fields that is a negative number, in the given order."""
+    """Return an error for each field among `fields` that is a negative number, in that order."""
     return [error for name in fields for error in validate_nonnegative(obj.get(name), f"{path}.{name}")]
 
 
 def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:
-    """Return an error that shows the new value if it differs from the old one."""
+    """Return an error that shows the new value if the new value differs from the old one."""
     return [errors.invalid(path, new, IMMUTABLE)] if new != old else []
 
 
@@ -49,7 +49,7 @@ def validate_at_most_100_percent(value: int | str, path: str) -> list[FieldError
 
 
 def int_or_percent(value: int | str) -> int:
-    """Return a number, or the number of a percentage. Return 0 for any other text."""
+    """Return a number, or the number in a percentage such as 25%. Return 0 for any other text."""
     if isinstance(value, int):
         return value
     if _is_percent(value):

@@ -25,7 +25,7 @@ TYPE_META = (
     Field("kind", 0, STRING, "The kind of the object, in CamelCase."),
     Field("apiVersion", 0, STRING, "APIVersion defines the API group and version of this representation."),
 )
-"""Fields without a protobuf number, because the protobuf envelope carries them."""
+"""The fields apiVersion and kind. They have no protobuf number, because the protobuf envelope contains them."""
 
 LIST_META = META_V1.struct(
     "ListMeta",

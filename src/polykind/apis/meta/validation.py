@@ -52,7 +52,9 @@ def label_name_errors(key: str, at: str) -> list[FieldError]:
 
 
 def supported_errors(value: str, at: str, supported: Sequence[str]) -> list[FieldError]:
-    """Validate a value that must be one of `supported`, which the message lists in this order. Empty is missing."""
+    """Validate a value that must be one of `supported`. The message lists the values in this order. "" counts as
+    missing.
+    """
     if not value:
         return [required(at)]
     return [] if value in supported else [not_supported(at, value, supported)]

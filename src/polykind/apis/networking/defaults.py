@@ -6,7 +6,7 @@ from polykind.contract import JsonObject
 
 
 def default_network_policy(policy: JsonObject) -> None:
-    """Set the protocol of ports, and the policy types that follow from the rules."""
+    """Set the default protocol of ports, and the policy types that follow from the rules, in place."""
     spec = policy["spec"]
     for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
         for port in rule.get("ports") or ():
@@ -16,7 +16,7 @@ def default_network_policy(policy: JsonObject) -> None:
 
 
 def default_ingress_class(ingress_class: JsonObject) -> None:
-    """Set the scope of the parameters."""
+    """Set the default scope of the parameters of an IngressClass, in place."""
     parameters = ingress_class["spec"].get("parameters")
     if parameters is not None and parameters.get("scope") is None:
         parameters["scope"] = "Cluster"

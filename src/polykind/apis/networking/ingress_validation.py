@@ -14,7 +14,7 @@ _IS_IP = "must be a DNS name, not an IP address"
 
 
 def validate_ingress_spec(spec: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of an Ingress; `old` is the spec before an update.
+    """Validate the spec of an Ingress. `old` is the spec before an update.
 
     An update may keep names of Secrets, and rules for wildcard hosts, that older rules allowed.
     """

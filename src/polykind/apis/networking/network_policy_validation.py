@@ -15,7 +15,7 @@ _PEERS = (("ingress", "from"), ("egress", "to"))
 
 
 def validate_network_policy_spec(spec: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a NetworkPolicy; `old` is the spec before an update.
+    """Validate the spec of a NetworkPolicy. `old` is the spec before an update.
 
     An update may keep label values in selectors, and CIDRs, that older rules allowed.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from polykind.verbs.context import RequestContext
 
 _EMPTY_LISTS = "(empty lists)"
-"""The key that marks, until the object is validated, a spec that was sent with empty lists."""
+"""The key that marks a spec that a client sent with empty lists. Validation removes the key."""
 
 
 class IngressStrategy(BuiltinStrategy):

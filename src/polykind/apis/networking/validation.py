@@ -104,7 +104,7 @@ def validate_service_cidr(spec: JsonObject) -> list[FieldError]:
 
 
 def validate_service_cidr_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that an update changes no CIDR. It may add a CIDR of the other IP family."""
+    """Validate that an update changes no CIDR. An update may add a CIDR of the other IP family."""
     at = "spec.cidrs"
     cidrs, before = new.get("cidrs") or [], old.get("cidrs") or []
     if len(cidrs) == len(before):

@@ -23,7 +23,7 @@ def validate_runtime_class(runtime_class: JsonObject) -> list[FieldError]:
         found = [errors.required("handler")]
     overhead, scheduling = runtime_class.get("overhead"), runtime_class.get("scheduling")
     if overhead is not None:
-        # As in kube-apiserver, the paths are those of the limits of a container.
+        # As in kube-apiserver, the paths in the errors are those of a container's limits.
         found += validate_resource_requirements({"limits": overhead.get("podFixed")}, "overhead")
     if scheduling is not None:
         found += validate_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector")

@@ -11,13 +11,13 @@ _MESSAGE = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
 def selects(budget: JsonObject, pod: JsonObject) -> bool:
-    """True if a budget is for a pod."""
+    """True if a budget's selector matches a pod."""
     selector = (budget.get("spec") or {}).get("selector")
     return selector is not None and compile_label_selector(selector).matches(labels_of(pod))
 
 
 def protects(budget: JsonObject, pod: JsonObject) -> bool:
-    """True if the budget counts the disruption of a pod. It may not count pods that are not ready anyway."""
+    """True if the budget counts the disruption of a pod. Some budgets do not count pods that are not ready."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     if any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions):
         return True
@@ -29,7 +29,7 @@ def protects(budget: JsonObject, pod: JsonObject) -> bool:
 
 
 def count_disruption(budget: JsonObject, pod_name: str, now: str) -> None:
-    """Count the disruption of a pod in the status of its budget, in place. Raise an APIError if it allows none."""
+    """Count the disruption of a pod in the status of its budget, in place. Raise APIError if the budget allows none."""
     name, status = budget["metadata"]["name"], budget.setdefault("status", {})
     allowed = status.get("disruptionsAllowed") or 0
     if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
@@ -58,7 +58,7 @@ def _too_many_requests(cause: str, retry_after: int | None = None) -> errors.API
 
 
 def _refusal(name: str, status: JsonObject) -> str:
-    """Return why a budget without allowed disruptions refuses one."""
+    """Return the reason why a budget without allowed disruptions refuses a disruption."""
     conditions = status.get("conditions") or ()
     condition: JsonObject = next((item for item in conditions if item.get("type") == "DisruptionAllowed"), {})
     message = condition.get("message") if condition.get("status") == "False" else ""

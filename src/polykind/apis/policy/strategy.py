@@ -34,7 +34,7 @@ class PodDisruptionBudgetStrategy(BuiltinStrategy):
 
 
 def _remove_reserved_label(spec: JsonObject) -> None:
-    """Remove expressions with the reserved label, unless the selector is the reserved one."""
+    """Remove expressions with the reserved label, unless the selector consists of the reserved label alone."""
     selector = spec.get("selector") or {}
     expressions = selector.get("matchExpressions") or ()
     kept = [e for e in expressions if e.get("key") != _EMPTY_SELECTOR_LABEL]

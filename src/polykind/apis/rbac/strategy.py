@@ -19,7 +19,7 @@ class RbacStrategy(BuiltinStrategy):
     name_rule = staticmethod(names.path_segment)
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Validate the fields other than the metadata."""
+        """Return the errors in the fields other than the metadata."""
         raise NotImplementedError
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -45,7 +45,7 @@ class RoleStrategy(RbacStrategy):
 
 
 def _drop_empty_lists(role: JsonObject) -> None:
-    """Drop empty lists in rules after field ownership, which depends on them, has been computed."""
+    """Drop empty lists in rules. Call this after the computation of field ownership, which depends on the lists."""
     rules = role["rules"]
     if any(not value for rule in rules or () for value in rule.values()):
         role["rules"] = [{key: value for key, value in rule.items() if value or key == "verbs"} for rule in rules]

@@ -87,7 +87,7 @@ def _validate_subject(subject: JsonObject, at: str, *, namespaced: bool) -> list
 
 
 def validate_binding_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that the role reference does not change."""
+    """Validate that an update does not change the role reference of a binding."""
     ref = new["roleRef"]
     if old["roleRef"] == ref:
         return []

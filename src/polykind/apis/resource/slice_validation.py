@@ -58,7 +58,7 @@ _is_semver = re.compile(
 
 
 def validate_slice_spec(spec: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a ResourceSlice; `old` is the spec before an update."""
+    """Validate the spec of a ResourceSlice. `old` is the spec before an update."""
     pool = spec.get("pool") or {}
     found = validate_csi_driver_name(spec.get("driver", ""), "spec.driver")
     found += _validate_pool(pool)
@@ -204,7 +204,7 @@ def _validate_map(
 
 
 def _shortened(key: str) -> str:
-    """Return a key that is too long with dots in its middle, as error paths show it."""
+    """Return a key that is too long with dots in the middle, as the paths in errors show it."""
     if len(key) <= _MAX_KEY_LENGTH:
         return key
     remaining = _MAX_KEY_LENGTH - 3

@@ -170,7 +170,7 @@ class ResourceSliceResource(BuiltinResource):
 
 
 def _set_taint_times(resource_slice: JsonObject, now: str) -> None:
-    """Set the missing times of taints. Decoding cannot do this, because it has no clock."""
+    """Set the missing times of taints, in place. Decoding cannot set them, because it has no clock."""
     for device in resource_slice["spec"].get("devices") or ():
         for taint in device.get("taints") or ():
             taint.setdefault("timeAdded", now)
@@ -209,7 +209,7 @@ class ResourceSliceStrategy(BuiltinStrategy):
 
 
 def _drop_disabled_fields(resource_slice: JsonObject) -> None:
-    """Drop the fields of devices that belong to features that are off."""
+    """Drop the fields of devices that belong to disabled features."""
     for device in resource_slice["spec"].get("devices") or ():
         device.pop("nodeAllocatableResourceMappings", None)
         for attribute in (device.get("attributes") or {}).values():

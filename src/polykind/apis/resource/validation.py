@@ -46,11 +46,11 @@ _DEVICE_FIELDS = {
 
 Item = TypeVar("Item")
 ItemErrors = Callable[[Item, str], list[FieldError]]
-"""Validates an item of a list at a path."""
+"""A function that validates an item of a list at a path."""
 
 
 def validate_list(items: Sequence[Item] | None, limit: int, at: str, check: ItemErrors[Item]) -> list[FieldError]:
-    """Validate the items of a list, unless there are more than `limit`."""
+    """Validate the items of a list. If there are more than `limit` items, return only an error about their number."""
     items = items or ()
     if len(items) > limit:
         return [errors.too_many(at, len(items), limit)]
@@ -64,7 +64,7 @@ def validate_set(
     check: ItemErrors[Item],
     key: Callable[[Item], Hashable] = lambda item: str(item),
 ) -> list[FieldError]:
-    """Validate the items of a list, which must have different keys."""
+    """Validate the items of a list and that their keys are unique."""
     items = items or ()
     found = validate_list(items, limit, at, check)
     if len(items) > limit:
@@ -78,7 +78,7 @@ def validate_set(
 
 
 def by_name(item: JsonObject) -> str:
-    """Return the name of a list's item, as a key."""
+    """Return the name of a list item, for use as its key."""
     return str(item.get("name", ""))
 
 
@@ -179,7 +179,7 @@ def validate_configuration(config: JsonObject, at: str) -> list[FieldError]:
 
 
 def validate_raw_object(value: Any, at: str, limit: int) -> list[FieldError]:
-    """Validate opaque JSON, which must be an object that is not too long."""
+    """Validate opaque JSON, which must be an object and not too long."""
     if value is None:
         return [errors.required(at)]
     if byte_length(go_json(value)) > limit:
@@ -221,7 +221,7 @@ def validate_taint(taint: JsonObject, at: str) -> list[FieldError]:
 
 
 def validate_binding_conditions(device: JsonObject, at: str) -> list[FieldError]:
-    """Validate the conditions that a device needs before a pod is bound to its node."""
+    """Validate the conditions that a device must meet before a pod is bound to the device's node."""
     fields = ("bindingConditions", "bindingFailureConditions")
     conditions, failures = (device.get(field) or [] for field in fields)
     found: list[FieldError] = []

@@ -6,5 +6,5 @@ from polykind.contract import JsonObject
 
 
 def default_priority_class(priority_class: JsonObject) -> None:
-    """Set the preemption policy."""
+    """Set the default preemption policy of a PriorityClass, in place."""
     priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")

@@ -35,7 +35,7 @@ def validate_priority_class(priority_class: JsonObject) -> list[FieldError]:
 
 
 def _system_class_error(name: str, value: int, global_default: bool) -> str:
-    """Return the reason why a PriorityClass is not a system class. Return an empty string if it is one."""
+    """Return the reason why a PriorityClass is not a system class. Return an empty string if it is a system class."""
     expected = SYSTEM_PRIORITY_CLASSES.get(name)
     if expected is None:
         return f"{name} is not a known system priority class"
@@ -45,7 +45,7 @@ def _system_class_error(name: str, value: int, global_default: bool) -> str:
 
 
 def validate_priority_class_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that the value and the preemption policy do not change."""
+    """Validate that an update does not change the value and the preemption policy of a PriorityClass."""
     found = []
     if new.get("value", 0) != old.get("value", 0):
         found.append(errors.forbidden("value", "may not be changed in an update."))

@@ -28,7 +28,7 @@ def validate_csi_driver_spec(spec: JsonObject) -> list[FieldError]:
     """Validate the spec of a CSIDriver."""
     found: list[FieldError] = []
     if spec.get("attachRequired") is None:
-        # As in kube-apiserver, the path has another name than the field.
+        # As in kube-apiserver, the path in the error differs from the field's name.
         found.append(errors.required("spec.attachedRequired"))
     found += [errors.required(f"spec.{field}") for field in _REQUIRED if spec.get(field) is None]
     policy = spec.get("fsGroupPolicy")
@@ -74,7 +74,7 @@ def _validate_token_requests(requests: list[JsonObject]) -> list[FieldError]:
 
 
 def validate_csi_driver_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that attachRequired and the volume lifecycle modes do not change."""
+    """Validate that an update does not change attachRequired and the volume lifecycle modes of a CSIDriver."""
     found = validate_immutable(new.get("attachRequired"), old.get("attachRequired"), "spec.attachedRequired")
     field = "volumeLifecycleModes"
     return found + validate_immutable(new.get(field), old.get(field), f"spec.{field}")
@@ -116,7 +116,7 @@ def _validate_topology_keys(keys: list[str], at: str) -> list[FieldError]:
 
 
 def validate_csi_node_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that drivers change in nothing but their allocatable volumes."""
+    """Validate that an update changes only the allocatable volumes of existing drivers."""
     return [
         errors.invalid("spec.drivers", _INTERNAL.show("CSINodeDriver", _without_allocatable(driver)), IMMUTABLE)
         for before in old.get("drivers") or ()

@@ -15,13 +15,13 @@ _CSI_DRIVER_DEFAULTS = {
 
 
 def default_storage_class(storage_class: JsonObject) -> None:
-    """Set the reclaim policy and the volume binding mode."""
+    """Set the default reclaim policy and volume binding mode of a StorageClass, in place."""
     storage_class.setdefault("reclaimPolicy", "Delete")
     storage_class.setdefault("volumeBindingMode", "Immediate")
 
 
 def default_csi_driver(driver: JsonObject) -> None:
-    """Set the capabilities that the driver does not declare."""
+    """Set the defaults of the capabilities that the driver does not declare, in place."""
     spec = driver["spec"]
     for field, value in _CSI_DRIVER_DEFAULTS.items():
         spec.setdefault(field, value)

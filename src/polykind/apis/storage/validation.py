@@ -96,8 +96,8 @@ def _validate_allowed_topologies(terms: list[JsonObject]) -> list[FieldError]:
             if key in values_by_key:
                 found.append(errors.duplicate(f"{here}.key", key))
             values_by_key[key] = set(values)
-        # kube-apiserver compares each term also with one empty map per term, so a term without expressions is one
-        # duplicate for each term of the class.
+        # kube-apiserver also compares each term with one empty map per term. A term without expressions is therefore
+        # one duplicate for each term of the class.
         repeated = known.count(values_by_key) + (0 if values_by_key else len(terms))
         found += [errors.duplicate(at, "")] * repeated
         known.append(values_by_key)
@@ -111,7 +111,7 @@ def validate_volume_attributes_class(attributes_class: JsonObject) -> list[Field
 
 
 def validate_volume_attributes_class_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that the driver and the parameters do not change."""
+    """Validate that an update does not change the driver and the parameters of a VolumeAttributesClass."""
     return [
         errors.forbidden(field, f"updates to {field} are forbidden.")
         for field in ("driverName", "parameters")
@@ -120,7 +120,7 @@ def validate_volume_attributes_class_update(new: JsonObject, old: JsonObject) ->
 
 
 def validate_csi_driver_name(name: str, at: str) -> list[FieldError]:
-    """Validate the name of a CSI driver where another object refers to it."""
+    """Validate the name of a CSI driver in an object that refers to the driver."""
     if not name:
         return [errors.required(at)]
     found = [errors.too_long(at, 63)] if byte_length(name) > 63 else []
@@ -158,7 +158,7 @@ def _validate_volume_error(error: JsonObject | None, at: str) -> list[FieldError
         return []
     found = []
     if byte_length(error.get("message", "")) > _MAX_ERROR_MESSAGE:
-        # As in kube-apiserver, the message names the limit of the attachment metadata.
+        # As in kube-apiserver, the message contains the limit of the attachment metadata.
         found.append(errors.too_long(f"{at}.message", _MAX_ATTACHMENT_METADATA_BYTES))
     code = error.get("errorCode")
     if code is not None and code < 0:
@@ -167,7 +167,7 @@ def _validate_volume_error(error: JsonObject | None, at: str) -> list[FieldError
 
 
 def validate_csi_storage_capacity(capacity: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the fields of a CSIStorageCapacity; `old` is the object before an update."""
+    """Validate the fields of a CSIStorageCapacity. `old` is the object before an update."""
     lenient = old is not None and bool(validate_label_selector(old.get("nodeTopology"), ""))
     found = validate_label_selector(capacity.get("nodeTopology"), "nodeTopology", lenient=lenient)
     name, size = capacity.get("storageClassName", ""), capacity.get("capacity")
@@ -178,7 +178,7 @@ def validate_csi_storage_capacity(capacity: JsonObject, old: JsonObject | None =
 
 
 def validate_csi_storage_capacity_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that the inputs of the driver's capacity request do not change."""
+    """Validate that an update does not change the topology, storage class and other inputs of the capacity request."""
     found = []
     topology = new.get("nodeTopology")
     if topology != old.get("nodeTopology"):

@@ -28,7 +28,7 @@ def _resource(obj: JsonObject) -> str:
 
 
 def _state(obj: JsonObject) -> str:
-    """Return the type of the last condition that is true."""
+    """Return the type of the last condition whose status is True."""
     state = "Unknown"
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition["status"] == "True" and condition["type"] in ("Running", "Succeeded", "Failed"):

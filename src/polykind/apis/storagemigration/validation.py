@@ -16,7 +16,7 @@ _is_resource_version = re.compile("[1-9][0-9]*", re.ASCII).fullmatch
 
 
 def validate_migration(migration: JsonObject) -> list[FieldError]:
-    """Validate the spec."""
+    """Validate the spec of a StorageVersionMigration."""
     resource = migration["spec"]["resource"]
     found: list[FieldError] = []
     name, group = resource["resource"], resource["group"]
@@ -30,7 +30,7 @@ def validate_migration(migration: JsonObject) -> list[FieldError]:
 
 
 def validate_migration_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that the spec does not change."""
+    """Validate that an update does not change the spec of a StorageVersionMigration."""
     if new["spec"] == old["spec"]:
         return []
     # kube-apiserver prints its internal type, which has Go's field names.
@@ -38,7 +38,7 @@ def validate_migration_update(new: JsonObject, old: JsonObject) -> list[FieldErr
 
 
 def validate_migration_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate a status update: the resourceVersion and the final conditions never change once they are set."""
+    """Validate a status update. The resourceVersion and the final conditions cannot change after they are set."""
     status, old_status = new.get("status") or {}, old.get("status") or {}
     at, revision = "status.resourceVersion", status.get("resourceVersion", "")
     found: list[FieldError] = []
