@@ -45,6 +45,7 @@ floors: $(VENV)/.test
 # Many kills and faults of the store, with writers and watchers. Takes about an hour; less with ARGS="--kills 50".
 torture: $(VENV)/.test
 	$(BIN)/python -m tests.robustness.torture $(ARGS)
+	POLYKIND_ATTACK_ROUNDS=5 $(BIN)/pytest -q -s tests/robustness/test_attacks.py
 
 bench: $(VENV)/.test $(TOOLS)/wrk.ready
 	$(BIN)/python -m benches $(ARGS)

@@ -2,7 +2,7 @@
 
 The event loop must not be held by one request, so a computation that grows with its input runs in a worker thread once
 the input is large. The threads share Python's global interpreter lock with the event loop: while a computation runs,
-the interpreter switches between them every half millisecond. docs/decisions/0018 has the reasons and figures.
+the interpreter switches between them every half millisecond. docs/decisions/0022 has the reasons and figures.
 """
 
 from __future__ import annotations
