@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from polykind.contract import DAMAGED_VALUE, KeyValue, StoreError, UnavailableError
+from polykind.contract import DAMAGED_VALUE, KeyValue, StoreError, UnavailableError, UnknownOutcomeError
 from polykind.store.sqlite import SqliteStore
 from polykind.store.sqlite.database_file import DatabaseFile
 from polykind.store.sqlite.integrity import DamagedStoreError
@@ -158,27 +158,27 @@ class TestReplacedFile:
             await store.put("/r/a", b"1", expect=0)
             (tmp_path / name).rename(tmp_path / "moved")
             assert f"{name} was deleted or replaced" in store.problem
-            with pytest.raises(UnavailableError, match=f"{name} was deleted or replaced"):
+            # The first write finds out, so its outcome is unknown. Later writes are rejected.
+            with pytest.raises(UnknownOutcomeError, match=f"{name} was deleted or replaced"):
                 await store.put("/r/b", b"2", expect=0)
+            with pytest.raises(UnavailableError, match=f"{name} was deleted or replaced") as caught:
+                await store.put("/r/c", b"2", expect=0)
+            assert not isinstance(caught.value, UnknownOutcomeError)
             (tmp_path / "moved").rename(tmp_path / name)
-            await store.put("/r/b", b"2", expect=0)
+            await store.put("/r/c", b"2", expect=0)
             assert store.problem == ""
 
     async def test_file_that_goes_during_a_commit_makes_the_outcome_unknown(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from polykind.contract import UnknownOutcomeError
-
         async with opened(tmp_path) as store:
-            answers = iter(["", f"{tmp_path}/polykind.db"])
+            answers = iter([f"{tmp_path}/polykind.db"])
             monkeypatch.setattr(Writer, "replaced", lambda file: next(answers, ""))
             with pytest.raises(UnknownOutcomeError):
                 await store.put("/r/a", b"1", expect=0)
 
 
 def test_failed_sync_makes_the_outcome_unknown(tmp_path: Path) -> None:
-    from polykind.contract import UnknownOutcomeError
-
     writer = Writer.__new__(Writer)
     writer._file, writer.problem = DatabaseFile(tmp_path), ""
     error = apsw.IOError("disk I/O error")

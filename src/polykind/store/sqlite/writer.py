@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -34,6 +36,7 @@ MAX_BATCH_BYTES = 8 * 1024 * 1024
 CACHE_KIB = 1024
 # Seconds to wait before a larger compaction step, because clients whose writes were just committed often write again.
 COMPACTION_DELAY_SECONDS = 0.002
+_COARSE_CLOCK_NS = 50_000_000
 PROBE_SECONDS = 1.0
 """Seconds between two test writes after a failed write, so that the store recovers without a client's write."""
 
@@ -104,6 +107,9 @@ class Writer:
         self._revision = 0
         self._identities: dict[Path, tuple[int, int]] = {}
         """The device and inode numbers of the files that the connections have open."""
+        self._directory = str(file.path.parent)
+        self._directory_time = 0
+        """The modification time of the directory when its files were last checked."""
         self.problem = ""
         """The reason why the last write failed; "" if it succeeded. Also read on the event loop."""
 
@@ -191,7 +197,8 @@ class Writer:
         try:
             rows, results = self._check(batch)
             if rows:
-                self._check_file(UnavailableError)
+                if self.problem:
+                    self._check_file(UnavailableError)
                 self._log.append(rows)
         except Exception as error:
             self._log.rollback()
@@ -199,7 +206,8 @@ class Writer:
             self._call_on_loop(self._callbacks.on_results, [(write.future, failure) for write in batch])
             return
         try:
-            self._check_file(UnknownOutcomeError)
+            if self._directory_changed():
+                self._check_file(UnknownOutcomeError)
             self._recovered()
         except UnknownOutcomeError as error:
             # Readers see the rows, because the rows are in the open file. A later start may not find this file.
@@ -216,6 +224,22 @@ class Writer:
     def _check_file(self, error_type: type[UnavailableError]) -> None:
         if replaced := self.replaced():
             raise error_type(f"{replaced} was deleted or replaced while the server was running; restart the server")
+
+    def _directory_changed(self) -> bool:
+        """True if a file of the directory may have been created, deleted or renamed since the last call.
+
+        This costs one system call for each batch. More would slow down commits, because each releases the GIL.
+        """
+        try:
+            changed = os.stat(self._directory).st_mtime_ns
+        except OSError:
+            return True
+        if changed == self._directory_time:
+            return False
+        # The kernel's clock is coarse, so a second change shortly after the first one can have the same time.
+        if time.time_ns() - changed > _COARSE_CLOCK_NS:
+            self._directory_time = changed
+        return True
 
     def replaced(self) -> str:
         """Return the path of a database file that was deleted or replaced since the start, or "" if all files are in
