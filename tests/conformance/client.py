@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from tests.conformance.protobuf_tree import MEDIA_TYPE, parse_body, unwrap_event
+
 Headers = Mapping[str, str | None]
 
 
@@ -92,20 +94,30 @@ class Watch(threading.Thread):
                 self.status = response.status
                 self.changed.notify_all()
             if response.status != 200:
-                self.body = json.loads(response.read() or b"null")
+                self.body = parse_body(response.read() or b"null")
+            elif response.getheader("Content-Type", "").startswith(MEDIA_TYPE):
+                self.follow_frames(response)
             else:
-                self.follow(response)
+                self.follow_lines(response)
         except (OSError, ValueError, http.client.HTTPException):
             pass
         finally:
             self.finish()
 
-    def follow(self, response: http.client.HTTPResponse) -> None:
+    def follow_lines(self, response: http.client.HTTPResponse) -> None:
         for line in response:
             if line.strip():
-                with self.changed:
-                    self.events.append(json.loads(line))
-                    self.changed.notify_all()
+                self.append(json.loads(line))
+
+    def follow_frames(self, response: http.client.HTTPResponse) -> None:
+        """Read protobuf events. The length of each stands before it, in four bytes."""
+        while len(size := response.read(4)) == 4:
+            self.append(unwrap_event(response.read(int.from_bytes(size, "big"))))
+
+    def append(self, event: Any) -> None:
+        with self.changed:
+            self.events.append(event)
+            self.changed.notify_all()
 
     def finish(self) -> None:
         if self.connection is not None:

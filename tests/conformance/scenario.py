@@ -14,6 +14,7 @@ import yaml
 from tests.conformance.client import Server, Watch
 from tests.conformance.converter import Converter
 from tests.conformance.normal import Normal, Step, at, drop, pick, sort_list, unordered
+from tests.conformance.protobuf_tree import MEDIA_TYPE, parse_body, wrap
 
 VERBS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 HEADERS = ("content-type", "warning")
@@ -140,10 +141,13 @@ class Scenario:
             body = self.fill(step["raw"]).encode()
         elif step.get("body") is not None:
             body = json.dumps(self.fill(step["body"])).encode()
+        elif "proto" in step:
+            body = wrap(self.fill(step["proto"]))
+            headers.setdefault("Content-Type", MEDIA_TYPE)
         got = self.server.call(verb, self.fill(step[verb]), body, headers)
         text = got.body.decode(errors="replace")
         try:
-            self.last = json.loads(got.body)
+            self.last = parse_body(got.body)
         except ValueError:
             self.last = text
         answer = {
