@@ -28,7 +28,7 @@ class AdmissionChain:
     """All admission plugins, in order: built-in plugins first, then policies, webhooks and quotas.
 
     Every write reads `mutates` and `validates`, so they are plain attributes that `refresh` keeps up to date. They do
-    not include built-in plugins, which concern few resources: `has_plugins` tells whether a resource has any.
+    not include built-in plugins, which handle few resources: use `has_plugins` for these.
     """
 
     __slots__ = ("_mutating", "_plugins", "_validating", "mutates", "validates")
@@ -55,7 +55,7 @@ class AdmissionChain:
         self.validates = always or any(plugin.active for plugin in self._validating)
 
     async def mutate(self, attributes: Attributes) -> None:
-        """Run the mutating plugins, a second time if a change requires reinvocation."""
+        """Run the mutating plugins. Run them a second time if a change requires reinvocation."""
         await self._run_mutating(attributes)
         if attributes.reinvocation.needed:
             attributes.reinvocation.second_round = True
@@ -113,7 +113,7 @@ class PluginReinvocation:
         self._last_obj = obj
 
     def due(self, key: Hashable) -> bool:
-        """True if the webhook or policy is to be invoked in this round."""
+        """True if the plugin must invoke the webhook or policy in this round."""
         return not self._request.second_round or key in self._reinvoke
 
     def changed(self) -> None:

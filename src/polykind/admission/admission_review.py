@@ -85,7 +85,7 @@ def parse_response(version: str, uid: str, body: bytes, *, mutating: bool) -> Ad
     patch = decode_base64(response.get("patch") or "") if mutating else b""
     patch_type = response.get("patchType") or ""
     if version != "v1":
-        # In v1beta1 the patch type is ignored, because JSONPatch is the only one.
+        # In v1beta1 the patch type is ignored, because JSONPatch is the only patch type.
         patch_type = JSON_PATCH if patch else ""
     return AdmissionResponse(
         response["allowed"], response.get("status"), patch, patch_type, tuple(response.get("warnings") or ())

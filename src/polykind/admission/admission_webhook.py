@@ -30,7 +30,8 @@ log = logging.getLogger("polykind.admission")
 _MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 _DEFAULT_SECONDS = 10
 _GRACE = 5.0
-"""Extra seconds for a webhook call beyond the client's timeout, because the server ends the request at that timeout."""
+"""Seconds added to the client's timeout for a webhook call. The server itself ends the request at the client's timeout.
+"""
 
 
 class Observer(Protocol):
@@ -94,7 +95,9 @@ class AdmissionWebhook:
         await self._client.close()
 
     def matching_version(self, attributes: Attributes) -> str | None:
-        """Return the version of the resource at which the webhook's rules match the request, None if they do not."""
+        """Return the version of the resource at which the webhook's rules match the request. Return None if they do not
+        match.
+        """
         if not matcher.object_matches(self._objects, attributes):
             return None
         version = matcher.matching_version(self._rules, attributes, self._match_policy)
@@ -108,7 +111,9 @@ class AdmissionWebhook:
         return self._conditions is not None
 
     async def conditions_match(self, attributes: Attributes, versioned: VersionedAttributes) -> bool:
-        """True if all match conditions are true. Raise ForbiddenError if they fail and the failure policy is Fail."""
+        """True if all match conditions are true. Raise ForbiddenError if a condition fails and the failure policy is
+        Fail.
+        """
         if self._conditions is None:
             return True
         values = {
@@ -131,7 +136,7 @@ class AdmissionWebhook:
         observer: Observer,
         apply: Callable[[AdmissionResponse], None] | None = None,
     ) -> None:
-        """Call the webhook and pass its response to `apply`. Raise an APIError if the request is rejected.
+        """Call the webhook and pass its response to `apply`. Raise APIError if the webhook rejects the request.
 
         If the failure policy is Ignore, a failure of the call or of `apply` is only logged.
         """
@@ -151,7 +156,7 @@ class AdmissionWebhook:
             if self.ignore_failures:
                 record(failure.code)
                 observer.webhook_failed_open(self.name, kind)
-                log.warning("admission webhook failed, ignored because of its failure policy: %s", failure)
+                log.warning("admission: a webhook call failed, ignoring it because of the failure policy: %s", failure)
                 return
             record(failure.code, "calling_webhook_error")
             raise errors.InternalError(str(failure)) from failure

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
 
 Convert = Callable[[JsonObject, str], Awaitable[JsonObject | None]]
-"""Converts an object to another apiVersion of its resource. Returns None if that version is not served."""
+"""A function that converts an object to another apiVersion of its resource, or returns None if that version is not
+served.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ class Attributes:
     operation: str
     resource: RequestResource
     namespace: str
-    """Empty for cluster-scoped objects."""
+    """The namespace of the object, or "" if the object is cluster-scoped."""
     name: str
-    """Empty if unknown: for an object with generateName, and for each object of a deletecollection."""
+    """The name of the object. Empty if unknown: for an object with generateName, and in a deletecollection."""
     obj: JsonObject | None
     """The new object at the request's version. Mutating plugins replace it. None for DELETE."""
     old: JsonObject | None
@@ -59,14 +61,18 @@ class Attributes:
     user: User
     convert: Convert
     default: Callable[[JsonObject], JsonObject]
-    """Decodes and defaults an object that a mutating plugin has changed."""
+    """A function that decodes and defaults an object that a mutating plugin has changed."""
     namespace_object: Callable[[], JsonObject | None]
-    """Returns the namespace of the object, or the object itself if it is a namespace. None if cluster-scoped."""
+    """A function that returns the namespace of the object, or the object itself if it is a Namespace.
+
+    The function returns None if the object is cluster-scoped.
+    """
     warn: Callable[[str], None]
     apply_type: Callable[[str], Type | None] = field(default=lambda api_version: None)
-    """Returns the server-side apply type of the object at an apiVersion, None if there is none."""
+    """A function that returns the server-side apply type of the object at an apiVersion, or None if there is no type.
+    """
     strict_error: Callable[[JsonObject], str] = field(default=lambda obj: "")
-    """Returns the strict decoding error of an object that a mutating plugin has changed, "" if it is valid."""
+    """A function that returns the strict decoding error of an object that a mutating plugin has changed, or ""."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     authorization_results: dict[AuthorizationAttributes, AuthorizationResult] = field(default_factory=dict)
     """The results of authorizer checks by CEL expressions. A repeated check returns the same result."""

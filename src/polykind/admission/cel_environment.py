@@ -36,7 +36,7 @@ MUTATIONS = {
     "ApplyConfiguration": ("applyConfiguration", OBJECT_TYPE),
     "JSONPatch": ("jsonPatch", list_of(JSON_PATCH_TYPE)),
 }
-"""By patchType: the field of a mutation that holds the expression, and the expression's result type."""
+"""The field of a mutation that holds the expression, and the expression's result type, by patchType."""
 
 _STRINGS = list_of(STRING)
 _LABELS = map_of(STRING, STRING)
@@ -85,7 +85,7 @@ _COMMON_VARIABLES = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESP
 
 
 class Environment:
-    """The variables that the expressions of one place may use.
+    """The variables that the expressions of one policy or webhook may use.
 
     The caller adds composition variables to the dict `variables`, so that later expressions can use them.
     """

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class _ThreadState(threading.local):
-    """The event loop that the current thread evaluates for, None on the event loop's own thread."""
+    """The event loop that the current thread evaluates for. None on the event loop's own thread."""
 
     loop: asyncio.AbstractEventLoop | None = None
 
@@ -54,7 +54,7 @@ async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
         loop = asyncio.get_running_loop()
 
     def evaluate_in_thread() -> T:
-        # CEL is imported at its first use, and this module is part of every server.
+        # Import CEL only here, because every server imports this module and few servers need CEL.
         from polykind.cel.activation import PER_CALL_LIMIT
 
         _thread_state.loop = loop

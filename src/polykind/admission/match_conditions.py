@@ -30,7 +30,7 @@ def validate_conditions(conditions: Sequence[JsonObject], path: str, *, params: 
 def validate_expression(
     environment: Environment, text: str, path: str, results: Sequence[Type] = (BOOL,)
 ) -> list[FieldError]:
-    """Return the error of compiling an expression to one of the result types. Return [] if there is none."""
+    """Return the error of compiling an expression to one of the result types. Return [] if the expression is valid."""
     try:
         environment.compile(text, results)
     except CompilationError as error:
@@ -51,7 +51,7 @@ class MatchConditions:
         environment = Environment(params=params)
         self._conditions = [(c["expression"], _compile(environment, c["expression"])) for c in conditions]
         self.uses_authorizer = environment.uses_authorizer
-        """True if the variable `authorizer` is needed."""
+        """True if a condition uses the variable `authorizer`."""
         self._ignore = failure_policy == IGNORE
 
     async def match(self, values: Mapping[str, Any]) -> bool:

@@ -68,7 +68,7 @@ def _contains(items: Iterable[str], item: str) -> bool:
 
 
 def matching_version(rules: Sequence[Rule], attributes: Attributes, match_policy: str) -> str | None:
-    """Return the version at which one of the rules matches the request, None if none does.
+    """Return the version at which one of the rules matches the request. Return None if no rule matches.
 
     The request's version has precedence. Other versions count only if the match policy is Equivalent.
     """
@@ -112,7 +112,7 @@ def object_matches(label_selector: LabelSelector, attributes: Attributes) -> boo
 
 
 def _object_labels(obj: JsonObject) -> dict[str, str]:
-    """Return the labels of an object, none if a mutating webhook has made them invalid."""
+    """Return the labels of an object, or an empty dict if a mutating webhook has made the labels invalid."""
     labels: Any = labels_of(obj)
     return labels if isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values()) else {}
 
@@ -130,9 +130,9 @@ class MatchResources:
         self._excluded = [Rule(rule) for rule in resources.get("excludeResourceRules") or ()]
 
     def matching_version(self, attributes: Attributes) -> str | None:
-        """Return the version at which the request matches, None if it does not.
+        """Return the version at which the request matches. Return None if the request does not match.
 
-        Raise NotFoundError if only the namespace selector is undecided because the namespace does not exist.
+        Raise NotFoundError if the match depends on the labels of a namespace that does not exist.
         """
         not_found: errors.NotFoundError | None = None
         try:

@@ -44,7 +44,7 @@ class MutatingPolicy(AdmissionPolicy):
         )
         self.mutations = [Mutation(one, environment, composed_variables) for one in spec.get("mutations") or ()]
         self.uses_authorizer = outer.uses_authorizer or environment.uses_authorizer or self.conditions.uses_authorizer
-        """True if the variable `authorizer` is needed."""
+        """True if an expression of the policy uses the variable `authorizer`."""
         self.reinvoke_if_needed = spec.get("reinvocationPolicy") == "IfNeeded"
 
 
@@ -159,7 +159,10 @@ class _InvocationCollector:
 
 
 class _MutatingRound:
-    """One round of the invocations that are due. Each invocation sees the object as changed by earlier ones."""
+    """One round of the invocations that are due.
+
+    Each invocation receives the object with the changes of earlier ones.
+    """
 
     def __init__(
         self, collector: _InvocationCollector, reinvocation: PluginReinvocation, metrics: policy_plugin.PolicyMetrics
@@ -227,7 +230,9 @@ class _MutatingRound:
         return values | authorizer_values(self._attributes) if invocation.policy.uses_authorizer else values
 
     async def _convert_back(self) -> None:
-        """Update the object at the version of the request. If several versions were changed, the last one wins."""
+        """Convert the changed object back to the version of the request. If several versions were changed, the last one
+        wins.
+        """
         attributes, last = self._attributes, self._last_versioned
         if last is None or last.obj is None or not last.changed:
             return

@@ -138,7 +138,7 @@ def _check_type_names(constructed: ConstructedObject) -> None:
 
 
 def _check_finite_numbers(applied: JsonObject) -> None:
-    """Raise UnknownReasonError for NaN and infinities, which JSON cannot encode."""
+    """Raise UnknownReasonError if the configuration contains NaN or an infinity, which JSON cannot encode."""
     pending: list[Any] = [applied]
     while pending:
         value = pending.pop()

@@ -27,8 +27,8 @@ _MAX_MESSAGE_BYTES = 5 * 1024
 class Denial(NamedTuple):
     """A validation that denies a request, or that failed.
 
-    `reason` is the reason of the Status. If `unconditional`, validationActions of the binding do not apply. If
-    `ignored`, the failure policy is Ignore and nothing is denied. `seconds` is the evaluation time.
+    `reason` is the reason of the Status. If `unconditional` is true, the binding's validationActions do not apply. If
+    `ignored` is true, the failure policy is Ignore and the request is not denied. `seconds` is the evaluation time.
     """
 
     message: str
@@ -76,12 +76,12 @@ class Evaluation:
             for item in spec.get("auditAnnotations") or ()
         ]
         self.uses_authorizer = environment.uses_authorizer or self._conditions.uses_authorizer
-        """True if the variable `authorizer` is needed."""
+        """True if an expression of the policy uses the variable `authorizer`."""
 
     async def evaluate(
         self, values: Mapping[str, Any], condition_values: Mapping[str, Any], namespace: JsonObject | None
     ) -> list[Denial]:
-        """Return the denials. `condition_values` are the variables of the match conditions.
+        """Evaluate the policy and return its denials. `condition_values` are the variables of the match conditions.
 
         Audit annotations see all fields of `namespace`. They are evaluated, because their errors deny the request, but
         this server has no audit log to write them to.

@@ -39,7 +39,7 @@ class Expression:
             self._program = environment.compile(text, results)
             self.type = self._program.type
         except CompilationError as error:
-            # Every write validates its expressions, so only another server can have stored an invalid one.
+            # Every write validates its expressions, so only another server can have stored an invalid expression.
             self.compilation_error = str(error)
 
     def evaluate_variable(self, name: str, scope: EvaluationScope) -> Any:

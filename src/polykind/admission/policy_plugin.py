@@ -44,7 +44,7 @@ class ParamStore(Protocol):
 
 
 FindParamStore = Callable[[str, str], ParamStore | None]
-"""Returns the store of an apiVersion and kind, None if that kind is not served."""
+"""A function that returns the store of an apiVersion and kind, or None if the kind is not served."""
 
 
 class PolicyConfigurationError(Exception):
@@ -62,7 +62,10 @@ class AdmissionPolicy:
         self.match = MatchResources(spec.get("matchConstraints") or {})
 
     def param_store(self, find: FindParamStore) -> ParamStore | None:
-        """Return the store of the paramKind, None without paramKind. Raise PolicyConfigurationError if not served."""
+        """Return the store of the paramKind, or None if the policy has no paramKind.
+
+        Raise PolicyConfigurationError if the kind is not served.
+        """
         if self.param_kind is None:
             return None
         api_version, kind = (self.param_kind.get(field) or "" for field in ("apiVersion", "kind"))
@@ -88,7 +91,7 @@ class PolicyBinding:
         return self.match is None or self.match.matching_version(attributes) is not None
 
     async def params(self, store: ParamStore | None, namespace: str) -> Sequence[JsonObject | None]:
-        """Return the params; the policy is evaluated once for each. A single None stands for no params.
+        """Return the params. The policy is evaluated once for each. A list with only None stands for no params.
 
         `namespace` is the namespace of the request. Raise PolicyConfigurationError if the params cannot be found.
         """
@@ -144,12 +147,12 @@ class PolicyPlugin(ABC, Generic[P, B]):
 
 
 def is_exempt_from_policies(attributes: Attributes) -> bool:
-    """True for policies and bindings (a policy must not prevent its own repair) and for reviews."""
+    """True for policies and bindings, because a policy must not prevent its own repair, and for reviews."""
     return (attributes.resource.group, attributes.resource.plural) in _EXEMPT
 
 
 def object_namespace(attributes: Attributes) -> JsonObject | None:
-    """Return the namespace that the object is in, None for cluster-scoped objects such as a namespace."""
+    """Return the namespace that contains the object, or None if the object is cluster-scoped."""
     resource = attributes.resource
     if not attributes.namespace or (resource.kind, resource.kind_version) == ("Namespace", "v1"):
         return None
@@ -160,7 +163,7 @@ def object_namespace(attributes: Attributes) -> JsonObject | None:
 
 
 def object_name(attributes: Attributes) -> str:
-    """Return the name of the object in error messages."""
+    """Return the object's name for error messages."""
     if attributes.name:
         return attributes.name
     meta = (attributes.obj or {}).get("metadata") or {}
@@ -189,7 +192,7 @@ class PolicyMetrics:
 
 
 def error_type(message: str) -> str:
-    """Return the metric label error_type of an error message. Like kube-apiserver, decide by its beginning."""
+    """Return the metric label error_type for an error message. Like kube-apiserver, check how the message begins."""
     if message.startswith("compilation"):
         return "compile_error"
     return "out_of_budget" if message.startswith(OUT_OF_BUDGET.partition(",")[0]) else "invalid_error"

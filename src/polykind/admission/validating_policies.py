@@ -133,7 +133,7 @@ def _actions(binding: ValidatingBinding, denial: Denial) -> Sequence[str]:
 
 
 async def _convert(attributes: Attributes, version: str) -> VersionedAttributes:
-    """Convert the request's objects. Raise PolicyConfigurationError if the conversion fails."""
+    """Convert the request's objects to a version. Raise PolicyConfigurationError if the conversion fails."""
     resource = attributes.resource
     if version == resource.version or resource.subresource == "scale":
         return unconverted(attributes)._replace(version=version)
@@ -159,7 +159,7 @@ def _configuration_denial(
 
 
 def _forbidden(attributes: Attributes, denials: _PolicyDenial) -> errors.APIError:
-    """Return the error of a denial. Like kube-apiserver, report only the first one."""
+    """Return the error for denials. Like kube-apiserver, report only the first denial."""
     policy, binding, denial = denials
     with_binding = f" with binding '{binding.name}'" if binding is not None else ""
     message = f"ValidatingAdmissionPolicy '{policy.name}'{with_binding} denied request: {denial.message}"

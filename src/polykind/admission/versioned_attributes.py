@@ -57,7 +57,7 @@ async def convert_object(attributes: Attributes, obj: JsonObject, api_version: s
 
 
 def conversion_error(resource: RequestResource, obj: JsonObject) -> str:
-    """Return why a mutated object cannot be converted back to the request's version, "" if it can."""
+    """Return the reason why a mutated object cannot be converted back to the request's version, or "" if it can."""
     group, _, version = (obj.get("apiVersion") or "").rpartition("/")
     if group != resource.group:
         kind, api_version = f"{group}/{version}, Kind={obj.get('kind')}", go_quote(resource.kind_version)
@@ -68,7 +68,7 @@ def conversion_error(resource: RequestResource, obj: JsonObject) -> str:
 
 
 def decode_patched(attributes: Attributes, patched: Any) -> JsonObject:
-    """Return a copy of a patched object. Raise InternalError if it is no object or lacks apiVersion and kind."""
+    """Return a copy of a patched object. Raise InternalError if it is not an object or lacks apiVersion or kind."""
     if not isinstance(patched, dict):
         raise errors.InternalError(json_patch.NOT_AN_OBJECT % json_type_name(patched))
     obj: JsonObject = json_codec.decode(json_codec.encode(patched))
@@ -85,7 +85,7 @@ def decode_patched(attributes: Attributes, patched: Any) -> JsonObject:
 
 
 def apply_defaults(attributes: Attributes, obj: JsonObject) -> JsonObject:
-    """Default a mutated object. Raise InternalError if it cannot be decoded."""
+    """Set the defaults of a mutated object. Raise InternalError if the object cannot be decoded."""
     try:
         return attributes.default(obj)
     except errors.UnknownReasonError:

@@ -97,7 +97,10 @@ class ValidatingWebhooks(WebhookPlugin):
 
 
 class MutatingWebhooks(WebhookPlugin):
-    """Calls matching mutating webhooks in order, each with the object as changed by those before it."""
+    """Calls matching mutating webhooks in order.
+
+    Each receives the object with the changes of the webhooks before it.
+    """
 
     async def dispatch(self, attributes: Attributes) -> None:
         reinvocation = attributes.reinvocation.for_plugin(self)
@@ -147,7 +150,7 @@ class _MutatingRound:
             except errors.APIError as error:
                 # kube-apiserver wraps the error twice.
                 raise errors.InternalError(errors.InternalError(error.message).message) from error
-            # As in kube-apiserver, selectors of later webhooks see the object as last converted.
+            # As in kube-apiserver, the selectors of later webhooks match the object at the version converted last.
             attributes.obj = self._versioned.obj
         return self._versioned
 
@@ -164,7 +167,7 @@ class _MutatingRound:
         self._request_obj = obj
 
     def _apply(self, webhook: AdmissionWebhook, response: AdmissionResponse) -> None:
-        """Apply the patch of a webhook's response."""
+        """Apply the patch in a webhook's response to the object."""
         operations = _decode_patch(webhook, response.patch)
         if not operations:
             return

@@ -1,4 +1,4 @@
-"""The objects that every server has: priority classes, flow schemas and priority levels; and their fast creation."""
+"""The objects that every server has, and their fast creation: priority classes, flow schemas and priority levels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _CONSUMER = "api-priority-and-fairness-config-consumer-v1"
 
 
 class BootstrapObjects:
-    """Creates the missing objects, on the leader. If none is missing, a start only lists their keys."""
+    """Creates the missing objects on the leader.
+
+    If no object is missing, a start only lists the keys of the objects.
+    """
 
     def __init__(self, backend: Backend, now: Callable[[], str], leadership: Leadership) -> None:
         self._backend = backend
@@ -53,7 +56,7 @@ class BootstrapObjects:
             await asyncio.sleep(_RETRY_DELAY)
 
     async def _create_missing(self) -> bool:
-        """Create the missing objects. Return True if nothing failed."""
+        """Create the missing objects. Return True if no creation failed."""
         try:
             await asyncio.gather(
                 self._ensure("scheduling.k8s.io", "priorityclasses", self._priority_classes),
@@ -66,12 +69,12 @@ class BootstrapObjects:
         return True
 
     async def _ensure(self, group: str, plural: str, objects: Callable[[], list[JsonObject]]) -> None:
-        """Create those of a resource's default objects that are missing."""
+        """Create the missing default objects of a resource."""
         prefix = self._backend.cache.resource_at(plural).prefix
         page = await self._backend.store.range(prefix)
         stored = {item.key.removeprefix(prefix) for item in page.items}
         missing = [obj for obj in objects() if obj["metadata"]["name"] not in stored]
-        # An import of the kind is needed only if an object is missing. A kind can also be disabled by a flag.
+        # Import the kind only if an object is missing. A flag may have disabled the kind, so the resource can be None.
         resource = self._backend.registry.resource(group, plural) if missing else None
         if resource is not None:
             manager = _PRODUCER if group == _FLOWCONTROL else "kube-apiserver"
@@ -124,7 +127,7 @@ async def _create(backend: Backend, resource: Resource, obj: JsonObject, manager
     try:
         await backend.store.put(key, Encoded(version.codec.ordered(obj)).stored(), expect=0)
     except RevisionConflictError:
-        log.debug("bootstrap: another replica created %s %s", obj["kind"], meta["name"])
+        log.debug("bootstrap: another replica created %s %s, keeping that object", obj["kind"], meta["name"])
 
 
 def _status_entry(api_version: str, now: str) -> JsonObject:

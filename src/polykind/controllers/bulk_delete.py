@@ -24,7 +24,7 @@ async def delete_all(
     """Delete the objects that are not being deleted yet. Try all of them, then raise the first error.
 
     With a `user`, the deletions pass through admission as a deletecollection request of that user. Pods are removed
-    without a grace period, because there may be no kubelet that ends it.
+    without a grace period, because there may be no kubelet that stops them.
     """
     version = resource.storage_version()
     grace_period = 0 if version.strategy.deletes_gracefully else None
@@ -44,7 +44,7 @@ async def delete_all(
             return
 
     failures: list[BaseException] = []
-    # Delete a small collection one by one, in kube-apiserver's order. A larger one is deleted concurrently.
+    # Delete a small collection one by one, in kube-apiserver's order. Delete a larger one concurrently.
     batch_size = _BATCH_SIZE if len(objects) > _BATCH_SIZE else 1
     for start in range(0, len(objects), batch_size):
         results = await asyncio.gather(*map(delete, objects[start : start + batch_size]), return_exceptions=True)

@@ -37,7 +37,7 @@ class ClusterRoleAggregationController:
         self._resource: Resource = resource
         self._leadership = leadership
         self._roles: dict[str, JsonObject] = {}
-        """The ClusterRoles by name, without roles that cannot be decoded."""
+        """The ClusterRoles by name, except roles that cannot be decoded."""
         self._queue: WorkQueue[str] = WorkQueue(self._reconcile)
         self._informer = Informer(backend.cache, resource.cache, self._on_list, self._on_changes)
 

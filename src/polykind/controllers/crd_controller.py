@@ -1,4 +1,4 @@
-"""The CRD controller: serves what the stored CRDs declare and keeps their names and conditions up to date."""
+"""The CRD controller: serves the resources that stored CRDs declare, and updates the CRDs' names and conditions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CRDController:
         self._finalizer = CRDFinalizer(backend, resource, self._crds, self._statuses, now)
         self._reconciling: dict[str, asyncio.Task[None]] = {}
         self._structural_conditions: dict[str, tuple[bytes, JsonObject | None]] = {}
-        """By CRD name: the hash of the last checked spec and its NonStructuralSchema condition."""
+        """The hash of the last checked spec and its NonStructuralSchema condition, by CRD name."""
         self._audit_task: asyncio.Task[None] | None = None
         self._relist_task: asyncio.Task[None] | None = None
 
@@ -100,7 +100,7 @@ class CRDController:
             self._audit_task = asyncio.get_running_loop().create_task(self._audit(list(self._crds)))
 
     async def _audit(self, names: list[str]) -> None:
-        """Reconcile the other CRDs slowly. The previous leader may have stopped before updating their status."""
+        """Reconcile the remaining CRDs slowly. The previous leader may have stopped before updating their status."""
         for name in names:
             await asyncio.sleep(_AUDIT_INTERVAL)
             if name in self._crds and name not in self._structural_conditions:
@@ -145,7 +145,7 @@ class CRDController:
         except errors.APIError as error:
             log.error("CRD controller: cannot decode stored CRD %s, not serving it: %s", cached.name, error.message)
         except Exception:
-            log.exception("CRD controller: cannot serve stored CRD %s", cached.name)
+            log.exception("CRD controller: cannot serve stored CRD %s, skipping it", cached.name)
             self._remove(cached.name)
 
     def _serve_or_skip(self, cached: CachedObject) -> None:
@@ -203,7 +203,7 @@ class CRDController:
             self._reconcile_waiting(crd["spec"]["group"])
 
     def _reconcile_waiting(self, group: str) -> None:
-        """Reconcile, in any order, the CRDs of a group that wait for a name, because one may be free now."""
+        """Reconcile the CRDs of a group that wait for a name, in any order, because a name may be free now."""
         for other in reversed(self._crds.values()):
             if other["spec"]["group"] == group and not conditions.is_true(other, NAMES_ACCEPTED):
                 self._enqueue(other["metadata"]["name"])

@@ -52,7 +52,7 @@ class CRDConverters:
         return None
 
     def update_status(self, crd: JsonObject) -> None:
-        """Store the CRD's current status. The next condition is compared to it."""
+        """Store the CRD's current status for the comparison with the next condition."""
         self._statuses[crd["metadata"]["name"]] = crd.get("status") or {}
 
     def remove(self, name: str) -> None:
@@ -111,4 +111,6 @@ class CRDConverters:
         try:
             await self._write_condition(name, condition)
         except StoreError as error:
-            log.warning("CRD converters: cannot write condition %s of %s: %s", TYPE, name, error)
+            log.warning(
+                "CRD converters: cannot write condition %s of %s, keeping the old condition: %s", TYPE, name, error
+            )

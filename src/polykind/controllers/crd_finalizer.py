@@ -87,7 +87,7 @@ class CRDFinalizer:
     async def _delete_instances(self, crd: JsonObject, failing: bool) -> bool:
         """Delete every instance and return True if none is left. Raise _DeletionError if listing or deleting fails.
 
-        `failing`: the last pass failed. The condition of that pass stays until a pass succeeds.
+        `failing` is true if the last pass failed. The condition of that pass stays until a pass succeeds.
         """
         resource = self._backend.registry.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if not isinstance(resource, CustomResource) or resource.crd["metadata"]["name"] != crd["metadata"]["name"]:

@@ -30,7 +30,7 @@ _DESCRIPTION = (
 class DefaultAccountsController:
     """Creates both objects in every active namespace, and again after their deletion. The leader does the work.
 
-    It loads ServiceAccounts and ConfigMaps only if an object is missing. Deletions by this replica load them, too.
+    The controller loads ServiceAccounts and ConfigMaps into the cache only if an object is missing or deleted.
     """
 
     def __init__(self, backend: Backend, leadership: Leadership, authority: str) -> None:
@@ -88,7 +88,7 @@ class DefaultAccountsController:
         await self._ensure("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": meta})
 
     async def _ensure(self, plural: str, expected: JsonObject) -> None:
-        """Create an object if it does not exist. Set its data if they differ."""
+        """Create an object if it does not exist. Replace its data if the data differs."""
         backend, meta = self._backend, expected["metadata"]
         namespace, name = meta["namespace"], meta["name"]
         stored = await backend.store.get(f"{backend.cache.prefix}{plural}/{namespace}/{name}")
@@ -110,7 +110,8 @@ class DefaultAccountsController:
             ctx = server_context(backend, resource, "PUT", name, namespace=namespace, agent=_AGENT)
             await change_object(ctx, corrected, UpdateOptions(), PUT)
         except (errors.AlreadyExistsError, errors.NotFoundError, errors.ForbiddenError):
-            # Another replica was faster, or the namespace is being deleted. The next change adds the namespace again.
+            # Another replica was faster, or the namespace is being deleted. The next change enqueues the namespace
+            # again.
             return
 
     def _has_authority(self, value: bytes) -> bool:

@@ -19,7 +19,7 @@ _PAGE_SIZE = 500
 
 
 class EventExpiry:
-    """Deletes expired Events on the leader. `ttl` is the lifetime of an event in seconds; 0 keeps events forever."""
+    """Deletes expired Events on the leader. `ttl` is the lifetime of an event in seconds. 0 keeps events forever."""
 
     def __init__(self, backend: Backend, leadership: Leadership, ttl: float) -> None:
         self._backend = backend

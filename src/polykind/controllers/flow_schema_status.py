@@ -22,7 +22,7 @@ _MANAGER = "api-priority-and-fairness-config-consumer-v1"
 class FlowSchemaStatus:
     """Sets the condition when a FlowSchema or a priority level changes.
 
-    It observes both resources without loading them, because they must be loaded before a client can change them. The
+    The class observes both resources without loading them, because a client's write loads a resource first. The
     requests of this server are not classified by FlowSchemas.
     """
 
@@ -74,7 +74,7 @@ class FlowSchemaStatus:
 
 
 class _Changes:
-    """Passes the changes of a resource on, with its cache."""
+    """A cache observer that passes the changes of a resource on, together with its cache."""
 
     def __init__(self, objects: ResourceCache, on_changes: Callable[[ResourceCache, list[ObjectChange]], None]) -> None:
         self._objects = objects
@@ -88,7 +88,7 @@ class _Changes:
 
 
 def _has_condition(obj: JsonObject, wanted: JsonObject) -> bool:
-    """True if an object has a condition, apart from its time."""
+    """True if an object has a condition that equals `wanted` apart from its time."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     found: JsonObject = next((one for one in conditions if one.get("type") == wanted["type"]), {})
     return all(found.get(name) == wanted[name] for name in ("status", "reason", "message"))

@@ -60,7 +60,7 @@ class GarbageCollector:
     """Watches every served resource and processes the objects whose owners or deletion state change."""
 
     def __init__(self, backend: Backend, leadership: Leadership, *, sole_writer: bool) -> None:
-        """`sole_writer`: True if no other process writes to the store."""
+        """`sole_writer` is true if no other process writes to the store."""
         self._backend = backend
         self._leadership = leadership
         self._sole_writer = sole_writer
@@ -69,18 +69,21 @@ class GarbageCollector:
         self._monitors: dict[tuple[str, str], _ResourceMonitor] = {}
         self._pending: dict[_ResourceMonitor, None] = {}
         self._declared: list[DeclaredResource] = []
-        """The built-in resources that were not in use when this replica became the leader, until they are searched."""
+        """The built-in resources that no request has used yet and that are still to be searched for objects with
+        owners.
+        """
         self._read_task: asyncio.Task[None] | None = None
         self._synced = asyncio.Event()
-        """Set while all resources have been read. Otherwise, an owner without known dependents may still have some."""
+        """Set while the owner references of all resources are known. Before that, an owner may have unknown dependents.
+        """
         self._deleted_owners: dict[str, tuple[str, str, str, str]] = {}
-        """Group, kind, namespace and name of deleted owners, by uid. Their resources may no longer be served."""
+        """The group, kind, namespace and name of deleted owners, by uid. Their resources may no longer be served."""
         self._absent_since: dict[ObjectRef, float] = {}
         """For each dependent whose owner was never observed, the time when the missing owner was first noticed."""
         self.absent_owner_delay = 15.0
         """Seconds before a never observed owner counts as deleted. This replica may not have seen its creation yet."""
         self._unserved_dependents: dict[tuple[str, str], set[ObjectRef]] = {}
-        """By (group, kind) that is not served: the dependents of owners of that kind, to process when it is served."""
+        """The dependents of owners whose kind is not served, by group and kind, to process when the kind is served."""
 
     def start(self) -> None:
         self._leadership.subscribe(self._on_leadership)
@@ -133,7 +136,7 @@ class GarbageCollector:
             self._queue.add(ref)
 
     def _on_unused_resource(self, event: StoreEvent) -> None:
-        """Build, and so monitor, a built-in resource that only another replica uses, if its objects have owners."""
+        """Build and monitor a built-in resource that only another replica uses, if its objects have owners."""
         if event.value is not None and (OWNER_REFERENCES in event.value or DELETION_TIMESTAMP in event.value):
             self._backend.registry.build_for_key(event.key)
 
@@ -160,12 +163,14 @@ class GarbageCollector:
                 log.warning("garbage collector: cannot list %s, retrying in %.1f s: %s", step, _RETRY, error)
                 await asyncio.sleep(_RETRY)
                 continue
-            # Let requests run first, because nothing waits for this task.
+            # Let requests run first, because no request waits for this task.
             await asyncio.sleep(0)
         self._synced.set()
 
     async def _build_if_relevant(self, declared: DeclaredResource) -> None:
-        """Build, and so monitor, a built-in resource that no request has used yet if its objects concern this class."""
+        """Build and monitor a built-in resource that no request has used yet, if it has objects with owners or
+        deletions.
+        """
         if declared.prefix and await self._has_relevant_objects(declared.prefix):
             self._backend.registry.resource(declared.group, declared.plural)
 
@@ -236,7 +241,7 @@ class GarbageCollector:
         self._enqueue_owners(ref, self._graph.record(ref, ()))
 
     def _enqueue_owners(self, ref: ObjectRef, owners: tuple[OwnerReference, ...]) -> None:
-        """Process the owners of a dependent again, because they may have been waiting for its deletion."""
+        """Enqueue the owners of a dependent, because they may have been waiting for its deletion."""
         namespace = ref.key.rpartition("/")[0]
         for owner in owners:
             resource = self._backend.registry.resource_of_kind(owner.group, owner.kind)
@@ -267,7 +272,7 @@ class GarbageCollector:
             elif meta.ownerReferences and not meta.deletionTimestamp:
                 await self._attempt_to_delete(resource, ref, cached, meta)
         except errors.NotFoundError:
-            log.debug("garbage collector: %s is already gone", ref)
+            log.debug("garbage collector: %s is already gone, nothing to do", ref)
 
     async def _attempt_to_delete(
         self, resource: Resource, ref: ObjectRef, cached: CachedObject, meta: Metadata
@@ -303,7 +308,7 @@ class GarbageCollector:
         )
 
     def _awaits_owner(self, ref: ObjectRef) -> bool:
-        """True if the owner may still appear. The dependent is then processed again later."""
+        """True if the owner may still appear. In that case, process the dependent again later."""
         now = asyncio.get_running_loop().time()
         wait = self._absent_since.setdefault(ref, now) + self.absent_owner_delay - now
         if wait > 0:
@@ -349,7 +354,7 @@ class GarbageCollector:
             try:
                 await self._change(dependent, uid, lambda m: _without_owners(m, {owner}))
             except errors.NotFoundError:
-                log.debug("garbage collector: %s is already gone", dependent)
+                log.debug("garbage collector: %s is already gone, nothing to do", dependent)
 
     def _read_metadata(self, ref: ObjectRef) -> Metadata:
         resource = self._backend.registry.resource(ref.group, ref.plural)

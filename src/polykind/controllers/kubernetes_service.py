@@ -46,7 +46,7 @@ _CONDITION_FIELDS: JsonObject = {
 _CIDR_STATUS_FIELDS = {"f:status": {"f:conditions": {'k:{"type":"Ready"}': _CONDITION_FIELDS}}}
 
 Change = Callable[[JsonObject | None], JsonObject | None]
-"""Returns the object to store in place of the stored one, if any. Returns None to keep the stored object."""
+"""A function that returns the object to store in place of the stored one. It returns None to keep the stored object."""
 
 
 class KubernetesService:
@@ -113,7 +113,7 @@ class KubernetesService:
         try:
             await self._backend.store.put(key, Encoded(obj).stored(), expect=0)
         except RevisionConflictError:
-            log.debug("kubernetes service: cluster IP %s is already reserved", address)
+            log.debug("kubernetes service: cluster IP %s is already reserved, keeping it", address)
 
     def _service(self, old: JsonObject | None) -> JsonObject | None:
         port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": self._port}
@@ -209,7 +209,7 @@ class KubernetesService:
         return {**old, "endpoints": endpoints, "ports": [port]}
 
     def _addresses(self, ips: list[str], add: bool) -> list[str] | None:
-        """Return the addresses with or without this server's. Return None if that changes nothing."""
+        """Return the addresses with or without this server's address. Return None if that changes nothing."""
         if (self._address in ips) == add:
             return None
         return sorted([*ips, self._address]) if add else [ip for ip in ips if ip != self._address]

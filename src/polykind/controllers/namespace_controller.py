@@ -89,7 +89,7 @@ class NamespaceController:
         try:
             await self._backend.store.put(self._resource.cache.prefix + name, Encoded(obj).stored(), expect=0)
         except RevisionConflictError:
-            log.debug("namespace controller: another replica created namespace %s", name)
+            log.debug("namespace controller: another replica created namespace %s, keeping it", name)
 
     def _on_changes(self, changes: list[ObjectChange]) -> None:
         for change in changes:
@@ -140,7 +140,7 @@ class NamespaceController:
     async def _delete_objects(self, resource: Resource, namespace: str) -> int:
         """Delete a resource's objects in the namespace and return the number of objects that are left."""
         cache = resource.cache
-        # Do not load an unused resource into the cache only to find the namespace empty.
+        # Do not load an unused resource into the cache if the namespace has no keys of that resource.
         if not cache.loaded and not await self._has_keys(f"{cache.prefix}{namespace}/"):
             return 0
         await self._backend.cache.wait_until_fresh(cache)

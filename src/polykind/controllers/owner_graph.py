@@ -59,7 +59,7 @@ _EMPTY = Metadata()
 
 
 def metadata(cached: CachedObject | None) -> Metadata:
-    """Return a cached object's metadata, empty if there is no object or its stored bytes cannot be decoded."""
+    """Return a cached object's metadata. It is empty if there is no object or its stored bytes cannot be decoded."""
     if cached is None:
         return _EMPTY
     try:

@@ -41,7 +41,7 @@ class Plugin(NamedTuple, Generic[P, B]):
 class PolicyInformer(Generic[P, B]):
     """Watches one kind of policy and its bindings. A change is in effect before the server responds to its write.
 
-    The informer is also an admission step. The plugin that evaluates policies is imported with the first of them.
+    The informer is also an admission step. The first policy imports the plugin that evaluates policies.
     """
 
     def __init__(

@@ -45,7 +45,10 @@ class RBACBootstrap:
         self._finished = False
 
     def check(self) -> str:
-        """Return "" if healthy. The check fails while this replica is the leader and has not finished reconciling."""
+        """Return "" if healthy.
+
+        Return the problem while this replica is the leader and has not finished reconciling.
+        """
         return "" if self._finished or not self._leadership.leading else "not finished"
 
     async def start(self) -> None:
@@ -72,7 +75,7 @@ class RBACBootstrap:
             await asyncio.sleep(_RETRY_DELAY)
 
     async def _reconcile_all(self) -> bool:
-        """Reconcile all default roles and bindings. Return True if nothing failed."""
+        """Reconcile all default roles and bindings. Return True if no reconciliation failed."""
         failures = await self._reconcile_each([*default_roles(), *default_bindings()])
         if failures:
             log.warning("RBAC bootstrap: cannot reconcile all defaults, retrying: %s", "; ".join(failures))
@@ -130,7 +133,7 @@ class RBACBootstrap:
 
 
 def _reconciled(existing: JsonObject, expected: JsonObject) -> JsonObject | None:
-    """Return the object that the bootstrap makes of an existing one. Return None if it must be created anew."""
+    """Return the reconciled form of an existing object. Return None if the object must be deleted and created again."""
     if is_protected(existing):
         return existing
     return reconcile_binding(existing, expected) if "roleRef" in expected else reconcile_role(existing, expected)

@@ -17,7 +17,7 @@ log = logging.getLogger("polykind.services")
 
 
 async def release_leaked(backend: Backend) -> None:
-    """Release everything that is allocated to services that do not exist or do not use it.
+    """Release all cluster IPs and node ports that no existing Service uses.
 
     The caller must be the only writer of the store, because the allocations of a running create look leaked.
     """

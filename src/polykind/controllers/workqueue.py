@@ -51,7 +51,7 @@ class WorkQueue(Generic[T]):
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def add(self, item: T) -> None:
-        """Process an item. If a worker is already processing the item, process it once more afterwards."""
+        """Enqueue an item. If a worker is already processing the item, process it once more afterwards."""
         if item in self._processing:
             self._requeue.add(item)
             return
@@ -83,7 +83,7 @@ class WorkQueue(Generic[T]):
             except (errors.APIError, StoreError) as error:
                 self._retry(item, str(error))
             except Exception:
-                log.exception("work queue: processing %s failed unexpectedly", item)
+                log.exception("work queue: processing %s failed unexpectedly, retrying", item)
                 self._retry(item, "unexpected error")
             else:
                 self._failures.pop(item, None)

@@ -15,13 +15,16 @@ class ObjectReader(Protocol):
     """Reads stored objects of built-in kinds, at their storage version."""
 
     async def get(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
-        """Return an object, None if it does not exist. The namespace of cluster-scoped objects is empty."""
+        """Return an object, or None if it does not exist. The namespace of cluster-scoped objects is empty."""
 
     async def list(self, group: str, plural: str, namespace: str | None = None) -> list[JsonObject]:
         """Return all objects of a namespace, or of all namespaces, in the order of their names."""
 
     def resource_of_kind(self, group: str, version: str, kind: str) -> tuple[str, bool] | None:
-        """Return the plural of a kind, and True if its objects have a namespace. Return None if it is not served."""
+        """Return the plural of a kind, and True if its objects have a namespace.
+
+        Return None if the kind is not served.
+        """
 
 
 class StatusWriter(Protocol):
@@ -58,7 +61,7 @@ class BuiltinPlugin:
         self.services = services
 
     async def mutate(self, attributes: Attributes, obj: JsonObject) -> None:
-        """Change the object of a create or an update, or raise APIError."""
+        """Change the object of a create or an update. Raise APIError if the request is not allowed."""
 
     async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
         """Raise APIError if the request is not allowed. `obj` is the old object if the operation is DELETE."""
@@ -68,7 +71,9 @@ class BuiltinPlugin:
 
 
 def forbidden(attributes: Attributes, reason: str, *, causes: list[JsonObject] | None = None) -> errors.ForbiddenError:
-    """Return the error of a plugin that rejects a request. An object without a name is shown by its generateName."""
+    """Return the error for a request that a plugin rejects. The error shows the generateName of an object without a
+    name.
+    """
     meta = (attributes.obj or {}).get("metadata") or {}
     name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
     resource = attributes.resource
@@ -76,7 +81,7 @@ def forbidden(attributes: Attributes, reason: str, *, causes: list[JsonObject] |
 
 
 def replace_spec(attributes: Attributes, spec: JsonObject) -> None:
-    """Give the request's object another spec."""
+    """Set the spec of the request's object. Do not modify the old dict."""
     attributes.obj = {**(attributes.obj or {}), "spec": spec}
     attributes.changed = True
 
@@ -89,6 +94,6 @@ def replace_metadata(attributes: Attributes, **fields: object) -> None:
 
 
 def aggregate(reasons: list[str]) -> str:
-    """Join reasons as Go prints an aggregated error: a single reason as it is, several in brackets, each once."""
+    """Join reasons as Go prints an aggregated error: each reason once, and several reasons in brackets."""
     unique = list(dict.fromkeys(reasons))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

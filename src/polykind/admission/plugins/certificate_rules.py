@@ -13,7 +13,7 @@ _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 
 
 def _may(attributes: Attributes, verb: str, signer: str) -> bool:
-    """True if the user may do something with the requests for a signer, or for all signers of its domain."""
+    """True if the user may perform the verb on requests for a signer, or for all signers of its domain."""
     names = (signer, f"{signer.partition('/')[0]}/*")
     accesses = (Access(attributes.user, verb, "certificates.k8s.io", "*", "signers", name=name) for name in names)
     return any(attributes.authorizer.decide(access).allowed for access in accesses)
@@ -33,7 +33,7 @@ class CertificateApproval(BuiltinPlugin):
 
 
 class CertificateSigning(BuiltinPlugin):
-    """Requires the permission `sign` for the signer of a request whose certificate or conditions are changed."""
+    """Requires the permission `sign` for the signer if a request's certificate or conditions change."""
 
     operations = (UPDATE,)
     subresources = ("status",)

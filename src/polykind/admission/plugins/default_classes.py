@@ -8,14 +8,14 @@ from polykind.contract import JsonObject
 
 
 class _DefaultClass(BuiltinPlugin):
-    """Sets the class of new objects that state none."""
+    """Sets the class of new objects that do not name a class."""
 
     operations = (CREATE,)
     field = ""
     class_annotation = ""
-    """The old annotation that states an object's class."""
+    """The deprecated annotation that names an object's class."""
     classes = ("", "")
-    """Group and plural of the classes."""
+    """The group and plural of the classes."""
     default_annotations: tuple[str, ...] = ()
     """The annotations that mark a default class."""
 

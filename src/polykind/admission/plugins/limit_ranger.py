@@ -24,7 +24,7 @@ from polykind.quantity import Quantity
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
 _MAX_MILLI = 2**63 // 1000
-"""Amounts up to this are compared by thousandths, larger ones as integers."""
+"""Quantities up to this number are compared by thousandths. Larger quantities are compared as integers."""
 
 
 class LimitRanger(BuiltinPlugin):
@@ -56,7 +56,7 @@ class LimitRanger(BuiltinPlugin):
 
 
 def set_default_resources(attributes: Attributes, limit_range: JsonObject) -> None:
-    """Give the containers of a pod the requests and limits that they do not state. Record this in an annotation."""
+    """Set the missing requests and limits of a pod's containers to defaults. Record the changes in an annotation."""
     defaults: dict[str, JsonObject] = {"limits": {}, "requests": {}}
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         if limit.get("type") == "Container":
@@ -121,7 +121,7 @@ def _failures(limit: JsonObject, field: str, check: Callable[[str, Quantity], st
 
 
 def _comparable(*quantities: Quantity | None) -> list[int]:
-    """Return quantities as thousandths, or as integers if one is too large for that. None counts as 0."""
+    """Return quantities as thousandths, or as integers if one is too large for thousandths. None counts as 0."""
     values = [0 if quantity is None else quantity.value() for quantity in quantities]
     if all(value <= _MAX_MILLI for value in values):
         return [0 if quantity is None else quantity.milli_value() for quantity in quantities]

@@ -58,7 +58,7 @@ def _parse_selector(text: str) -> dict[str, str]:
 
 
 class PodTolerationRestriction(BuiltinPlugin):
-    """Adds the default tolerations of the namespace to pods, and rejects tolerations that it does not allow."""
+    """Adds the namespace's default tolerations to pods, and rejects tolerations that the namespace does not allow."""
 
     async def mutate(self, attributes: Attributes, obj: JsonObject) -> None:
         spec = obj.get("spec") or {}

@@ -47,7 +47,7 @@ def node_name(user: User) -> str | None:
 
 
 class NodeRestriction(BuiltinPlugin):
-    """Restricts the writes of kubelets. Other users are not concerned."""
+    """Restricts the writes of kubelets. The plugin ignores other users."""
 
     operations = (CREATE, UPDATE, DELETE)
 
@@ -173,7 +173,10 @@ class NodeRestriction(BuiltinPlugin):
         return await self._check_audience(spec.get("audiences") or [], pod, attributes)
 
     async def _check_audience(self, audiences: list[str], pod: JsonObject, attributes: Attributes) -> str:
-        """Allow the audiences of the pod's token volumes and CSI drivers, and those that the authorizer allows."""
+        """Return the reason why a kubelet may not request a token with these audiences. Return "" if it may.
+
+        The pod's token volumes, its CSI drivers and the authorizer can each allow an audience.
+        """
         if len(audiences) > 1:
             return "node may only request 0 or 1 audiences"
         audience = audiences[0] if audiences else ""
@@ -260,7 +263,7 @@ def _is_forbidden_label(key: str) -> bool:
 
 
 def _api_reference(spec: JsonObject) -> str:
-    """Return the kind of API objects that a pod refers to, "" if it refers to none."""
+    """Return the kind of API objects that a pod refers to, or "" if it refers to none."""
     if spec.get("serviceAccountName"):
         return "serviceaccounts"
     if references_secrets(spec):

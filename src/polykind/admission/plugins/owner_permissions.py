@@ -25,8 +25,8 @@ class AlwaysDeny(BuiltinPlugin):
 class OwnerReferencesPermissionEnforcement(BuiltinPlugin):
     """Protects owner references.
 
-    A user who changes them must be allowed to delete the object. A user who sets blockOwnerDeletion must be allowed to
-    update the owner's finalizers.
+    Users that change owner references must have permission to delete the object. Users that set blockOwnerDeletion must
+    have permission to update the owner's finalizers.
     """
 
     def handles(self, attributes: Attributes) -> bool:
@@ -51,7 +51,7 @@ class OwnerReferencesPermissionEnforcement(BuiltinPlugin):
                 self._check_owner(attributes, owner)
 
     def _check_owner(self, attributes: Attributes, owner: JsonObject) -> None:
-        """Raise ForbiddenError if the user may not update the finalizers of an owner."""
+        """Raise ForbiddenError if the user has no permission to update the finalizers of an owner."""
         api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
         group, _, version = api_version.rpartition("/")
         found = self.services.objects.resource_of_kind(group, version, kind)

@@ -11,13 +11,13 @@ from polykind.admission.plugins.plugin_table import PluginEntry
 
 
 class PluginChain:
-    """The enabled built-in plugins, in order. A resource that no plugin names costs one lookup."""
+    """The enabled built-in plugins, in order. Requests for a resource without plugins cost one lookup."""
 
     def __init__(self, enabled: Sequence[PluginEntry], services: PluginServices) -> None:
         self._services = services
         self._enabled = [entry for entry in enabled if entry.target]
         self._named = {resource for entry in self._enabled for resource in entry.resources}
-        """The resources that plugins name."""
+        """The resources that the enabled plugins handle."""
         self.covers_all = "*" in self._named
         """True if a plugin handles every resource, including custom resources."""
         self._loaded: dict[str, BuiltinPlugin] = {}

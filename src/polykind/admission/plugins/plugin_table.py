@@ -1,4 +1,4 @@
-"""The table of kube-apiserver's admission plugins, and the choice of the enabled ones."""
+"""The table of kube-apiserver's admission plugins, and the selection of the enabled plugins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from polykind.golang.fmt import go_quote
 MUTATING_POLICIES, VALIDATING_POLICIES = "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"
 MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS = "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"
 RESOURCE_QUOTAS = "ResourceQuota"
-"""The plugins that the server builds, because their configuration consists of stored objects."""
+"""The name of the plugin for resource quotas.
+
+The server builds this plugin and those for policies and webhooks itself, because stored objects configure them.
+"""
 
 _EVERYTHING = ("*",)
 _PODS = ("pods",)
@@ -31,13 +34,14 @@ class PluginEntry(NamedTuple):
     default: bool = True
     """True if the plugin is enabled by default."""
     target: str = ""
-    """The module in this package and the class, "module:Class". Empty if this server has no such plugin."""
+    """The module in this package and the class, as "module:Class". Empty if this server has no such plugin."""
     resources: tuple[str, ...] = ()
-    """The resources that the plugin handles, as "plural" or "plural.group"; "*" for all, including custom resources."""
+    """The resources that the plugin handles, as "plural" or "plural.group". "*" means all, including custom resources.
+    """
     no_effect: str = ""
     """The reason why enabling the plugin has no effect in this server."""
     always: bool = False
-    """True if the server does the plugin's work in any case."""
+    """True if the server does the plugin's work even if the plugin is disabled."""
 
 
 PLUGINS = (
@@ -118,11 +122,11 @@ PLUGINS = (
     PluginEntry(RESOURCE_QUOTAS),
     PluginEntry("AlwaysDeny", False, "owner_permissions:AlwaysDeny", _EVERYTHING),
 )
-"""All plugins in kube-apiserver's order. The entries without a target are built by the server."""
+"""All plugins in kube-apiserver's order. The server builds the plugins without a target."""
 
 
 def choice_errors(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
-    """Return kube-apiserver's complaints about the two flags that choose plugins."""
+    """Return kube-apiserver's error messages about --enable-admission-plugins and --disable-admission-plugins."""
     known = {plugin.name for plugin in PLUGINS}
     problems = [
         f"{flag} plugin {go_quote(name)} is unknown"
@@ -143,6 +147,6 @@ def enabled_plugins(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> 
 
 
 def ineffective_choices(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
-    """Return one sentence for each chosen plugin whose choice has no effect in this server."""
+    """Return one sentence for each enabled or disabled plugin for which the flag has no effect in this server."""
     sentences = [f"{p.name} has no effect: {p.no_effect}" for p in PLUGINS if p.no_effect and p.name in enable]
     return sentences + [f"{p.name} cannot be disabled" for p in PLUGINS if p.always and p.name in disable]

@@ -27,7 +27,7 @@ class Priority(BuiltinPlugin):
             replace_spec(attributes, {**spec, **kept})
 
     async def _priority(self, attributes: Attributes, spec: JsonObject) -> JsonObject:
-        """Return the priority fields of a pod. Raise ForbiddenError if the pod states others."""
+        """Return the priority fields of a pod. Raise ForbiddenError if the pod already has other values."""
         name = spec.get("priorityClassName", "")
         if name:
             found = await self.services.objects.get(_GROUP, _PLURAL, "", name)
@@ -54,7 +54,9 @@ class Priority(BuiltinPlugin):
         return {key: value for key, value in fields.items() if value not in ("", None)}
 
     async def _default_class(self) -> JsonObject | None:
-        """Return the default class, with the lowest value if there are several."""
+        """Return the default class, or the one with the lowest value if there are several. Return None if there is
+        none.
+        """
         classes = await self.services.objects.list(_GROUP, _PLURAL)
         return min((c for c in classes if c.get("globalDefault")), key=lambda c: int(c.get("value", 0)), default=None)
 

@@ -8,11 +8,14 @@ from polykind.contract import JsonObject
 
 _CONTAINER_FIELDS = ("containers", "initContainers", "ephemeralContainers")
 _SECRET_FIELDS = frozenset(("secretRef", "secretName", "nodePublishSecretRef"))
-"""The fields in which the sources of volumes name a secret."""
+"""The fields by which volume sources refer to a secret."""
 
 
 def container_references(container: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield how a container refers to each object of a kind (`secret` or `configMap`), and the object's name."""
+    """Yield a description of each reference from a container to an object of a kind, and the object's name.
+
+    `kind` is `secret` or `configMap`.
+    """
     for env in container.get("env") or ():
         reference = (env.get("valueFrom") or {}).get(f"{kind}KeyRef")
         if reference is not None:
@@ -41,7 +44,7 @@ def _containers_refer(spec: JsonObject, kind: str) -> bool:
 
 
 def _volumes_have(spec: JsonObject, kind: str) -> bool:
-    """True if a volume, or a source of a projected volume, is of a kind."""
+    """True if a volume, or a source of a projected volume, has the type `kind`."""
     for volume in spec.get("volumes") or ():
         sources = (volume, *((volume.get("projected") or {}).get("sources") or ()))
         if any(source.get(kind) is not None for source in sources):

@@ -16,7 +16,7 @@ from polykind.quantity import Quantity
 
 
 class PodResizeValidator(BuiltinPlugin):
-    """Rejects a resize that exceeds the node's allocatable resources, and resizes on nodes without Linux."""
+    """Rejects a resize that exceeds the node's allocatable resources, and resizes on nodes that do not run Linux."""
 
     operations = (UPDATE,)
     subresources = ("resize",)
@@ -39,7 +39,7 @@ class PodResizeValidator(BuiltinPlugin):
 
 
 def _exceeded(spec: JsonObject, allocatable: JsonObject | None) -> list[str]:
-    """Return the resources of a pod that exceed what a node can allocate."""
+    """Return the resources of a pod that exceed the node's allocatable resources."""
     requests = sum_containers(spec, container_resources("requests")) | pod_level_resources(spec, "requests")
     for name, quantity in parse_resources(spec.get("overhead")).items():
         requests[name] = requests.get(name, Quantity.of(0)) + quantity

@@ -52,7 +52,7 @@ class AlwaysPullImages(BuiltinPlugin):
 
 
 def _has_new_image(pod: JsonObject, old: JsonObject | None) -> bool:
-    """True if a pod uses an image that it did not use before."""
+    """True if a pod uses an image that the old pod does not use."""
     images, old_images = (
         {c.get("image") for field in _CONTAINER_FIELDS for c in ((one or {}).get("spec") or {}).get(field) or ()}
         for one in (pod, old)
@@ -61,7 +61,7 @@ def _has_new_image(pod: JsonObject, old: JsonObject | None) -> bool:
 
 
 class HardAntiAffinityTopology(BuiltinPlugin):
-    """Allows required anti-affinity between pods only by host name."""
+    """Requires that required anti-affinity between pods uses only the topology key of host names."""
 
     async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
         affinity = ((obj.get("spec") or {}).get("affinity") or {}).get("podAntiAffinity") or {}

@@ -19,14 +19,14 @@ _LEVELS = ("privileged", "baseline", "restricted")
 _VERSION = re.compile(r"v1\.([0-9]|[1-9][0-9]*)", re.ASCII)
 _MAX_INT = 2**63 - 1
 _MAX_PODS = 3000
-"""The number of existing pods that are checked when a namespace gets a stricter level."""
+"""The maximum number of existing pods that are checked when a namespace gets a stricter level."""
 _BATCH = 100
-"""The number of pods that are checked before other requests get their turn."""
+"""The number of pods that are checked before other requests can run."""
 _CONNECT_SUBRESOURCES = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))
 
 
 class LevelVersion(NamedTuple):
-    """A level of the standards at a minor version."""
+    """A level of the Pod Security Standards at a minor version of Kubernetes."""
 
     level: str = "privileged"
     minor: int = LATEST
@@ -36,7 +36,7 @@ class LevelVersion(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """The levels of a namespace."""
+    """The enforce, audit and warn levels of a namespace."""
 
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
@@ -167,7 +167,9 @@ def _is_significant(pod: JsonObject, old: JsonObject) -> bool:
 
 
 async def existing_pod_warnings(namespace: str, enforce: LevelVersion, pods: list[JsonObject]) -> list[str]:
-    """Return the warnings about existing pods that violate a namespace's new level. Equal reasons are counted."""
+    """Return the warnings about existing pods that violate a namespace's new level. Pods with the same reason are
+    counted.
+    """
     by_reason: dict[str, list[str]] = {}
     checked = _prioritized(pods)[:_MAX_PODS]
     for number, pod in enumerate(checked, 1):
@@ -196,7 +198,7 @@ def _counted(names: list[str]) -> str:
 
 
 def _prioritized(pods: list[JsonObject]) -> list[JsonObject]:
-    """Return the pods, with further pods of the same controller last."""
+    """Return the pods, the first pod of each controller before all further pods."""
     first, repeated, seen = list[JsonObject](), list[JsonObject](), set[str]()
     for pod in pods:
         owners = pod["metadata"].get("ownerReferences") or ()

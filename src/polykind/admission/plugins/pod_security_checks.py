@@ -24,7 +24,7 @@ class Violation(NamedTuple):
 
 
 Check = Callable[[JsonObject, JsonObject], Violation | None]
-"""A function of a pod's metadata and spec. Returns None if the pod passes."""
+"""A function that checks a pod's metadata and spec. It returns None if the pod passes."""
 
 
 class Rule(NamedTuple):
@@ -56,7 +56,7 @@ def _checks(level: str, minor: int) -> tuple[Check, ...]:
 
 
 def _at(rule: Rule, minor: int) -> Check | None:
-    """Return the check of a rule at a version. Return None if the rule is newer."""
+    """Return the check of a rule at a version. Return None if the rule does not exist at that version."""
     return next((check for first, check in reversed(rule.versions) if first <= minor), None)
 
 
@@ -86,7 +86,7 @@ def _names(containers: list[str]) -> str:
 
 
 def _setters(spec: JsonObject, bad: Callable[[JsonObject], bool]) -> list[str]:
-    """Return the subjects ("pod", "containers ...") whose securityContext is bad."""
+    """Return the subjects ("pod", "containers ...") whose securityContext `bad` returns True for."""
     subjects = ["pod"] if bad(_context(spec)) else []
     containers = [container["name"] for container in _containers(spec) if bad(_context(container))]
     return subjects + ([_names(containers)] if containers else [])
@@ -146,7 +146,7 @@ _BASELINE_CAPABILITIES = frozenset(
 
 
 def _added(container: JsonObject, allowed: frozenset[str]) -> set[str]:
-    """Return the capabilities that a container adds beyond the allowed ones."""
+    """Return the capabilities that a container adds and that are not in `allowed`."""
     return set((_context(container).get("capabilities") or {}).get("add") or ()) - allowed
 
 
@@ -372,7 +372,7 @@ def _restricted_seccomp(metadata: JsonObject, spec: JsonObject) -> Violation | N
 
 
 def _growing(check: Callable[..., Violation | None], *steps: tuple[int, tuple[str, ...]]) -> tuple[Any, ...]:
-    """Return the versions of a check whose set of allowed names grows."""
+    """Return the versions of a check whose set of allowed names grows with each step."""
     versions, allowed = [], frozenset[str]()
     for minor, names in steps:
         allowed |= frozenset(names)

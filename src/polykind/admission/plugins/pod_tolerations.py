@@ -10,7 +10,7 @@ _NOT_READY, _UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/u
 
 
 class DefaultTolerationSeconds(BuiltinPlugin):
-    """Lets pods stay on a node for five minutes after it has become not ready or unreachable."""
+    """Adds tolerations that keep pods on a node for five minutes after the node becomes not ready or unreachable."""
 
     async def mutate(self, attributes: Attributes, obj: JsonObject) -> None:
         spec = obj.get("spec") or {}

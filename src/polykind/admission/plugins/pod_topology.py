@@ -10,7 +10,7 @@ _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 class PodTopologyLabels(BuiltinPlugin):
-    """Labels pods that are created for a node, and Bindings, whose labels the pod gets."""
+    """Sets labels on pods that are created for a node, and on Bindings, from which the pod gets its labels."""
 
     operations = (CREATE,)
     subresources = ("", "binding")

@@ -1,4 +1,4 @@
-"""The evaluators of resource quotas: which quotas a request concerns, and what it uses."""
+"""The evaluators of resource quotas: they compute the resources that a request uses, and find its quotas."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ZERO = Quantity.of(0)
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
 _DEVICE_CLASS_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 _MAX_DEVICES = 32
-"""The number of devices that a request for all devices counts as."""
+"""The number of devices that a quota counts for a request for all devices."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,21 @@ class Evaluator:
     """Evaluates requests for one resource. The default evaluator counts objects."""
 
     names: frozenset[str]
-    """The names of the counts and amounts in a quota that concern the resource."""
+    """The names in a quota that limit this resource, such as `pods` or `requests.cpu`."""
 
     def handles(self, attributes: Attributes) -> bool:
         return attributes.operation == CREATE and not attributes.resource.subresource
 
     def matching(self, names: set[str]) -> set[str]:
-        """Return those of a quota's names that concern the resource."""
+        """Return the names among `names` that limit this resource."""
         return names & self.names
 
     def in_scope(self, selector: JsonObject, obj: JsonObject) -> bool:
-        """True if an object is in a scope of a quota."""
+        """True if an object matches a scope selector of a quota."""
         return False
 
     def missing(self, names: set[str], obj: JsonObject) -> str:
-        """Return what an object must state because a quota limits it, "" if nothing is missing."""
+        """Return the fields that an object lacks although a quota limits them, or "" if the object has all of them."""
         return ""
 
     def usage(self, obj: JsonObject, now: datetime) -> ResourceList:
@@ -79,7 +79,7 @@ class ClaimEvaluator(Evaluator):
     def handles(self, attributes: Attributes) -> bool:
         if attributes.resource.subresource != "status":
             return attributes.operation in (CREATE, UPDATE) and not attributes.resource.subresource
-        # kube-apiserver compares the addresses of two values here, which always differ.
+        # kube-apiserver compares the addresses of two values here. They always differ, so the result is always true.
         return True
 
     def matching(self, names: set[str]) -> set[str]:
@@ -217,7 +217,7 @@ def _is_extended_resource(name: str) -> bool:
 
 
 def _is_extended(name: str) -> bool:
-    """True if a name in a quota limits the requests for an extended resource."""
+    """True if a name in a quota limits requests for an extended resource."""
     if not name.startswith("requests."):
         return False
     return ("/" in name and "kubernetes.io/" not in name) or name.startswith(

@@ -10,7 +10,7 @@ from polykind.quantity import Quantity, parse_quantity
 ResourceList = dict[str, Quantity]
 
 _POD_LEVEL = ("cpu", "memory")
-"""The resources that a pod-level spec.resources can state."""
+"""The resources that a pod-level spec.resources can contain."""
 
 
 def parse_resources(resources: Mapping[str, str] | None) -> ResourceList:
@@ -22,7 +22,7 @@ def to_json(resources: ResourceList) -> JsonObject:
 
 
 def add(one: ResourceList, other: ResourceList) -> ResourceList:
-    """Return the sum. A resource that only one list has keeps its quantity."""
+    """Return the sum of two lists. A resource that only one list contains keeps its quantity."""
     total = dict(one)
     for name, quantity in other.items():
         total[name] = total[name] + quantity if name in total else quantity
@@ -45,9 +45,10 @@ def mask(resources: ResourceList, names: Iterable[str]) -> ResourceList:
 
 
 def sum_containers(spec: JsonObject, resources_of: Callable[[JsonObject], ResourceList]) -> ResourceList:
-    """Return the resources that a pod's containers need at most at the same time.
+    """Return the maximum of the resources that a pod's containers need at the same time.
 
-    Init containers run one after the other, before all other containers. Those with restartPolicy Always keep running.
+    Init containers run one after the other, before all other containers. Init containers with restartPolicy Always keep
+    running.
     """
     total: ResourceList = {}
     for container in spec.get("containers") or ():
@@ -71,7 +72,7 @@ def container_resources(field: str) -> Callable[[JsonObject], ResourceList]:
 
 
 def pod_level_resources(spec: JsonObject, field: str, *, huge_pages: bool = True) -> ResourceList:
-    """Return the requests or limits that the pod states for all its containers together."""
+    """Return the requests or limits in the pod-level spec.resources."""
     stated = parse_resources((spec.get("resources") or {}).get(field))
     return {
         name: quantity
@@ -81,7 +82,7 @@ def pod_level_resources(spec: JsonObject, field: str, *, huge_pages: bool = True
 
 
 def pod_requests(pod: JsonObject) -> ResourceList:
-    """Return the requests of a pod including its overhead, and what its running containers still occupy."""
+    """Return the requests of a pod, including its overhead and resources that its running containers still occupy."""
     spec = pod.get("spec") or {}
     total = sum_containers(spec, _effective(pod, "requests"))
     total |= pod_level_resources(spec, "requests")
@@ -89,7 +90,7 @@ def pod_requests(pod: JsonObject) -> ResourceList:
 
 
 def pod_limits(pod: JsonObject) -> ResourceList:
-    """Return the limits of a pod. The overhead counts for resources that have a limit."""
+    """Return the limits of a pod. The overhead is added to resources that have a limit."""
     spec = pod.get("spec") or {}
     total = sum_containers(spec, _effective(pod, "limits"))
     total |= pod_level_resources(spec, "limits")
@@ -100,7 +101,7 @@ def pod_limits(pod: JsonObject) -> ResourceList:
 
 
 def _effective(pod: JsonObject, field: str) -> Callable[[JsonObject], ResourceList]:
-    """Return a function that returns the larger of a container's stated, allocated and actual resources.
+    """Return a function that returns the maximum of a container's desired, allocated and actual resources.
 
     They differ while a pod is resized in place.
     """

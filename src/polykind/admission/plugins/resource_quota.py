@@ -20,8 +20,8 @@ _ATTEMPTS = 4
 class ResourceQuotas:
     """Checks requests against quotas.
 
-    The requests of a namespace are checked one after the other, so that the usage that is recorded for one request
-    counts for the next one. Other replicas and controllers are detected by the quota's resourceVersion.
+    The requests of a namespace are checked one after the other, so that each check includes the usage of the previous
+    request. The quota's resourceVersion detects writes of other replicas and controllers.
     """
 
     def __init__(self, services: PluginServices) -> None:
@@ -116,14 +116,17 @@ def _matches(quota: JsonObject, obj: JsonObject, evaluator: Evaluator) -> bool:
 
 
 def _increase(usage: ResourceList, previous: ResourceList) -> ResourceList:
-    """Return how much more an object uses. A quota never gets a usage back by an update."""
+    """Return the additional usage of an updated object. A lower usage counts as no change."""
     zero = Quantity.of(0)
     grown = {name: quantity - previous[name] if name in previous else quantity for name, quantity in usage.items()}
     return {name: quantity if quantity.sign > 0 else zero for name, quantity in grown.items()}
 
 
 def _with_usage(quota: JsonObject, delta: ResourceList, attributes: Attributes) -> JsonObject | None:
-    """Return the quota with a higher usage, None if its usage stays. Raise ForbiddenError if it would be exceeded."""
+    """Return the quota with a higher usage, or None if its usage stays the same.
+
+    Raise ForbiddenError if the usage would exceed the quota.
+    """
     status = quota.get("status") or {}
     hard, used = parse_resources(status.get("hard")), parse_resources(status.get("used"))
     requested = mask(delta, hard)

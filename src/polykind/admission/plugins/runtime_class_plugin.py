@@ -12,7 +12,7 @@ _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined O
 
 
 class RuntimeClassPlugin(BuiltinPlugin):
-    """Handles new pods with a runtimeClassName."""
+    """Applies the RuntimeClass of new pods that have a runtimeClassName."""
 
     operations = (CREATE,)
 
@@ -79,7 +79,7 @@ def _scheduling_fields(attributes: Attributes, spec: JsonObject, scheduling: Jso
 
 
 def merge_tolerations(first: list[JsonObject], second: list[JsonObject]) -> list[JsonObject]:
-    """Return the tolerations of both lists without those that another one includes."""
+    """Return the tolerations of both lists, without those that another toleration includes."""
     every = [*first, *second]
     merged: list[JsonObject] = []
     for index, toleration in enumerate(every):

@@ -13,7 +13,7 @@ from polykind.golang.fmt import go_quote
 
 _DEFAULT = "default"
 _ATTEMPTS = 10
-"""The number of lookups of the account `default`."""
+"""The number of lookups of the service account `default` before the plugin rejects the pod."""
 _MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 _MOUNTABLE_ANNOTATION = "kubernetes.io/enforce-mountable-secrets"
 _VOLUME_PREFIX = "kube-api-access-"
@@ -84,7 +84,7 @@ class ServiceAccountPlugin(BuiltinPlugin):
         raise forbidden(attributes, f"error looking up service account {attributes.namespace}/{name}: {missing}")
 
     def _mount_token(self, spec: JsonObject) -> None:
-        """Mount the token into all containers that have no other mount at its path."""
+        """Mount the token into all containers that have no other mount at the token's path."""
         volumes = spec.get("volumes") or []
         existing = next((v["name"] for v in volumes if v["name"].startswith(_VOLUME_PREFIX)), "")
         name = existing or _VOLUME_PREFIX + self.services.ids.suffix()
@@ -104,7 +104,7 @@ class ServiceAccountPlugin(BuiltinPlugin):
 
 
 def _is_mirror(pod: JsonObject) -> bool:
-    """True for the API object of a static pod, which only a kubelet creates."""
+    """True for a mirror pod: the API object that a kubelet creates for a static pod."""
     return _MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {})
 
 

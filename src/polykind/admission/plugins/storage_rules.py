@@ -51,7 +51,7 @@ class PersistentVolumeClaimResize(BuiltinPlugin):
 
 
 def claim_class(claim: JsonObject) -> str:
-    """Return the storage class of a claim. The old annotation takes precedence."""
+    """Return the storage class of a claim. The deprecated annotation takes precedence over the field."""
     annotations = claim["metadata"].get("annotations") or {}
     if _CLASS_ANNOTATION in annotations:
         return str(annotations[_CLASS_ANNOTATION])
