@@ -12,11 +12,14 @@ from polykind.auth.service_account_claims import TokenError
 from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import ANONYMOUS, User, authenticated_groups
+from polykind.auth.websocket_token import use_websocket_token
 from polykind.http.messages import Request
 
 
 class Authentication:
     """Authenticates by the client certificate that TLS has verified, else by a bearer token.
+
+    The token of a WebSocket can be in its subprotocols.
 
     With `anonymous`, a request without credentials gets the user system:anonymous. An unknown token is always
     rejected.
@@ -40,6 +43,8 @@ class Authentication:
             expired = _is_expired(request.peer_certificate)
             user = None if expired else _certificate_user(request.peer_certificate)
         if user is None:
+            if b"sec-websocket-protocol" in request.headers:
+                use_websocket_token(request)
             header = request.headers.get(b"authorization", b"")
             # Most requests have the same token as the previous request, so remember the latest header and its user.
             latest_header, user = self._latest

@@ -1,7 +1,7 @@
-"""Watch channels: the watches of one resource that share version, selector and format.
+"""Watch channels: the watches of one resource that share version, selector, format and framing.
 
-An event is filtered, converted and encoded once per channel, and its HTTP chunk once per version and format. Each
-further watcher costs one write.
+An event is filtered and converted once per channel, and encoded once per version and format. Each further watcher costs
+one write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.cache.watcher import Watcher
-from polykind.http.messages import encode_chunk
+from polykind.http.framing import HTTP_CHUNKS, Framing
 
 log = logging.getLogger("polykind.watch")
 
@@ -72,7 +72,7 @@ class Selection(Protocol):
 
 
 class WatchChannel:
-    """All watchers of a resource with the same version, selection and format."""
+    """All watchers of a resource with the same version, selection, format and framing."""
 
     def __init__(
         self,
@@ -82,12 +82,14 @@ class WatchChannel:
         projection: Projection,
         on_sent: Callable[[int], None],
         on_empty: Callable[[], object] = lambda: None,
+        framing: Framing = HTTP_CHUNKS,
     ) -> None:
         """`on_sent` receives the number of events sent; `on_empty` is called when the last watcher has left."""
         self._cache = cache
         self.view = view
         self.selection = selection
         self.projection = projection
+        self.framing = framing
         self.watchers: set[Watcher] = set()
         self._on_sent = on_sent
         self._on_empty = on_empty
@@ -218,7 +220,7 @@ class WatchChannel:
 
     def fail(self, error: errors.APIError) -> None:
         """Send the error to all watchers and end their streams."""
-        data = encode_chunk(self.projection.error(error))
+        data = self.framing.frame([self.projection.error(error)])
         for watcher in list(self.watchers):
             watcher.deliver(data)
             watcher.finish()
@@ -226,22 +228,27 @@ class WatchChannel:
     # ------------------------------------------------------------------ encoding
 
     def _encode_change(self, change: ObjectChange) -> bytes | None:
-        """Return the event as an HTTP chunk, or None if the change does not concern this channel."""
+        """Return the framed event, or None if the change does not concern this channel."""
         event = self.event(change)
         if event is None:
             return None
-        kind, representation, revision = event
-        key = (self.view.version, self.projection.key, kind)
-        if self.projection.key is not None:
-            data = change.frames.get(key) if change.frames is not None else None
-            if data is not None:
-                return data
-        data = encode_chunk(self.projection.event(kind, self.encode_object(representation, revision)))
-        if self.projection.key is not None:
-            if change.frames is None:
-                change.frames = {}
-            change.frames[key] = data
+        if self.projection.key is None:
+            return self.framing.frame([self._encode_event(event)])
+        if change.frames is None:
+            change.frames = {}
+        frames, key = change.frames, (self.view.version, self.projection.key, event[0])
+        # Other framings use the HTTP chunk too, so that each event is encoded once.
+        data = frames.get((key, self.framing))
+        if data is None:
+            chunk = frames.get((key, HTTP_CHUNKS))
+            if chunk is None:
+                chunk = frames[key, HTTP_CHUNKS] = HTTP_CHUNKS.frame([self._encode_event(event)])
+            data = frames[key, self.framing] = self.framing.from_chunk(chunk)
         return data
+
+    def _encode_event(self, event: tuple[str, Representation, int]) -> bytes:
+        kind, representation, revision = event
+        return self.projection.event(kind, self.encode_object(representation, revision))
 
     def encode_object(self, representation: Representation, revision: int) -> bytes:
         """Encode an object with the resourceVersion `revision` (0: its own)."""

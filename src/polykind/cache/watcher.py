@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from polykind.http.messages import Sink, encode_chunk
+from polykind.http.messages import Sink
 
 if TYPE_CHECKING:
     from polykind.cache.watch_channel import WatchChannel
@@ -56,17 +56,18 @@ class Watcher:
 
     async def _catch_up(self, sink: Sink) -> None:
         try:
+            framing = self._channel.framing
             batch: list[bytes] = []
             size = 0
             for data in self.initial_events:
                 batch.append(data)
                 size += len(data)
                 if size > _CHUNK_BYTES:
-                    sink.send(encode_chunk(b"".join(batch)))
+                    sink.send(framing.frame(batch))
                     batch, size = [], 0
                     await sink.drained()
             if batch:
-                sink.send(encode_chunk(b"".join(batch)))
+                sink.send(framing.frame(batch))
             self.initial_events = ()
             while self._pending:
                 pending, self._pending, self._pending_size = self._pending, [], 0
@@ -91,7 +92,7 @@ class Watcher:
         return head is not None
 
     def deliver(self, chunk: bytes) -> None:
-        """Send encoded chunks, or keep them pending until the initial events are sent."""
+        """Send framed events, or keep them pending until the initial events are sent."""
         if self._pending is not None:
             self._pending.append(chunk)
             self._pending_size += len(chunk)
@@ -136,7 +137,7 @@ class Watcher:
             self.finish()
         elif self._pending is None and not self._finished:
             data = projection.bookmark(max(self._channel.delivered_revision, self.after), False)
-            self.deliver(encode_chunk(projection.event("BOOKMARK", data)))
+            self.deliver(self._channel.framing.frame([projection.event("BOOKMARK", data)]))
 
     def _tick(self) -> None:
         self._send_bookmark()

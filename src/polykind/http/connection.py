@@ -1,5 +1,7 @@
 """One HTTP/1.1 connection: parses requests, calls the application, and writes responses and streams.
 
+A response can turn the connection into a WebSocket, which remains one until it is closed.
+
 Requests of a connection are handled one after the other. Reading pauses while one is running and another waits, and
 no request is handled while the client leaves responses unread. docs/limits.md has the bounds on memory.
 """
@@ -16,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from polykind import errors, taskless
 from polykind.http.messages import JSON, TEXT, Body, Request, Response, Stream, body_size
 from polykind.http.request_parser import ProtocolError, RequestParser
+from polykind.http.websocket import WebSocketStream
+from polykind.http.websocket_frames import PONG, FrameReader, encode_close, encode_frame
 from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
@@ -46,6 +50,7 @@ class Connection(asyncio.Protocol):
         "_parser",
         "_queue",
         "_reading_paused",
+        "_receive",
         "_rejection",
         "_resumed",
         "_server",
@@ -65,6 +70,8 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._app = server.app
         self._parser = RequestParser(server.limits, self)
+        self._receive = self._parser.feed
+        """Parses received bytes: as requests, or as the frames of a WebSocket."""
         self._continue_due = False
         """True if a 100 Continue is to be sent after the pending responses."""
         self._rejection: tuple[errors.APIError, int] | None = None
@@ -132,7 +139,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self.closing:
-            self._parser.feed(data)
+            self._receive(data)
 
     # ------------------------------------------------------------------ RequestReceiver
 
@@ -346,7 +353,11 @@ class Connection(asyncio.Protocol):
     def _start_stream(self, request: Request, stream: Stream, keep_alive: bool) -> None:
         self._stream, self._keep_alive_after_stream = stream, keep_alive
         self.deadline = float("inf")
-        self.transport.write(self._head(request, stream, keep_alive))
+        if isinstance(stream, WebSocketStream):
+            self._receive = FrameReader(self).feed
+            self.transport.write(_websocket_head(stream))
+        else:
+            self.transport.write(self._head(request, stream, keep_alive))
         if request.method == "HEAD":
             self._end_stream()
             self._after_response(keep_alive)
@@ -370,9 +381,13 @@ class Connection(asyncio.Protocol):
             self._unsent.append(chunk)
 
     def finish(self) -> None:
+        if self._stream is not None:
+            self._finish(self._stream.ending)
+
+    def _finish(self, ending: bytes) -> None:
         if self._stream is None or self.closing:
             return
-        self.transport.write(b"".join((*self._unsent, b"0\r\n\r\n")))
+        self.transport.write(b"".join((*self._unsent, ending)))
         self._end_stream()
         self._after_response(self._keep_alive_after_stream and not self._server.stopping)
 
@@ -381,6 +396,14 @@ class Connection(asyncio.Protocol):
         self._unsent, self._unsent_size = [], 0
         if stream is not None:
             stream.on_end()
+
+    # ------------------------------------------------------------------ FrameReceiver
+
+    def on_ping(self, payload: bytes) -> None:
+        self.send(encode_frame(PONG, payload))
+
+    def on_close(self, status: int) -> None:
+        self._finish(encode_close(status))
 
     # ------------------------------------------------------------------ closing
 
@@ -419,3 +442,9 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         self.closing = True
         self.transport.abort()
+
+
+def _websocket_head(stream: WebSocketStream) -> bytes:
+    """Return the response that opens a WebSocket. Like kube-apiserver's, it has no headers but those of RFC 6455."""
+    headers = b"".join([b"%b: %b\r\n" % header for header in stream.headers])
+    return b"%b%b\r\n" % (_STATUS_LINES[stream.status], headers)

@@ -64,6 +64,7 @@ class Request:
         """Values by lower-case name. Of a repeated header the first value counts.
 
         Repeated Impersonate-* headers are joined by NUL. If there is any, the key `impersonate` is present too.
+        Repeated Transfer-Encoding and Sec-WebSocket-Protocol headers are joined by commas.
         """
         self.body = body
         self.audit_id = b""
@@ -156,7 +157,7 @@ class Sink(Protocol):
     """The connection that a stream writes to."""
 
     def send(self, chunk: bytes) -> None:
-        """Queue one encoded chunk (see `encode_chunk`) without blocking. A client that reads too slowly is aborted."""
+        """Queue framed data (see `framing`) without blocking. A client that reads too slowly is aborted."""
 
     async def drained(self) -> None:
         """Wait until the client has read most of the queued data."""
@@ -172,6 +173,9 @@ class Stream:
     """A chunked response. The server calls `start` after sending the head and `on_end` when the stream has ended."""
 
     __slots__ = ("content_type", "headers", "on_end", "start", "status")
+
+    ending = b"0\r\n\r\n"
+    """The bytes after the last event."""
 
     def __init__(
         self,

@@ -28,6 +28,8 @@ class ProtocolError(errors.APIError):
         return self.message.encode()
 
 
+_LIST_HEADERS = frozenset((b"transfer-encoding", b"sec-websocket-protocol"))
+"""Headers whose repetitions count, joined by commas."""
 _VERSIONS = frozenset(("1.0", "1.1"))
 _host = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*").fullmatch
 
@@ -101,7 +103,8 @@ class RequestParser:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # RFC 9110 lets a server ignore Upgrade: handle the request as HTTP/1.1, then close the connection.
+            # The response to the request may be a WebSocket. Otherwise ignore Upgrade, as RFC 9110 lets a server do,
+            # and close the connection after the response.
             self.stopped = True
         except httptools.HttpParserInvalidMethodError as error:
             method, space, rest = data.partition(b" ")
@@ -160,7 +163,7 @@ class RequestParser:
             self._headers[name] = value
         elif name == b"host":
             self._has_repeated_host = True
-        elif name == b"transfer-encoding":
+        elif name in _LIST_HEADERS:
             self._headers[name] = previous + b", " + value
         if name.startswith(b"impersonate-"):
             self._headers[b"impersonate"] = b""

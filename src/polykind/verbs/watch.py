@@ -1,4 +1,4 @@
-"""watch: stream the changes of a resource."""
+"""watch: stream the changes of a resource, as a chunked response or over a WebSocket."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 from polykind import errors
 from polykind.cache.resource_cache import ObjectChange
-from polykind.cache.watch_channel import Projection, WatchChannel
+from polykind.cache.watch_channel import WatchChannel
 from polykind.cache.watcher import Watcher
 from polykind.codec import negotiation
-from polykind.http.messages import Response, Stream
+from polykind.http.framing import HTTP_CHUNKS
+from polykind.http.messages import Response, Sink, Stream
+from polykind.http.websocket import WebSocketStream, is_websocket, refusal
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import parse_resource_version
 from polykind.verbs.selection import RequestSelection, read_selection
-from polykind.verbs.watch_encoding import encoder_for
+from polykind.verbs.watch_encoding import JsonEncoder, encoder_for
 
 _MIN_TIMEOUT, _TIMEOUT_JITTER = 1800.0, 1800.0
 
@@ -31,6 +33,8 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     revision = parse_resource_version(options.resource_version, for_list=False)
     # The second negotiation excludes YAML: a list can be sent in YAML, but a stream cannot.
     encoder = encoder_for(ctx, negotiation.negotiate_watch(accept, offers=ctx.version.media))
+    if is_websocket(ctx.request) and (refused := refusal(ctx.request)) is not None:
+        return refused
     cache, backend = ctx.resource.cache, ctx.backend
     await backend.cache.wait_until_fresh(cache, ctx.revision_read)
     initial = options.send_initial_events
@@ -40,7 +44,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
         if initial and revision > backend.cache.revision:
             await backend.cache.wait_for_revision(revision)
     except errors.RequestTimeoutError as error:
-        return Response(200, encoder.error(error), encoder.content_type)
+        return _complete(ctx, encoder, [encoder.error(error)])
     if not revision:
         revision = max(cache.revision, backend.cache.revision)
     timeout = float(options.timeout_seconds or 0) or _MIN_TIMEOUT + random.random() * _TIMEOUT_JITTER  # noqa: S311
@@ -51,7 +55,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
                 raise errors.ExpiredError(f"too old resource version: {revision} ({ctx.resource.watchable_since})")
             past = await backend.cache.changes_since(cache, revision)
         except errors.ExpiredError as error:
-            return Response(200, encoder.error(error), encoder.content_type)
+            return _complete(ctx, encoder, [encoder.error(error)])
     # There is no await between reading the past changes and joining the channel, so no change is missed.
     channel = _join_channel(ctx, selection, encoder)
     watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, backend.bookmark_interval)
@@ -69,25 +73,40 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     except errors.APIError as error:
         # kube-apiserver has already sent the head of its response, so it sends the error as an event of the stream.
         channel.leave(watcher)
-        return Response(200, b"".join([*sent, encoder.error(error)]), encoder.content_type)
+        return _complete(ctx, encoder, [*sent, encoder.error(error)])
     except BaseException:
         channel.leave(watcher)
         raise
     if watcher.has_initial_events() and encoder.unsupported:
         channel.leave(watcher)
-        return Response(200, b"", encoder.content_type)
+        return _complete(ctx, encoder, [])
     channel.resume()
+    if is_websocket(ctx.request):
+        return WebSocketStream(ctx.request, watcher.start, watcher.on_end)
     return Stream(watcher.start, watcher.on_end, encoder.content_type)
 
 
-def _join_channel(ctx: RequestContext, selection: RequestSelection, encoder: Projection) -> WatchChannel:
-    """Return the channel that all watches with the same version, selection and encoding share."""
+def _complete(ctx: RequestContext, encoder: JsonEncoder, events: list[bytes]) -> Response | Stream:
+    """Return the response of a watch that ends after these events."""
+    if not is_websocket(ctx.request):
+        return Response(200, b"".join(events), encoder.content_type)
+
+    def start(sink: Sink) -> None:
+        sink.send(encoder.messages.frame(events))
+        sink.finish()
+
+    return WebSocketStream(ctx.request, start, lambda: None)
+
+
+def _join_channel(ctx: RequestContext, selection: RequestSelection, encoder: JsonEncoder) -> WatchChannel:
+    """Return the channel that all watches with the same version, selection, encoding and framing share."""
     resource, version = ctx.resource, ctx.version
+    framing = encoder.messages if is_websocket(ctx.request) else HTTP_CHUNKS
     encoding = encoder.key if encoder.key is not None else id(encoder)
     sent = ctx.backend.metrics.watch_events.of(resource.group, version.version, resource.plural).add
     return resource.watch_channel(
-        (version.version, selection.key, encoding),
-        lambda on_empty: WatchChannel(resource.cache, version.representer, selection, encoder, sent, on_empty),
+        (version.version, selection.key, encoding, framing),
+        lambda on_empty: WatchChannel(resource.cache, version.representer, selection, encoder, sent, on_empty, framing),
     )
 
 

@@ -10,6 +10,7 @@ from polykind.codec import json_codec, partial_metadata
 from polykind.codec.negotiation import ResponseFormat
 from polykind.codec.protobuf_envelope import encode_envelope, encode_object, encode_watch_frame
 from polykind.contract import JsonObject
+from polykind.http.framing import BINARY_MESSAGES, TEXT_MESSAGES
 from polykind.http.messages import JSON
 from polykind.http.options import include_object
 from polykind.verbs.context import RequestContext
@@ -34,6 +35,8 @@ class JsonEncoder:
 
     key: Hashable | None = "json"
     content_type = JSON
+    messages = TEXT_MESSAGES
+    """The framing of events in a WebSocket."""
     unsupported = False
 
     def __init__(self, ctx: RequestContext) -> None:
@@ -112,6 +115,7 @@ class ProtobufEncoder(JsonEncoder):
 
     key: Hashable | None = "protobuf"
     content_type = b"application/vnd.kubernetes.protobuf;stream=watch"
+    messages = BINARY_MESSAGES
 
     def encode(self, data: bytes) -> bytes:
         return self._encode_object(json_codec.decode(data))
