@@ -22,8 +22,8 @@ _SELECTORS = ("fieldSelector", "labelSelector")
 def validate(review: JsonObject, metadata_order: Iterable[str], *, subject: bool, local: bool) -> list[FieldError]:
     """Validate an access review.
 
-    `subject`: True if the spec names a user. `local`: True if the review is namespaced. `metadata_order`: the order in
-    which error messages print the fields of metadata.
+    `subject` is true if the spec names a user. `local` is true if the review is namespaced. `metadata_order` is the
+    order in which error messages print the fields of metadata.
     """
     spec, meta = review["spec"], review["metadata"]
     resource, non_resource = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
@@ -98,7 +98,10 @@ def _validate_requirement(requirement: JsonObject, path: str, *, is_label: bool)
 
 
 def ignored_selectors(attributes: JsonObject, path: str) -> str:
-    """Return an error text that names the fully or partially ignored selectors. Return "" if all were used."""
+    """Return an error text that names the selectors that were ignored, fully or partially.
+
+    Return "" if all were used.
+    """
     texts = []
     for name in _SELECTORS:
         selector = attributes.get(name) or {}

@@ -36,7 +36,7 @@ class Authentication:
     def user(self, request: Request) -> User | None:
         """Return the authenticated user. Raise UnauthorizedError if credentials are missing or wrong.
 
-        Return None if only `service_account_user`, which may have to wait, can authenticate the request.
+        Return None if the caller must await `service_account_user` to authenticate the request.
         """
         user = expired = None
         if request.peer_certificate is not None:

@@ -25,7 +25,9 @@ class Access:
 
 
 class Decision(NamedTuple):
-    """An authorizer's decision: allowed, denied or no opinion. `error`: why the decision may be incomplete."""
+    """An authorizer's decision: allowed, denied or no opinion. `error` is the reason why the decision may be
+    incomplete.
+    """
 
     allowed: bool
     reason: str = ""
@@ -43,7 +45,9 @@ class Rules(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """Decides whether a user may do something. Its methods are not coroutines, because all data is in memory."""
+    """Decides whether a user may access a resource or path. The methods are not coroutines, because all data is in
+    memory.
+    """
 
     @property
     def allows_everything(self) -> bool:

@@ -36,11 +36,11 @@ class Superusers:
 
 
 class Union:
-    """Asks authorizers in turn until one allows or denies. Joins the reasons and errors of those without an opinion."""
+    """Asks authorizers in turn until one allows or denies. If none does, joins their reasons and errors."""
 
     def __init__(self, authorizers: Sequence[Authorizer]) -> None:
         self._authorizers = authorizers
-        # No authorizer of this server ever denies, so one that allows everything is always asked.
+        # No authorizer of this server ever denies, so an authorizer that allows everything is always asked.
         self.allows_everything = any(authorizer.allows_everything for authorizer in authorizers)
 
     def decide(self, access: Access) -> Decision:

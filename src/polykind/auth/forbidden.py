@@ -10,7 +10,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def require(authorizer: Authorizer, access: Access) -> None:
-    """Raise ForbiddenError unless the authorizer allows the access."""
+    """Raise ForbiddenError if the authorizer does not allow the access."""
     decision = authorizer.decide(access)
     if not decision.allowed:
         raise forbidden(access, decision.reason)

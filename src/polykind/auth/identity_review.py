@@ -10,7 +10,9 @@ from polykind.contract import JsonObject
 
 GROUP = "authentication.k8s.io"
 FindUser = Callable[[str, list[str]], Awaitable[tuple[JsonObject, list[str]]]]
-"""Returns the userInfo of a token's user and the audiences of the token. Raise TokenError if the token is invalid."""
+"""A function that returns the userInfo of a token's user and the audiences of the token. It raises TokenError if the
+token is invalid.
+"""
 
 
 def self_subject(user: JsonObject, now: str) -> JsonObject:

@@ -34,7 +34,10 @@ _bad_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 
 
 def requested_user(headers: Mapping[bytes, bytes]) -> User | None:
-    """Return the user in the headers, None without such headers. Raise BadRequestError if only the name is missing."""
+    """Return the user in the Impersonate-* headers, or None without such headers.
+
+    Raise BadRequestError if the headers contain other attributes but no user name.
+    """
     name, uid = (_values(headers.get(_PREFIX + what))[0] for what in (b"user", b"uid"))
     groups = tuple(_values(headers[_PREFIX + b"group"])) if _PREFIX + b"group" in headers else ()
     extra: dict[str, tuple[str, ...]] = {}
@@ -75,7 +78,7 @@ class Impersonation:
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._latest: dict[str, _Mode] = {}
-        """By user name, the mode that last succeeded. It is tried first, and its error is reported."""
+        """The mode that last succeeded, by user name. It is tried first, and its error is reported."""
 
     def impersonate(self, other: User, access: Access) -> User:
         """Return the impersonated user, with all groups. Raise ForbiddenError if no mode allows the impersonation."""
@@ -110,7 +113,7 @@ def parse_service_account(username: str) -> tuple[str, str] | None:
 
 
 def _node_name(name: str) -> str:
-    """Return the name of a node, or "" if the user is not a node."""
+    """Return the name of the node that a user name denotes, or "" if the user is not a node."""
     node = name.removeprefix(_NODE)
     return node if name.startswith(_NODE) and not dns1123_subdomain(node) else ""
 
@@ -131,7 +134,7 @@ class _Mode:
         return not self.constraint or not (_node_name(other.name) or account)
 
     def authorize(self, authorizer: Authorizer, other: User, access: Access) -> User:
-        """Return the impersonated user. Raise ForbiddenError unless every attribute of the user is allowed."""
+        """Return the impersonated user. Raise ForbiddenError if an attribute of the user is not allowed."""
         if self.constraint:
             require(authorizer, replace(access, verb=f"impersonate-on:{self.constraint}:{access.verb}"))
         verb = f"impersonate:{self.constraint}" if self.constraint else "impersonate"
@@ -191,7 +194,7 @@ _MODES = tuple(map(_Mode, ("arbitrary-node", "serviceaccount", "user-info", ""))
 
 
 def _with_authenticated_group(user: User) -> User:
-    """Add system:authenticated, or system:unauthenticated for the anonymous user."""
+    """Return the user with the group system:authenticated, or system:unauthenticated for the anonymous user."""
     if user.name == ANONYMOUS.name:
         group = UNAUTHENTICATED
     elif UNAUTHENTICATED in user.groups:
@@ -202,7 +205,7 @@ def _with_authenticated_group(user: User) -> User:
 
 
 def _validate_extra(extra: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why the constrained modes reject the extra attributes. Return "" if they accept them."""
+    """Return the reason why the constrained modes reject the extra attributes. Return "" if they accept them."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"

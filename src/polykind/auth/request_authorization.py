@@ -32,7 +32,9 @@ class RequestAuthorization:
         self._impersonation: Impersonation | None = None
 
     def check(self, request: Request, user: User, parts: list[str]) -> User:
-        """Return the user to act as: the impersonated user, else `user`. Raise APIError if the request is forbidden."""
+        """Return the user of the request: the impersonated user, or else `user`. Raise APIError if the request is
+        forbidden.
+        """
         access = request_access(user, request.method, unquote(request.path), parts, request.query)
         if b"impersonate" in request.headers:
             from polykind.auth.impersonation import Impersonation, requested_user
@@ -73,7 +75,7 @@ def _resource_access(user: User, method: str, group: str, version: str, rest: Se
 
 
 def _collection_access(query: Query) -> tuple[str, str]:
-    """Return the verb (list or watch) and the object name that the fieldSelector requires, "" if there is none."""
+    """Return the verb (list or watch), and the object name that the fieldSelector requires or ""."""
     verb = "watch" if bool_value(query, "watch") else "list"
     try:
         int_value(query, "timeoutSeconds")

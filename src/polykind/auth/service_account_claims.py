@@ -11,13 +11,13 @@ from polykind.golang.fmt import go_quote
 
 EXTENDED_SECONDS = 365 * 24 * 3600
 EXTENDABLE_SECONDS = 3607
-"""The lifetime that kubelets ask for. Such tokens live for a year, because old clients do not renew them."""
+"""The lifetime in seconds that kubelets request. Such tokens live for a year, because old clients do not renew them."""
 _LEEWAY = 60
 _INVALIDATED = "service account token has been invalidated"
 _EXTRA = "authentication.kubernetes.io/"
 
 FindObject = Callable[[str, str, str], Awaitable[JsonObject | None]]
-"""Returns the stored object with a plural, a namespace and a name; None if it does not exist."""
+"""A function that returns the stored object with a plural, namespace and name, or None if it does not exist."""
 
 
 class TokenError(ValueError):
@@ -41,7 +41,10 @@ def build_claims(
 
 
 def set_times(claims: JsonObject, now: int, seconds: int, warn_after: int | None) -> None:
-    """Set the times at which a token is issued and expires and, if given, from which on its use is reported."""
+    """Set the times at which a token is issued and expires.
+
+    If `warn_after` is not None, also set the time after which the server reports a use of the token.
+    """
     claims.update(iat=now, nbf=now, exp=now + seconds)
     if warn_after is not None:
         claims["kubernetes.io"]["warnafter"] = now + warn_after
@@ -53,7 +56,7 @@ def _reference(obj: JsonObject) -> JsonObject:
 
 
 def check_audiences(claims: JsonObject, wanted: list[str]) -> list[str]:
-    """Return the audiences of a token that are also wanted. Raise TokenError if there are none."""
+    """Return the audiences of a token that are also in `wanted`. Raise TokenError if there are none."""
     stated = claims.get("aud") or []
     audiences = [stated] if isinstance(stated, str) else list(stated)
     shared = [audience for audience in audiences if audience in wanted]

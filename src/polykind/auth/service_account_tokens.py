@@ -37,13 +37,13 @@ class TokenSettings:
     """The settings of tokens, as in kube-apiserver's flags --service-account-* and --api-audiences."""
 
     default_key_file: Path
-    """The private key if no other is given. The first use creates it."""
+    """The file of the private key if no flag names another file. The first use creates the file."""
     issuers: tuple[str, ...] = (DEFAULT_ISSUER,)
     api_audiences: tuple[str, ...] = ()
     key_files: tuple[Path, ...] = ()
     signing_key_file: Path | None = None
     max_expiration: int = 0
-    """The maximum lifetime of tokens in seconds; 0 for no maximum."""
+    """The maximum lifetime of tokens in seconds. 0 means no maximum."""
 
     @property
     def audiences(self) -> list[str]:
@@ -61,7 +61,7 @@ class ServiceAccountTokens:
         self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
 
     def load_keys(self) -> None:
-        """Load the keys now. Raise TokenKeyError if a file holds none."""
+        """Load the keys now. Raise TokenKeyError if a file contains no usable key."""
         _ = self._signing_key, self._verification_keys
 
     async def issue(self, claims: JsonObject) -> str:
@@ -71,14 +71,17 @@ class ServiceAccountTokens:
         return await asyncio.to_thread(lambda: sign(self._signing_key, claims))
 
     def is_issuer(self, token: str) -> bool:
-        """True if a token states this server as its issuer. Says nothing about its validity."""
+        """True if a token names this server as its issuer. The token may still be invalid."""
         from polykind.auth.token_keys import read_segment
 
         claims = read_segment(token, 1)
         return claims is not None and claims.get("iss") in self.settings.issuers
 
     async def authenticate(self, token: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
-        """Return the user of a token, and its audiences among the wanted ones. Raise TokenError if it is invalid."""
+        """Return the user of a token, and those of the token's audiences that are in `audiences`.
+
+        Raise TokenError if the token is invalid.
+        """
         claims = await self._claims(token)
         shared = check_audiences(claims, audiences or self.settings.audiences)
         now = self._clock.now()
@@ -87,7 +90,7 @@ class ServiceAccountTokens:
         return user_of(claims), shared
 
     async def _claims(self, token: str) -> JsonObject:
-        """Return the claims of a token whose signature is valid. Raise TokenError if it is not."""
+        """Return the claims of a token. Raise TokenError if the signature of the token is not valid."""
         from polykind.auth.token_keys import SignatureError, read_segment, verify
 
         digest = hashlib.sha256(token.encode()).digest()

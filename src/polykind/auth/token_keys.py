@@ -92,7 +92,7 @@ def sign(key: PrivateKey, claims: JsonObject) -> str:
 
 
 def verify(token: str, keys: list[VerificationKey]) -> None:
-    """Raise SignatureError unless one of the keys has signed the token."""
+    """Raise SignatureError if none of the keys has signed the token."""
     signed, _, encoded = token.rpartition(".")
     signature = decode_segment(encoded)
     header = read_segment(token, 0) or {}
@@ -104,7 +104,7 @@ def verify(token: str, keys: list[VerificationKey]) -> None:
 
 
 def read_segment(token: str, index: int) -> JsonObject | None:
-    """Return the header (index 0) or the claims (1) of a token, unverified. Return None if it is not a JWT."""
+    """Return the header (index 0) or the claims (1) of a token, unverified. Return None if the token is not a JWT."""
     parts = token.split(".")
     if len(parts) != 3:
         return None
@@ -116,7 +116,7 @@ def read_segment(token: str, index: int) -> JsonObject | None:
 
 
 def decode_segment(text: str) -> bytes:
-    """Decode one part of a token. Return no bytes if it is not base64."""
+    """Decode one part of a token. Return empty bytes if the part is not base64."""
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:
@@ -132,7 +132,7 @@ def _encode_number(number: int, size: int = 0) -> str:
 
 
 def load_private_key(path: Path) -> PrivateKey:
-    """Load a private key from a PEM file. Raise TokenKeyError if there is none."""
+    """Load a private key from a PEM file. Raise TokenKeyError if the file contains no private key."""
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), None)
     except (OSError, ValueError, TypeError) as error:

@@ -12,7 +12,7 @@ _INVALID = "invalid bearer token"
 
 
 def token_finder(tokens: Tokens, service_accounts: ServiceAccountTokens) -> FindUser:
-    """Return a function that finds the user of a token: of a static token, or of a service account's token."""
+    """Return a function that finds the user of a static token or of a service account's token."""
 
     async def find_user(token: str, audiences: list[str]) -> tuple[JsonObject, list[str]]:
         own = service_accounts.settings.audiences

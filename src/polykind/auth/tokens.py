@@ -20,7 +20,10 @@ def _digest(token: bytes) -> bytes:
 
 
 class Tokens:
-    """The known tokens. Stores their digests, finds a digest by its prefix and compares it in constant time."""
+    """The known tokens.
+
+    Only their digests are stored. A digest is found by its prefix and compared in constant time.
+    """
 
     def __init__(self) -> None:
         self._users: dict[bytes, tuple[bytes, User]] = {}
@@ -45,7 +48,7 @@ class Tokens:
                 self.add(fields[0], User(fields[1], fields[2], groups))
 
     def replace(self, other: Tokens) -> None:
-        """Replace all tokens by those of another object."""
+        """Replace all tokens by the tokens of `other`."""
         self._users = other._users
 
     def find(self, token: bytes) -> User | None:

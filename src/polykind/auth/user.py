@@ -1,4 +1,4 @@
-"""The user who makes a request."""
+"""The user that makes a request."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _LONE_SURROGATE = re.compile(
 
 
 class MalformedJSONError(BadRequestError):
-    """A body that is not JSON: `text` is the parser's error. `syntax` is False if only a number is out of range."""
+    """A body that is not JSON. `text` is the parser's error. `syntax` is False if only a number is out of range."""
 
     def __init__(self, text: str, *, syntax: bool = True) -> None:
         super().__init__(f"couldn't get version/kind; json parse error: {text}" if syntax else text)
@@ -82,7 +82,7 @@ _decode_integers_only = msgspec.json.Decoder(float_hook=_reject_fraction).decode
 
 
 def _check_density(body: bytes) -> None:
-    """Raise RequestTooLargeError if the text has so many objects and lists that they would fill the memory."""
+    """Raise RequestTooLargeError if the text has so many objects and lists that decoding would fill the memory."""
     if len(body) > 2 * _MAX_CONTAINERS and body.count(b"{") + body.count(b"[") > _MAX_CONTAINERS:
         raise RequestTooLargeError(f"Request entity too large: limit is {_MAX_CONTAINERS} objects and lists")
 
@@ -91,7 +91,10 @@ _MAX_CONTAINERS = 500_000
 
 
 def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
-    """Decode JSON. With `keep_fractions`, a number written with a fraction stays a float. Raise MalformedJSONError."""
+    """Decode JSON. With `keep_fractions`, a number written with a fraction stays a float.
+
+    Raise MalformedJSONError if the body is not JSON.
+    """
     _check_density(body)
     decoder = _decode_fractions if keep_fractions else _decode
     try:
@@ -148,7 +151,7 @@ def decode_literal(body: bytes) -> tuple[Any, bool]:
 def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
     """Decode a body that the fast parser rejected, as Go does: replace invalid UTF-8 and lone surrogates.
 
-    Raise MalformedJSONError with the text of Go's error.
+    Raise MalformedJSONError with the text of Go's error if the body is not JSON.
     """
     if error_text := json_syntax.syntax_error(body):
         raise MalformedJSONError(error_text)
@@ -197,25 +200,25 @@ def _narrow_int(value: int) -> int | float:
 
 
 def encode(value: Any, *, no_floats: bool = False) -> bytes:
-    """Encode as Go does: sorted keys, escaped HTML characters, no trailing newline.
+    """Encode a value as Go does: sorted keys, escaped HTML characters, no trailing newline.
 
-    `no_floats` promises that the value contains no floats.
+    `no_floats` is a promise of the caller that the value contains no floats.
     """
     return encode_json(value, no_floats=no_floats)
 
 
 def encode_ordered(value: Any) -> bytes:
-    """Encode with the keys in the given order: for Status, Table and other kinds with a fixed field order."""
+    """Encode a value without sorting its keys, for Status, Table and other kinds with a fixed field order."""
     return encode_json(value, sort_keys=False)
 
 
 def encode_line(value: Any) -> bytes:
-    """Encode with a trailing newline, as a response body or a watch event."""
+    """Encode a value with a trailing newline, for a response body or a watch event."""
     return encode(value) + b"\n"
 
 
 def indent(encoded: bytes) -> bytes:
-    """Indent JSON bytes by two spaces per level, for ?pretty. No trailing newline.
+    """Return JSON bytes indented by two spaces per level, for ?pretty, without a trailing newline.
 
     Return the bytes unchanged if deep nesting would make the result too long. Indentation is only for human readers.
     """
@@ -301,7 +304,10 @@ _TYPE_META_FIELDS = {"apiversion": "apiVersion", "kind": "kind"}
 
 
 def read_type_meta(value: Any) -> tuple[str, str]:
-    """Return a body's apiVersion and kind, "" where missing. Raise BadRequestError with kube-apiserver's text."""
+    """Return a body's apiVersion and kind, or "" for a missing one.
+
+    Raise BadRequestError with kube-apiserver's text if the body or one of the two fields has a wrong type.
+    """
     if value is None:
         return "", ""
     if type(value) is not dict:
@@ -320,7 +326,9 @@ def read_type_meta(value: Any) -> tuple[str, str]:
 
 
 def type_meta_field(key: str) -> str | None:
-    """Return apiVersion or kind if the key names it in any case (only here does Go ignore case), else None."""
+    """Return `apiVersion` or `kind` if the key equals it, ignoring case, else None. Go ignores case only for these
+    keys.
+    """
     return _TYPE_META_FIELDS.get(_fold_case(key)) if len(key) in (4, 10) else None
 
 

@@ -40,8 +40,8 @@ class _Scanner:
         self.body = body
         self.at = 0
 
-    def error(self, context: str) -> _SyntaxError:
-        """Return the error about the current byte."""
+    def invalid_character(self, context: str) -> _SyntaxError:
+        """Return the error about the current byte. `context` is the part of Go's message after the character."""
         byte = self.body[self.at] if self.at < len(self.body) else 0x20
         character = {0x27: "\\'", 0x22: '"'}.get(byte) or go_quote(chr(byte))[1:-1]
         return _SyntaxError(f"invalid character '{character}' {context}")
@@ -55,8 +55,8 @@ class _Scanner:
         return self.body[self.at]
 
     def run(self) -> None:
-        brackets: list[int] = []  # the open brackets
-        empty = False  # True if the innermost bracket has no member yet
+        brackets: list[int] = []  # The open brackets.
+        empty = False  # True if the innermost bracket has no member yet.
         while True:
             byte = self.skip()
             if empty and byte == brackets[-1] + 2:  # "}" is "{" + 2, "]" is "[" + 2
@@ -68,7 +68,7 @@ class _Scanner:
                 if byte in b"{[":
                     brackets.append(byte)
                     if len(brackets) > MAX_DEPTH:
-                        raise self.error("exceeded max depth")
+                        raise self.invalid_character("exceeded max depth")
                     self.at += 1
                     empty = True
                     continue
@@ -78,7 +78,7 @@ class _Scanner:
                 empty = False
                 if self.has_next(brackets[-1]):
                     continue
-            while True:  # a bracket has been closed
+            while True:  # A bracket has been closed.
                 brackets.pop()
                 empty = False
                 if not brackets:
@@ -90,7 +90,7 @@ class _Scanner:
         """True if another member follows, False if the bracket closes here."""
         byte = self.skip()
         if byte not in (0x2C, bracket + 2):
-            raise self.error("after object key:value pair" if bracket == 0x7B else "after array element")
+            raise self.invalid_character("after object key:value pair" if bracket == 0x7B else "after array element")
         self.at += 1
         return byte == 0x2C
 
@@ -98,14 +98,14 @@ class _Scanner:
         match = _space(self.body, self.at)
         self.at = match.end() if match else self.at
         if self.at < len(self.body):
-            raise self.error("after top-level value")
+            raise self.invalid_character("after top-level value")
 
     def key(self, byte: int) -> None:
         if byte != 0x22:
-            raise self.error("looking for beginning of object key string")
+            raise self.invalid_character("looking for beginning of object key string")
         self.string()
         if self.skip() != 0x3A:
-            raise self.error("after object key")
+            raise self.invalid_character("after object key")
         self.at += 1
 
     def value(self, byte: int) -> None:
@@ -118,10 +118,10 @@ class _Scanner:
             for expected in literal[1:]:
                 self.at += 1
                 if self.body[self.at : self.at + 1] != bytes((expected,)):
-                    raise self.error(f"in literal {literal.decode()} (expecting '{chr(expected)}')")
+                    raise self.invalid_character(f"in literal {literal.decode()} (expecting '{chr(expected)}')")
             self.at += 1
         else:
-            raise self.error("looking for beginning of value")
+            raise self.invalid_character("looking for beginning of value")
 
     def string(self) -> None:
         self.at += 1
@@ -135,16 +135,16 @@ class _Scanner:
                 self.at += 1
                 return
             if byte != 0x5C:
-                raise self.error("in string literal")
+                raise self.invalid_character("in string literal")
             self.at += 1
             escape = self.body[self.at : self.at + 1]
             if escape not in (b"b", b"f", b"n", b"r", b"t", b"\\", b"/", b'"', b"u"):
-                raise self.error("in string escape code")
+                raise self.invalid_character("in string escape code")
             self.at += 1
             for _ in range(4 if escape == b"u" else 0):
                 digit = self.body[self.at : self.at + 1]
                 if not digit or digit not in b"0123456789abcdefABCDEF":
-                    raise self.error("in \\u hexadecimal character escape")
+                    raise self.invalid_character("in \\u hexadecimal character escape")
                 self.at += 1
 
     def number(self, byte: int) -> None:
@@ -152,20 +152,20 @@ class _Scanner:
             self.at += 1
             byte = self.body[self.at] if self.at < len(self.body) else 0x20
             if not 0x30 <= byte <= 0x39:
-                raise self.error("in numeric literal")
+                raise self.invalid_character("in numeric literal")
         self.at += 1
         if byte != 0x30:
             self.skip_digits()
         if self.body[self.at : self.at + 1] == b".":
             self.at += 1
             if not self.skip_digits():
-                raise self.error("after decimal point in numeric literal")
+                raise self.invalid_character("after decimal point in numeric literal")
         if self.body[self.at : self.at + 1] in (b"e", b"E"):
             self.at += 1
             if self.body[self.at : self.at + 1] in (b"+", b"-"):
                 self.at += 1
             if not self.skip_digits():
-                raise self.error("in exponent of numeric literal")
+                raise self.invalid_character("in exponent of numeric literal")
 
     def skip_digits(self) -> bool:
         before = self.at
@@ -178,7 +178,7 @@ _tokens = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]').finditer
 
 
 class Key:
-    """A key of a JSON text: True if its object already has the key, and the key's path."""
+    """A key of a JSON text. `duplicate` is True if its object already has the same key."""
 
     __slots__ = ("_name", "_steps", "duplicate")
 
@@ -206,8 +206,8 @@ def duplicate_keys(body: bytes) -> list[str]:
 
 def iter_keys(body: bytes) -> Iterator[Key]:
     """Yield each key of a valid JSON text."""
-    keys: list[set[str] | None] = []  # per open bracket: the keys of an object, None for a list
-    steps: list[str | int] = []  # per open bracket: the current key or index
+    keys: list[set[str] | None] = []  # For each open bracket: the keys of an object, or None for a list.
+    steps: list[str | int] = []  # For each open bracket: the current key or index.
     text = b""
     for match in _tokens(body):
         token = match[0]

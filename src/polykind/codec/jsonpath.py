@@ -1,7 +1,7 @@
 """JSONPath of printer columns: the dialect of client-go, including its quirks.
 
-A path is parsed once into steps. A missing key gives no result. A step that does not fit its values (an index out of
-bounds, a filter on a value that is not a list) is an error.
+A path is parsed once into steps. A missing key gives no result. A step that cannot be applied to its values (an index
+out of bounds, a filter on a value that is not a list) is an error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class JsonPathError(ValueError):
 
 
 class JsonPath:
-    """A parsed path such as .spec.stops[0].name. The constructor raises JsonPathError."""
+    """A parsed path such as .spec.stops[0].name. The constructor raises JsonPathError if the path is malformed."""
 
     __slots__ = ("_keys", "_parts")
 
@@ -54,7 +54,7 @@ class JsonPath:
         self._keys = tuple(step.name for step in steps if isinstance(step, Field)) if plain else None
 
     def find(self, value: Any) -> Values:
-        """Return the values at the path. Raise MismatchError if a step does not fit its values."""
+        """Return the values at the path. Raise MismatchError if a step cannot be applied to its values."""
         if self._keys is not None:
             for key in self._keys:
                 if type(value) is not dict or key not in value:
@@ -65,7 +65,7 @@ class JsonPath:
         return results[0] if results else []
 
     def first(self, value: Any, missing: Any = None) -> Any:
-        """Return the first value at the path, or `missing` if there is none or a step does not fit."""
+        """Return the first value at the path, or `missing` if there is no value or a step cannot be applied."""
         try:
             values = self.find(value)
         except MismatchError:

@@ -11,7 +11,7 @@ _MAX_RESULTS = 100_000
 
 
 class MismatchError(Exception):
-    """A step that does not fit its values. `partial` are the results before the failure."""
+    """A step that cannot be applied to its values. `partial` are the results before the failure."""
 
     def __init__(self, message: str, partial: Values) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ def walk(steps: Iterable[Step], values: Values) -> Values:
 
 
 class Field:
-    """Selects a key's value from the objects that have it."""
+    """Selects the value of a key from each object that has the key."""
 
     __slots__ = ("name",)
 

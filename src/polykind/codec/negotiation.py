@@ -71,7 +71,10 @@ def negotiate(
 def negotiate_watch(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
-    """Negotiate like `negotiate` for a watch, which does not support YAML. Raise NotAcceptableError."""
+    """Return the best format for a watch, like `negotiate` but without YAML.
+
+    Raise NotAcceptableError if no format is acceptable.
+    """
     accepted = negotiate(accept, offers=offers, transforms=transforms)
     if accepted.media == "yaml":
         raise NotAcceptableError(
@@ -230,7 +233,10 @@ def _parse_content_type(content_type: str) -> str | None:
 
 
 def body_media(content_type: str, *, offers: Collection[str] = CUSTOM_MEDIA) -> str:
-    """Return the media type of a body (default json). Raise UnsupportedMediaTypeError if it is not supported."""
+    """Return the media type of a body, by default json.
+
+    Raise UnsupportedMediaTypeError if the type is not supported.
+    """
     if not content_type or content_type == "application/json":
         return "json"
     media_type = _parse_content_type(content_type)
@@ -241,7 +247,10 @@ def body_media(content_type: str, *, offers: Collection[str] = CUSTOM_MEDIA) -> 
 
 
 def patch_media_type(content_type: str, *, offers: Collection[str]) -> str:
-    """Return the media type of a patch, which must match exactly. Raise UnsupportedMediaTypeError."""
+    """Return the media type of a patch.
+
+    Raise UnsupportedMediaTypeError if the header does not exactly match a supported type.
+    """
     at = content_type.find(";")
     media_type = content_type[:at] if at > 0 else content_type
     if media_type not in offers:
@@ -256,7 +265,7 @@ def _unsupported(offers: Collection[str]) -> UnsupportedMediaTypeError:
 
 
 def is_pretty(query: Query, user_agent: str) -> bool:
-    """True if JSON is to be indented: by ?pretty, or else for browsers, curl and Wget."""
+    """True if JSON must be indented: because of ?pretty, or else for browsers, curl and Wget."""
     pretty = first_value(query, "pretty")
     if pretty:
         return pretty in ("1", "t", "T", "true", "TRUE", "True")

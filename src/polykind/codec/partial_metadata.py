@@ -38,9 +38,9 @@ _FIELD_ANNOTATIONS = {
         "autoscaling.alpha.kubernetes.io/behavior",
     ),
 }
-"""Annotations that carry fields for which a version has no place.
+"""Annotations that hold values of fields that a version does not have.
 
-kube-apiserver takes the metadata from its internal object, which has these fields and lacks the annotations.
+kube-apiserver takes the metadata from its internal object, which has these fields instead of the annotations.
 """
 
 

@@ -57,7 +57,7 @@ class TableFormat:
     __slots__ = ("_cells", "_conditions", "definitions")
 
     def __init__(self, columns: Sequence[JsonObject] | None = None) -> None:
-        """Compile additionalPrinterColumns; an empty list means one Age column.
+        """Compile additionalPrinterColumns. An empty list means one Age column.
 
         A malformed path drops its column and all later ones, as in kube-apiserver, which accepts such CRDs.
         """
@@ -92,7 +92,7 @@ class TableFormat:
         self._cells.append(cell)
 
     def row(self, obj: JsonObject, now: datetime, include: str = "Metadata", version: str = "v1") -> JsonObject:
-        """Return an object's row. `include` is Metadata, Object or None: the part of the object in the row."""
+        """Return an object's row. `include` selects the part of the object in the row: Metadata, Object or None."""
         metadata = obj.get("metadata")
         if type(metadata) is not dict:
             metadata = {}

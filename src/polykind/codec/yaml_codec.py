@@ -14,7 +14,8 @@ from polykind.errors import BadRequestError
 
 STRICT_PREFIX: Final = "yaml: unmarshal errors:\n  "
 
-# JSON that YAML rejects or reads differently: escaped solidi and surrogates, raw control characters, line breaks, BOMs.
+# Matches JSON that YAML rejects or reads differently: escaped solidi and surrogates, raw control characters, line
+# breaks, BOMs.
 _YAML_DIFFERS: Final = re.compile(
     rb"\\(?:/|u[dD][89a-fA-F])|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef(?:\xbb\xbf|\xbf[\xbe\xbf])"
 )
@@ -29,12 +30,17 @@ class MalformedYAMLError(BadRequestError):
 
 
 def decode(body: bytes) -> Any:
-    """Decode the first document. Return None if there is none. Raise MalformedYAMLError if it is malformed."""
+    """Decode the first document.
+
+    Return None if the body has no document. Raise MalformedYAMLError if it is malformed.
+    """
     return decode_strict(body)[0]
 
 
 def decode_strict(body: bytes) -> tuple[Any, list[str]]:
-    """Decode, and also return an error such as `line 3: key "x" already set in map` for each duplicate key."""
+    """Decode like `decode`, and also return an error such as `line 3: key "x" already set in map` for each duplicate
+    key.
+    """
     if body[:1] == b"{" and _YAML_DIFFERS.search(body) is None and not _has_incompatible_keys(body):
         try:
             value = json_codec.decode(body)
@@ -64,14 +70,14 @@ def strict_error(strict_errors: list[str]) -> str:
 
 
 def encode(value: Any) -> bytes:
-    """Encode as a YAML document with keys in natural order. Strings that look like other types are quoted."""
+    """Encode a value as a YAML document with keys in natural order. Strings that look like other types are quoted."""
     from polykind.codec.yaml_writer import write
 
     return write(value)
 
 
 def encode_ordered(value: Any) -> bytes:
-    """Encode with keys in the given order and without folding long lines, for files that people keep."""
+    """Encode a value without sorting its keys or folding long lines, for files that people edit."""
     from polykind.codec.yaml_writer import write
 
     return write(value, ordered=True)

@@ -31,7 +31,7 @@ class _Frame:
         self.has_key = False
         self.merging = False
         self.nodes = 1
-        self.mergeable: list[bool] = []  # for each item of a sequence: True if it is a mapping that may be merged
+        self.mergeable: list[bool] = []  # For each item of a sequence: True if it is a mapping that may be merged.
 
 
 class _ValueBuilder:
@@ -81,7 +81,7 @@ class _ValueBuilder:
         return self.root, self.duplicates
 
     def count(self, nodes: int, aliased: int) -> None:
-        """Count nodes. Raise MalformedYAMLError above kube-apiserver's limit of aliases (billion laughs attack)."""
+        """Count nodes. Raise MalformedYAMLError if aliases exceed kube-apiserver's limit (billion laughs attack)."""
         self.decoded += nodes
         self.aliased += aliased
         if self.aliased > 100 and self.decoded > 1000:
@@ -193,7 +193,7 @@ class _UnsupportedKey(str):
 
 
 def _check_supported(root: Any) -> None:
-    """Raise MalformedYAMLError if the decoded value has a key or, if not, a number that JSON does not support."""
+    """Raise MalformedYAMLError if the decoded value contains a key or a number that JSON does not support."""
     stack, has_infinite = [root], False
     while stack:
         value = stack.pop()
@@ -211,7 +211,7 @@ def _check_supported(root: Any) -> None:
 
 
 def _raise_for_infinite(root: Any) -> None:
-    """Raise for the first NaN or infinity in JSON order."""
+    """Raise MalformedYAMLError for the first NaN or infinity, in the order of the keys in JSON."""
     stack = [root]
     while stack:
         value = stack.pop()
@@ -239,7 +239,7 @@ def _key_to_text(value: Any) -> str:
 
 
 def _go_value(value: Any, depth: int = 0) -> str:
-    """Format a value as Go's %#v, truncated below 20 levels."""
+    """Format a value as Go's %#v does. Truncate it below 20 levels."""
     if depth > 20:
         return "..."
     if isinstance(value, dict):
@@ -255,7 +255,10 @@ def _go_value(value: Any, depth: int = 0) -> str:
 
 
 def parse(body: bytes) -> tuple[Any, list[str]]:
-    """Return the value of the first document and its duplicate-key errors. Raise MalformedYAMLError."""
+    """Return the value of the first document and its duplicate-key errors.
+
+    Raise MalformedYAMLError if the document is malformed.
+    """
     if b"\\/" in body:
         _reject_escaped_solidus(body)
     parser = yaml.CSafeLoader(body or b"\n")
@@ -270,7 +273,7 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
 
 
 def _reject_escaped_solidus(body: bytes) -> None:
-    """Raise for an escaped solidus in double quotes, which libyaml accepts and kube-apiserver's parser does not."""
+    """Raise MalformedYAMLError for an escaped solidus in double quotes, which only libyaml accepts."""
     parser = yaml.CSafeLoader(_ESCAPED_SOLIDUS.sub(rb"\1\\q", body))
     try:
         while parser.get_event() is not None:
@@ -279,7 +282,7 @@ def _reject_escaped_solidus(body: bytes) -> None:
         if error.problem == "found unknown escape character":
             raise MalformedYAMLError(_syntax_message(error)) from None
     except yaml.reader.ReaderError:
-        # Parsing the body itself raises the same error.
+        # Ignore the error, because parsing the body itself raises the same error.
         pass
     finally:
         parser.dispose()

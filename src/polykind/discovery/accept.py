@@ -83,7 +83,7 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
 
 
 def _weight(text: str) -> float:
-    """Parse a q parameter. An invalid number is 0."""
+    """Parse a q parameter. Return 0 if it is not a valid number."""
     try:
         weight = float(text)
     except ValueError:

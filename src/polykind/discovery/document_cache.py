@@ -27,7 +27,9 @@ class DocumentCache:
         self._lock = Lock()
 
     def get(self, etag: str, build: Callable[[], bytes]) -> Document:
-        """Return the document with `etag`. Call `build` if it is not cached. Do not cache it above the capacity."""
+        """Return the document with `etag`. Call `build` if it is not cached. Do not cache a document above the
+        capacity.
+        """
         with self._lock:
             body = self._documents.get(etag)
             if body is not None:

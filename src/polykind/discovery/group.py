@@ -67,18 +67,18 @@ class Group:
         return {"name": self.name, "versions": versions, "preferredVersion": versions[0]}
 
     def resources(self, version: str) -> list[ResourceEntry]:
-        """Return the resources of a version, by name. A built-in version has built-in resources only."""
+        """Return the resources of a version, sorted by name. A built-in version has only built-in resources."""
         builtin = self.builtin(version)
         if builtin is not None:
             return list(builtin.resources)
         return sorted((member.resources[version] for member in self.serving(version)), key=_by_name)
 
     def builtin(self, version: str) -> GroupVersionEntry | None:
-        """Return the built-in version with this name, or None if there is none."""
+        """Return the built-in version with this name, or None if there is no such version."""
         return next((entry for entry in self.builtins if entry.version == version), None)
 
     def serving(self, version: str) -> list[CrdEntries]:
-        """Return the established CRDs that serve a version; none if the version is built in."""
+        """Return the established CRDs that serve a version. Return an empty list if the version is built in."""
         if self.builtin(version) is not None:
             return []
         return [member for member in self.members if version in member.resources]
@@ -103,7 +103,7 @@ class Group:
 
     @cached_property
     def aggregated(self) -> bytes:
-        """The group as an item of an APIGroupDiscoveryList, empty if it serves nothing."""
+        """The group as an item of an APIGroupDiscoveryList, or empty bytes if the group serves nothing."""
         versions = []
         for version in self.versions:
             resources = self.resources(version)

@@ -49,7 +49,7 @@ class ResourceEntry:
 
     @property
     def stored(self) -> bool:
-        """True if objects are stored and can be read; false for reviews, which are only created."""
+        """True if objects are stored and can be read. False for reviews, which can only be created."""
         return "get" in self.verbs
 
     @cached_property
@@ -152,7 +152,7 @@ class CrdEntries:
         return f"{self.name}/{hashlib.sha256(content).hexdigest()}"
 
     def structural_schemas(self) -> dict[str, JsonObject]:
-        """Return the schemas to publish, by version. They are decoded at each call."""
+        """Return the schemas to publish, by version. Each call decodes the schemas again."""
         spec, schemas = load_full(self.crd)["spec"], {}
         # Only a CRD with preserveUnknownFields can have schemas that are not structural.
         prunes = spec.get("preserveUnknownFields") is not True

@@ -21,7 +21,7 @@ _AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidisc
 
 
 class Discovery:
-    """An immutable snapshot; create a new one whenever a CRD changes.
+    """An immutable snapshot of the served resources. The CRD controller creates a new one whenever a CRD changes.
 
     Creation is cheap: documents are encoded on first use, and the entries and groups of `previous` that have not
     changed are reused. Two CRDs are equal if they are the same object, or have the same name and resourceVersion. The
@@ -37,12 +37,13 @@ class Discovery:
     ) -> None:
         self._crds = tuple(crds)
         self._builtins = tuple(builtins)
-        # Keep the entries and groups of the previous snapshot, not the snapshot itself: the chain would never be freed.
+        # Keep the entries and groups of the previous snapshot, but not the snapshot itself. Otherwise no snapshot would
+        # ever be freed.
         self._reusable = previous._reusable_parts() if previous is not None else ({}, {})
         self._cache: DocumentCache = previous._cache if previous is not None else DocumentCache()
 
     def api_versions(self, address: str = "") -> bytes:
-        """Return the document at /api; `address` is the host:port by which clients reach this server."""
+        """Return the document at /api. `address` is the host:port by which clients reach this server."""
         core = self._groups.get("")
         return _line(
             {
@@ -57,12 +58,15 @@ class Discovery:
         return self._group_list
 
     def group(self, name: str) -> bytes | None:
-        """Return the document at /apis/<name>: an APIGroup."""
+        """Return the document at /apis/<name>, an APIGroup, or None if there is no such group."""
         group = self._groups.get(name) if name else None
         return group.document if group else None
 
     def resources(self, group: str, version: str) -> bytes | None:
-        """Return the document at /apis/<group>/<version>, or /api/<version> for the core group: an APIResourceList."""
+        """Return the document at /apis/<group>/<version>, or /api/<version> for the core group: an APIResourceList.
+
+        Return None if the version is not served.
+        """
         found = self._groups.get(group)
         return found.resource_list(version) if found else None
 
@@ -83,7 +87,8 @@ class Discovery:
         return self._openapi_index
 
     def openapi_v3(self, path: str) -> Document | None:
-        """Return the document at /openapi/v3/<path>, such as apis/example.com/v1 or api/v1, or None.
+        """Return the document at /openapi/v3/<path>, such as apis/example.com/v1 or api/v1. Return None if there is no
+        such document.
 
         Call this in a thread: building takes up to half a millisecond per resource. The last documents are cached.
         """
@@ -93,7 +98,10 @@ class Discovery:
         return self._cache.get(etag, lambda: self._openapi_document(path))
 
     def openapi_v2(self) -> Document:
-        """Return the document at /openapi/v2 in JSON. Call this in a thread: it covers all resources."""
+        """Return the document at /openapi/v2 in JSON.
+
+        Call this in a thread, because the document covers all resources.
+        """
         return self._cache.get(self.openapi_v2_etag(), lambda: b"".join(self.openapi_v2_parts()))
 
     def openapi_v2_protobuf(self) -> Document:
@@ -133,7 +141,7 @@ class Discovery:
 
     @cached_property
     def _endpoints(self) -> dict[str, Endpoint]:
-        """The endpoints with a v3 document of their own, by the path of the document."""
+        """The endpoints with a separate v3 document, by the path of the document."""
         return {endpoint.document: endpoint for endpoint in root_endpoints(entry.group for entry in self._builtins)}
 
     def _openapi_document(self, path: str) -> bytes:
@@ -158,7 +166,7 @@ class Discovery:
             entries = reusable.get(name)
             if entries is None or not _same_revision(entries.crd, crd):
                 entries = from_crd(crd)
-            # Keep the new CRD object instead of the equal old one, so that the old one can be freed.
+            # Keep the new CRD object instead of the equal old one, so that the memory of the old one can be freed.
             entries.crd = crd
             result[name] = entries
         self._crds = ()
@@ -186,7 +194,7 @@ class Discovery:
         return result
 
     def _reusable_parts(self) -> tuple[dict[str, CrdEntries], dict[str, Group]]:
-        # A snapshot that was never used has computed nothing, so pass on what it got from the previous one.
+        # A snapshot that was never used has computed nothing, so pass on the parts of the previous snapshot.
         return (self._entries, self._groups) if "_groups" in self.__dict__ else self._reusable
 
     @cached_property

@@ -25,7 +25,10 @@ class _RangeNotSatisfiableError(Exception):
 def document_response(
     request: Request, body: bytes, content_type: bytes, headers: Headers = (), *, etag: str = "", modified: int
 ) -> Response:
-    """Return the document, or 206, 304, 412 or 416 as the conditional headers demand. `modified` is a Unix time."""
+    """Return the document, or a 206, 304, 412 or 416 response if the request's headers require it.
+
+    `modified` is a Unix time.
+    """
     tag = f'"{etag}"' if etag else ""
     if tag:
         headers = ((b"Etag", tag.encode()), *headers)
@@ -97,7 +100,7 @@ def _tags(header: str) -> list[str]:
 
 
 def _evaluate_conditions(request: Request, tag: str, modified: int) -> int:
-    """Return the status that the request's conditions demand, or 0 to send the document (RFC 9110, section 13.2.2)."""
+    """Return the status that the request's conditions require, or 0 to send the document (RFC 9110, section 13.2.2)."""
     safe = request.method in ("GET", "HEAD")
     if match := request.header(b"if-match"):
         if "*" not in _tags(match) and (not tag or tag not in _tags(match)):

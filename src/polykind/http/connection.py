@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._receive = self._parser.feed
         """Parses received bytes: as requests, or as the frames of a WebSocket."""
         self._continue_due = False
-        """True if a 100 Continue is to be sent after the pending responses."""
+        """True if a 100 Continue must be sent after the pending responses."""
         self._rejection: tuple[errors.APIError, int] | None = None
         """An error to send after the pending responses."""
         self._queue: deque[tuple[Request, bool]] = deque()
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def _busy(self) -> bool:
-        """True if the next request has to wait: for the current one, or for the client to read its responses."""
+        """True if the next request must wait: for the current request, or for the client to read its responses."""
         return self._task is not None or self._stream is not None or self._writing_paused
 
     # ------------------------------------------------------------------ asyncio.Protocol
@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
         self._handling = False
         if self._busy or self.closing:
             if self._writing_paused and self._task is None and self._stream is None and not self.closing:
-                # The client has time to read the responses, as with a long response.
+                # Give the client time to read the responses, as with a long response.
                 self.deadline = self._server.loop.time() + self._server.limits.request_seconds
             return
         if self._reading_paused:
@@ -282,7 +282,7 @@ class Connection(asyncio.Protocol):
     async def _write_long(self, head: bytes, body: Body, keep_alive: bool, user: str) -> None:
         """Send a long body in pieces. Send each piece when the client has read the previous one.
 
-        Users take turns, and the event loop sends one piece at a time, so that other requests are not delayed.
+        Users take turns. The event loop sends one piece at a time, so that other requests are not delayed.
         """
         try:
             batch, size = [head], len(head)
@@ -306,7 +306,7 @@ class Connection(asyncio.Protocol):
     async def _write_piece(self, batch: list[bytes], user: str) -> None:
         turns, loop = self._server.write_turns, self._server.loop
         await turns.acquire(user)
-        # The next piece waits until the event loop has looked after all other connections.
+        # Send the next piece after the event loop has handled all other connections.
         loop.call_soon(turns.release)
         if self.transport.is_closing():
             raise ConnectionResetError
@@ -414,7 +414,7 @@ class Connection(asyncio.Protocol):
             self.deadline = self._server.loop.time() + 5
             self._task.cancel()
         elif not (self._server.stopping and self.closing and self.transport.get_write_buffer_size()):
-            # While the server stops, a client that still reads its response has time until the grace period ends.
+            # While the server stops, a client that still reads its response may continue until the grace period ends.
             self.abort()
 
     def shut_down(self) -> None:
@@ -426,7 +426,7 @@ class Connection(asyncio.Protocol):
             idle = now - (self.deadline - limits.idle_seconds)
             self._close()
             if idle > limits.linger_seconds * 2 and not self._parser.in_request:
-                # The client read its last response long ago, so do not wait for it to close its side.
+                # The client read its last response long ago. Do not wait until the client closes its side.
                 self.deadline = now
 
     def _close(self) -> None:

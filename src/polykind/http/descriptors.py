@@ -14,7 +14,7 @@ def raise_descriptor_limit() -> None:
 
 
 def descriptor_problem() -> str:
-    """Return why no file can be opened, or "" if one can."""
+    """Return the reason why no file can be opened, or "" if files can be opened."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

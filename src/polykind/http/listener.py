@@ -41,8 +41,8 @@ class Limits:
 def _raise_mmap_threshold() -> None:
     """Make glibc serve blocks of up to a megabyte from its heap, because long responses are sent in such pieces.
 
-    glibc raises its mmap threshold when a larger block is freed. Until then it maps each block anew, which takes as
-    long as encrypting it.
+    glibc raises its mmap threshold when a larger block is freed. Until then glibc maps each block anew, which takes as
+    long as encrypting the block.
     """
     bytes(1024 * 1024)
 
@@ -67,7 +67,7 @@ class HttpServer:
         """The reason why no connections can be accepted, checked by each sweep."""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
-        """Start to listen and return the port."""
+        """Start listening and return the port."""
         self.loop = asyncio.get_running_loop()
         _raise_mmap_threshold()
         self._sweep()

@@ -38,7 +38,7 @@ class AuditIds:
 
 
 class Request:
-    """One HTTP request with its complete body, and the authenticated user once it is known."""
+    """One HTTP request with its complete body. `user` is set after authentication."""
 
     __slots__ = (
         "audit_id",
@@ -63,15 +63,15 @@ class Request:
         self.headers = headers
         """Values by lower-case name. Of a repeated header the first value counts.
 
-        Repeated Impersonate-* headers are joined by NUL. If there is any, the key `impersonate` is present too.
-        Repeated Transfer-Encoding and Sec-WebSocket-Protocol headers are joined by commas.
+        Repeated Impersonate-* headers are joined by NUL. If the request has such a header, the key `impersonate` is
+        present too. Repeated Transfer-Encoding and Sec-WebSocket-Protocol headers are joined by commas.
         """
         self.body = body
         self.audit_id = b""
         self.peer_certificate: dict[str, Any] | None = None
         self.user: User | None = None
         self.timeout: float | None = None
-        """The client's timeout in seconds; None for the server's default."""
+        """The client's timeout in seconds, or None for the server's default."""
         self.deadline: float | None = None
         """The time at which the client's timeout ends (time.monotonic); None if the client has set none."""
         self.holds_large_object = False
@@ -84,13 +84,13 @@ class Request:
         return default if value is None else value.decode("latin-1")
 
     def warn(self, text: str) -> None:
-        """Add a warning unless it is present, or unless the response has no room for more."""
+        """Add a warning, unless the request already has it or the response has no room for more."""
         if len(self.warnings) < _MAX_TOTAL_WARNINGS:
             self.warnings[text] = None
 
 
 class JoinedParts:
-    """A long body whose items are joined while it is sent, so that clients that read slowly share the items."""
+    """A long body whose items are joined while it is sent. Responses to several clients share the items."""
 
     __slots__ = ("_head", "_items", "_separator", "_shorten", "_tail", "size")
 
@@ -136,7 +136,7 @@ def body_size(body: bytes | Body) -> int:
 
 
 class Response:
-    """A complete response. `body` is one byte string or several; a long body is sent in pieces."""
+    """A complete response. `body` is one byte string or several. A long body is sent in pieces."""
 
     __slots__ = ("body", "content_type", "headers", "status")
 
@@ -157,7 +157,7 @@ class Sink(Protocol):
     """The connection that a stream writes to."""
 
     def send(self, chunk: bytes) -> None:
-        """Queue framed data (see `framing`) without blocking. A client that reads too slowly is aborted."""
+        """Queue framed data (see `framing`) without blocking. Close the connection if the client reads too slowly."""
 
     async def drained(self) -> None:
         """Wait until the client has read most of the queued data."""
@@ -271,7 +271,10 @@ def warning_headers(texts: Iterable[str]) -> tuple[Header, ...]:
 
 
 def _truncated_warnings(texts: list[str], overflow: int) -> tuple[Header, ...]:
-    """Truncate each text. Return all texts up to the index `overflow`, and later ones as long as they fit the limit."""
+    """Truncate each text.
+
+    Return headers for the texts up to index `overflow`, and for later texts that fit the limit.
+    """
     out, total = [], 0
     for number, text in enumerate(texts):
         if number > overflow and total >= _MAX_TOTAL_WARNINGS:
@@ -284,7 +287,7 @@ def _truncated_warnings(texts: list[str], overflow: int) -> tuple[Header, ...]:
 
 
 def _warning_header(text: str) -> Header | None:
-    """Return the Warning header, or None for a text with control characters, which a header cannot carry."""
+    """Return the Warning header, or None for a text with control characters, which a header cannot contain."""
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
         return None
     quoted = text.replace("\\", "\\\\").replace('"', '\\"')

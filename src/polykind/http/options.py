@@ -53,7 +53,10 @@ class ListOptions:
 
     @classmethod
     def from_query(cls, query: Query, *, watch: bool = False) -> ListOptions:
-        """Parse and validate. `watch` is True for the deprecated /watch/ paths, which watch without a parameter."""
+        """Parse and validate a query.
+
+        `watch` is true for the deprecated /watch/ paths, which need no watch parameter.
+        """
         if not query and not watch:
             return _DEFAULT_LIST
         watch_requested = bool_value(query, "watch") or False
@@ -130,7 +133,9 @@ _DEFAULT_GET: Final = GetOptions()
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Options of a write. `field_validation` is Ignore, Warn or Strict; `field_manager` is "" if not given."""
+    """Options of a write. `field_validation` is Ignore, Warn or Strict. `field_manager` is "" if the request names
+    none.
+    """
 
     dry_run: bool = False
     field_manager: str = ""
@@ -165,7 +170,9 @@ class PatchOptions(WriteOptions):
 
     @classmethod
     def from_query(cls, query: Query, *, apply: bool = False) -> Self:
-        """Parse and validate. With `apply` (server-side apply) a field manager is required and `force` is allowed."""
+        """Parse and validate a query. With `apply` (server-side apply), a field manager is required and `force` is
+        allowed.
+        """
         force = bool_value(query, "force")
         field_errors = []
         if apply and not first_value(query, "fieldManager"):
@@ -187,7 +194,7 @@ class DeleteOptions:
     uid: str | None = None
     resource_version: str | None = None
     ignore_read_error: bool = False
-    """True to delete an object that cannot be read from the store."""
+    """True if the client wants to delete an object that cannot be read from the store."""
     read_error_conflicts: tuple[str, ...] = ()
     """The options that are set and must not be combined with `ignore_read_error`."""
 
@@ -293,7 +300,9 @@ def _validated_delete_options(
 
 
 def _typed_field(value: Any, path: str, expected: type, go_type: str) -> Any:
-    """Return the value if it has the expected type or is None. Raise BadRequestError with the text of Go's decoder."""
+    """Return the value if it has the expected type or is None. Otherwise raise BadRequestError with the text of Go's
+    decoder.
+    """
     if value is None or type(value) is expected:
         return value
     type_name = json_type_name(value)
@@ -345,7 +354,7 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
 
 
 def manager_name(manager: str, user_agent: bytes) -> str:
-    """Return the field manager of a write: the given one, or the program name of the User-Agent header."""
+    """Return the field manager of a write: `manager`, or if it is empty the program name of the User-Agent header."""
     return manager or _user_agent_program(user_agent)
 
 
@@ -363,7 +372,10 @@ def _user_agent_program(user_agent: bytes) -> str:
 
 
 def include_object(query: Query) -> str:
-    """Return what a Table's rows include: Metadata, Object or None. Raise BadRequestError for any other value."""
+    """Return the part of the object that a Table's rows include: Metadata, Object or None.
+
+    Raise BadRequestError if the query has another value.
+    """
     policy = first_value(query, "includeObject") or "Metadata"
     if policy not in ("Metadata", "Object", "None"):
         error = invalid("includeObject", policy, "must be 'Metadata', 'Object', 'None', or empty")
@@ -372,7 +384,7 @@ def include_object(query: Query) -> str:
 
 
 def request_timeout(query: Query) -> float | None:
-    """Return the client's timeout in seconds, or None if it sets none. Raise BadRequestError if it is invalid."""
+    """Return the client's timeout in seconds, or None if the query has none. Raise BadRequestError if it is invalid."""
     text = first_value(query, "timeout")
     if not text:
         return None

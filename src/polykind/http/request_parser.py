@@ -94,7 +94,7 @@ class RequestParser:
         self.in_request = False
         """True if a part of a request has arrived."""
         self.stopped = False
-        """True if nothing more is parsed: a request was rejected, or the client asked for another protocol."""
+        """True if parsing has ended: a request was rejected, or the client asked for another protocol."""
 
     def feed(self, data: bytes) -> None:
         if self.stopped:
@@ -200,7 +200,7 @@ class RequestParser:
         return None
 
     def _expects_continue(self) -> bool:
-        """True if the client waits for 100 Continue. A request without a body needs none."""
+        """True if the client waits for 100 Continue. False if the request has no body."""
         headers = self._headers
         has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
         return has_body and headers[b"expect"].lower() == b"100-continue"

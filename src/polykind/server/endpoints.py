@@ -107,12 +107,12 @@ class Endpoints:
         self._read_only = frozenset(
             ("/version", "/api", *(f"/apis/{g}/{v}" if g else f"/api/{v}" for g, v in builtin_versions))
         )
-        """Paths that respond 405 to every method but GET, even HEAD. Other endpoints ignore the method."""
+        """Paths that respond 405 to every method except GET, even to HEAD. Other endpoints ignore the method."""
         groups = {group for group, _ in builtin_versions if group}
         self._status_404_prefixes = ("/api/", "/version/", *(f"/apis/{group}/" for group in groups))
         """Paths below which a 404 response has a Status body. Other 404 responses are plain text."""
         self._dates: dict[str, tuple[str, int]] = {}
-        """By path, the ETag of a document and the time at which it was first requested."""
+        """The ETag of a document and the time of the first request for this content, by path."""
 
     async def respond(self, request: Request) -> Response:
         exact = unquote(request.path)
@@ -147,7 +147,7 @@ class Endpoints:
         return response
 
     async def _openid(self, request: Request, path: str) -> Response:
-        """Respond with the documents by which other services verify tokens of service accounts."""
+        """Respond with the documents that other services need to verify tokens of service accounts."""
         if request.method != "GET":
             raise errors.method_not_allowed()
         tokens, headers = self._service_account_tokens, ((b"Cache-Control", b"public, max-age=3600"),)
@@ -267,7 +267,7 @@ class Endpoints:
         )
 
     def _modified(self, path: str, etag: str) -> int:
-        """Return a document's Last-Modified time: when this content was first requested."""
+        """Return a document's Last-Modified time: the time of the first request for this content."""
         cached = self._dates.pop(path, ("", 0))
         when = cached[1] if cached[0] == etag else int(time.time())
         self._dates[path] = etag, when

@@ -111,8 +111,8 @@ class Router:
         return response
 
     async def _resource(self, request: Request, group: str, version: str, rest: list[str]) -> Response | Stream:
-        # A read must be at least as new as the store's revision now. A remote store is asked for it early, so that
-        # its round trip overlaps with the work below.
+        # A read must be at least as new as the store's current revision. Ask a remote store for its revision early, so
+        # that the round trip overlaps with the work below.
         asking = self._backend.store.start_revision_read() if request.method == "GET" else None
         revision_read = None if asking is None else await asking
         legacy_watch = rest[0] == "watch" and len(rest) > 1
@@ -123,8 +123,8 @@ class Router:
             if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
                 namespace, rest = rest[1] or None, rest[2:]
             elif group:
-                # kube-apiserver parses /apis/<group>/<version>/namespaces/<name> as a namespace even if <group> has
-                # a resource called namespaces, which is therefore not found.
+                # kube-apiserver parses /apis/<group>/<version>/namespaces/<name> as a namespace, even if <group> has a
+                # resource called namespaces. Such a resource is therefore not found.
                 namespace = rest[1] or None
         plural = rest[0]
         name = rest[1] if len(rest) > 1 else ""
@@ -183,7 +183,7 @@ def _is_anonymous_read(request: Request) -> bool:
 def _is_bare_legacy_path(path: str) -> bool:
     """True for /api/v1/watch and similar paths without a resource.
 
-    kube-apiserver fails on them while it parses the path, before authentication errors are sent.
+    kube-apiserver fails on such a path while parsing it, before it sends authentication errors.
     """
     parts = unquote(path).strip("/").split("/")
     at = {"api": 2, "apis": 3}.get(parts[0])
@@ -207,7 +207,9 @@ def _timeout(request: Request) -> float | None:
 
 
 def _store_error(error: UnavailableError) -> errors.APIError:
-    """Return 503 for a store that cannot be reached or written, 504 for a write whose outcome is unknown."""
+    """Return a 503 error for a store that cannot be reached or written, or a 504 error for a write with unknown
+    outcome.
+    """
     if isinstance(error, UnknownOutcomeError):
         return errors.RequestTimeoutError(f"Timeout: {error}")
     return errors.ServiceUnavailableError(f"the store is not available: {error}", retry_after=1)
@@ -219,7 +221,7 @@ _SCALE: dict[str, Verb] = {"GET": get_scale, "HEAD": get_scale, "PUT": update_sc
 _ITEM_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _SUBRESOURCE_VERBS = {**_ITEM_VERBS, "POST": "create"}
 _PROXY_VERBS = {**_SUBRESOURCE_VERBS, "HEAD": "get", "OPTIONS": "get"}
-"""A proxy forwards every method."""
+"""The verbs of proxy subresources by HTTP method. A proxy forwards every method."""
 _FUNCTIONS: dict[str, Verb] = {
     "get": get,
     "list": list_,
@@ -250,7 +252,8 @@ METRIC_LABELS: dict[Verb, str] = {
 
 
 def custom_verb(ctx: RequestContext, legacy_watch: bool) -> Verb | None:
-    """Return the verb for a custom resource. Return None, for a plain 404, if the path does not fit the scope.
+    """Return the verb for a custom resource. Return None, for a plain 404, if the path does not match the resource's
+    scope.
 
     If kube-apiserver responds with a Status instead, return a verb that raises this error.
     """
@@ -299,7 +302,10 @@ def _collection_verb(ctx: RequestContext) -> Verb | None:
 
 
 def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
-    """Return the verb for a built-in resource. For a route that kube-apiserver lacks, it raises a 404 or 405 error."""
+    """Return the verb for a built-in resource.
+
+    For a route that kube-apiserver lacks, the returned verb raises a 404 or 405 error.
+    """
     version, resource, method = ctx.version, ctx.resource, ctx.request.method
     all_namespaces = resource.namespaced and ctx.namespace is None
     if (ctx.namespace is not None and not resource.namespaced) or (all_namespaces and ctx.name):

@@ -10,7 +10,7 @@ from polykind.apis.machinery.kinds import Kind
 from polykind.server.settings import SettingsError
 
 CUSTOM_ONLY: Final = "api/custom-only"
-"""A key that kube-apiserver does not have: serve custom resources and what they need."""
+"""A key that only Polykind has: serve only custom resources and the built-in resources that they need."""
 _ALL: Final = "api/all"
 _MATCHERS: Final[Mapping[str, Callable[[str], object]]] = {
     _ALL: lambda version: True,
@@ -18,7 +18,7 @@ _MATCHERS: Final[Mapping[str, Callable[[str], object]]] = {
     "api/beta": re.compile(r"v\d+beta\d+").fullmatch,
     "api/alpha": re.compile(r"v\d+alpha\d+").fullmatch,
 }
-"""The keys for many versions, in the order in which kube-apiserver applies them."""
+"""The keys that select many versions, in the order in which kube-apiserver applies them."""
 _NEEDED_BY_CUSTOM_RESOURCES: Final = frozenset(
     (
         "admissionregistration.k8s.io",
@@ -37,11 +37,11 @@ _BOOLS: Final = {
 }
 
 _Resource = tuple[str, str, str]
-"""Group, version and plural."""
+"""A built-in resource: group, version and plural."""
 
 
 class RuntimeConfig:
-    """Decides which declared kinds are served. Raise SettingsError if a key or a value is unknown."""
+    """Decides which declared kinds are served. The constructor raises SettingsError if a key or a value is unknown."""
 
     def __init__(self, overrides: Mapping[str, str], kinds: Sequence[Kind], *, serve_v1beta1: bool = True) -> None:
         self._served = {(kind.group, kind.version, kind.plural): True for kind in kinds}
@@ -66,7 +66,7 @@ class RuntimeConfig:
         self._served.update(dict.fromkeys(resources, served))
 
     def _apply(self, overrides: Mapping[str, str]) -> None:
-        """Apply the keys of single versions, then the keys of single resources."""
+        """Apply the overrides of single versions, then the overrides of single resources."""
         groups, versions = {gvr[0] for gvr in self._served}, {gvr[:2] for gvr in self._served}
         for key in overrides:
             if key.count("/") not in (1, 2):

@@ -105,7 +105,7 @@ class Server:
         """The bearer token of the admin user."""
         self._ca: Path | None = None
         self._exit_stack = AsyncExitStack()
-        """Closes everything that was started, in reverse order."""
+        """Stops everything that was started, in reverse order."""
 
     @property
     def url(self) -> str:
@@ -284,7 +284,7 @@ class Server:
     def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
         enable, disable = self.settings.enable_admission_plugins, self.settings.disable_admission_plugins
         for sentence in ineffective_choices(enable, disable):
-            log.warning("admission: plugin %s", sentence)
+            log.warning("server: admission plugin %s", sentence)
         return enabled_plugins(enable, disable)
 
     def _plugin_services(self) -> PluginServices:
@@ -301,7 +301,9 @@ class Server:
         )
 
     def _advertised_address(self) -> str:
-        """Return the address for the endpoints of the service `kubernetes`; "" if the server listens on all of them."""
+        """Return the address for the endpoints of the service `kubernetes`, or "" if the server listens on all
+        addresses.
+        """
         bound = self.settings.bind_address
         return self.settings.advertise_address or (bound if bound not in ("0.0.0.0", "::") else "")  # noqa: S104
 
@@ -358,7 +360,7 @@ class Server:
         return context
 
     def _tokens(self) -> Tokens:
-        """Return the admin's token, which the first start creates, and the tokens of --token-auth-file."""
+        """Return the admin's token and the tokens of --token-auth-file. The first start creates the admin's token."""
         path = self.settings.data_dir / "admin.token"
         if not path.exists():
             write_private(path, secrets.token_urlsafe(32).encode())
@@ -397,7 +399,10 @@ class Server:
         return resource.shown(cached) if cached is not None else None
 
     def reload(self) -> None:
-        """Read the serving certificate, the client CA and the token file again. Keep the old state on an error."""
+        """Read the serving certificate, the client CA and the token file again.
+
+        If this fails, keep the previous ones.
+        """
         settings = self.settings
         try:
             self._tls_context.load_cert_chain(*self._certificate_files)

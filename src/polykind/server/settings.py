@@ -93,7 +93,7 @@ class Settings:
         return parse_service_network(self.service_cluster_ip_range, self.service_node_port_range)
 
     def check(self) -> None:
-        """Raise SettingsError for the first invalid setting."""
+        """Raise SettingsError if a setting is invalid. The error describes the first invalid setting."""
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
             raise SettingsError("--tls-cert-file and --tls-private-key-file must be given together")
         self._check_modes()

@@ -16,7 +16,7 @@ _PAGE_SIZE = 500
 async def move_services(store: Store, prefix: str) -> None:
     """Move Services from `polykind/services`, where earlier builds stored them, to the keys that Kubernetes uses.
 
-    Several replicas may do this at the same time. A Service that exists at its new key stays as it is.
+    Several replicas may do this at the same time. A Service that already exists at its new key is not changed.
     """
     moved = 0
     while items := (await store.range(prefix + _OLD_SERVICES, limit=_PAGE_SIZE)).items:

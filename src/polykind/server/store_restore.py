@@ -18,7 +18,7 @@ DIRECTORY = "restore"
 
 
 class StoreRestore:
-    """Makes the store equal to a backup by ordinary writes, so that caches, watches and replicas follow them.
+    """Makes the store equal to a backup by ordinary writes, so that caches, watches and replicas see each change.
 
     Revisions go on: every restored object gets a new resourceVersion, and watches see the changes as events.
     """
@@ -30,7 +30,10 @@ class StoreRestore:
         self._lock = asyncio.Lock()
 
     async def run(self, user: User) -> int:
-        """Restore the backup and return the number of its keys. Raise APIError if this is not allowed or fails."""
+        """Restore the backup and return the number of its keys.
+
+        Raise APIError if the user lacks permission or the restore fails.
+        """
         if ADMIN_GROUP not in user.groups:
             raise errors.ForbiddenError("", "", "", f"only members of {ADMIN_GROUP} may restore a backup")
         if self._lock.locked():

@@ -1,4 +1,4 @@
-"""Requests for resources that the server does not serve, which often explain why a client does not work."""
+"""Requests for resources that the server does not serve. They often explain why a client does not work."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter
 log = logging.getLogger("polykind.requests")
 
 _MAX_RESOURCES = 64
-"""The number of resources to remember, so that a client cannot fill the memory and the log."""
+"""The maximum number of resources to remember, so that a client cannot fill the memory and the log."""
 
 
 class UnservedRequests:
-    """Counts the requests for unserved resources, by method and resource, and logs the first one of each."""
+    """Counts the requests for unserved resources by method and resource, and logs the first request of each."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()

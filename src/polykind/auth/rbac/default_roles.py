@@ -70,7 +70,9 @@ def _aggregation_label(role: str) -> dict[str, str]:
 
 
 def _role(name: str, *marks: str) -> JsonObject:
-    """Return a role without rules. Its marks say to which role it is aggregated, and whether others are to it."""
+    """Return a role without rules. `marks` name the role that it is aggregated to, and mark a role aggregated from
+    others.
+    """
     labels = {key: value for mark in marks if mark != "<" for key, value in _aggregation_label(mark[1:]).items()}
     role = {**_default_object("Role", name, **labels), "rules": None}
     if "<" in marks:
@@ -120,7 +122,10 @@ def reconcile_role(existing: JsonObject, default: JsonObject) -> JsonObject:
 
 
 def reconcile_binding(existing: JsonObject, default: JsonObject) -> JsonObject | None:
-    """Add missing subjects to a default binding. Return None if the roleRef differs: it needs a new binding."""
+    """Add missing subjects to a default binding.
+
+    Return None if the roleRef differs, because then the binding must be created again.
+    """
     if existing["roleRef"] != default["roleRef"]:
         return None
     binding = _with_default_metadata(existing, default)

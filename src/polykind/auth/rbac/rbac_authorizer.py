@@ -20,11 +20,11 @@ _MAX_CACHED_DECISIONS = 8192
 """When this many decisions are cached, the cache is cleared."""
 
 Key = tuple[str, str]
-"""A namespace ("" if cluster-scoped) and a name. For a subject: "User" or "Group", and a name."""
+"""A namespace ("" if cluster-scoped) and a name. The key of a subject is "User" or "Group", and a name."""
 
 
 class _Compiled(NamedTuple):
-    """A resource rule of a role. Empty `names` means all names."""
+    """A compiled resource rule of a role. Empty `names` means all names."""
 
     verbs: frozenset[str]
     groups: frozenset[str]
@@ -53,7 +53,7 @@ class _Role:
                     self._paths.setdefault(path, []).append(verbs)
 
     def matching_rules(self, access: Access, resource_names: Iterable[str]) -> Iterator[frozenset[str]]:
-        """Yield the resourceNames of each matching rule. `resource_names`: the values of `resources` to look up."""
+        """Yield the resourceNames of each matching rule. `resource_names` are the values of `resources` to look up."""
         for resource in resource_names:
             for verbs, groups, names in self._resources.get(resource, ()):
                 if (access.verb in verbs or "*" in verbs) and (access.group in groups or "*" in groups):
@@ -66,7 +66,7 @@ class _Role:
 
 
 class _Binding:
-    """A role binding: the index of each of its subjects, and the role that it grants."""
+    """A role binding: its subjects with their indexes, and the role that it grants."""
 
     __slots__ = ("_reason_prefix", "_subjects", "kind", "name", "role_key", "subject_indexes")
 
@@ -110,7 +110,7 @@ def _subject_key(subject: JsonObject, namespace: str) -> Key | None:
 
 
 class _CachedDecision(NamedTuple):
-    """The decision for each object name that a rule's resourceNames contain, and for all other object names."""
+    """The decisions for object names in a rule's resourceNames, and the decision for all other object names."""
 
     named: dict[str, Decision]
     default: Decision
@@ -132,7 +132,7 @@ class RBACAuthorizer:
         self._roles: dict[Key, _Role] = {}
         self._bindings: dict[Key, _Binding] = {}
         self._bound: dict[tuple[str, Key], dict[str, int]] = {}
-        """By namespace and subject: the names of the subject's bindings, each with the subject's index in it."""
+        """The names of a subject's bindings, each with the subject's index in the binding, by namespace and subject."""
         self._decisions: dict[tuple[object, ...], _CachedDecision] = {}
 
     def put_role(self, namespace: str, name: str, rules: Iterable[Rule]) -> None:
@@ -178,7 +178,7 @@ class RBACAuthorizer:
         return cached.named.get(access.name, cached.default)
 
     def _evaluate(self, access: Access) -> _CachedDecision:
-        """Evaluate the user's roles in order. The first role that allows the access gives the reason."""
+        """Evaluate the user's roles in order. The first role that allows the access provides the reason."""
         user_roles = self._roles_for(access.user, access.namespace)
         not_allowed = Decision(False, f"RBAC: {user_roles.error}" if user_roles.error else "")
         if access.path is not None:

@@ -25,7 +25,7 @@ _GO_FIELDS = (
 
 
 def user_rules(authorizer: Authorizer, user: User, namespace: str) -> tuple[list[Rule], str]:
-    """Return all rules of a user in a namespace ("": cluster-scoped rules), and the error of resolving them."""
+    """Return all rules of a user in a namespace ("" for cluster-scoped rules), and the error of resolving them."""
     rules = authorizer.rules(user, namespace)
     return [*rules.resources, *rules.paths], rules.error
 
@@ -58,7 +58,9 @@ def _single_rules(rule: Rule) -> Iterator[Rule]:
 
 
 def _covers(held: Rule, single: Rule) -> bool:
-    """True if `held` covers `single`. Only a rule without resourceNames covers one without resourceNames."""
+    """True if `held` covers `single`. A rule without resourceNames is covered only by another rule without
+    resourceNames.
+    """
     if not _matches(held.get("verbs") or (), single["verbs"][0]):
         return False
     paths = single.get("nonResourceURLs")
@@ -91,7 +93,7 @@ def path_matches(pattern: str, path: str) -> bool:
 
 
 def escalation_error(user: User, held: Sequence[Rule], granted: Iterable[Rule], resolution_error: str) -> str:
-    """Return why a user who holds some rules may not grant other rules. Return "" if the user may grant them.
+    """Return the reason why a user with the rules `held` may not grant other rules. Return "" if the user may.
 
     `resolution_error` is the error of resolving the held rules.
     """

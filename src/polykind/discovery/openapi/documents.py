@@ -64,7 +64,10 @@ NamedSchemas = Iterator[tuple[str, JsonObject]]
 
 
 def fingerprint(path: str, members: Iterable[CrdEntries], builtins: Iterable[GroupVersionEntry]) -> str:
-    """Return an ETag that changes with a document's content. Do not build the document: the index lists all ETags."""
+    """Return an ETag that changes with a document's content, without building the document.
+
+    The index lists all ETags.
+    """
     served = [
         f"{entry.group}/{entry.version}/{resource_entry.name}"
         for entry in builtins
@@ -128,7 +131,7 @@ def _has_objects(sub: Subresource) -> bool:
 
 
 def _of_group(model: Model, entry: GroupVersionEntry) -> Model:
-    """Return the model of a kind of every group version, with the core group and the group of `entry`."""
+    """Return the model of a kind that every group version has, with the core group and the group of `entry`."""
     (gvk,) = model["x-kubernetes-group-version-kind"]
     own = {"group": entry.group, "kind": gvk["kind"], "version": entry.version}
     return {**model, "x-kubernetes-group-version-kind": [gvk, own]}
@@ -325,7 +328,7 @@ def _comma_separated(parts: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
 
 
 def rendered(model: Any, dialect: Dialect) -> Any:
-    """Return a model in the terms of a dialect, without empty descriptions."""
+    """Return a model in the syntax of a dialect, without empty descriptions."""
     if isinstance(model, list):
         return [rendered(item, dialect) for item in model]
     if not isinstance(model, Mapping):
@@ -343,7 +346,7 @@ def rendered(model: Any, dialect: Dialect) -> Any:
 
 
 def _other_dialect(key: str, model: Mapping[str, Any], dialect: Dialect) -> bool:
-    """True if a dialect lacks a key: v2 has no defaults, and one type where v3 has alternatives."""
+    """True if a dialect does not have a key: v2 has no defaults, and one type where v3 has alternatives."""
     if dialect.v2:
         return key in ("default", "oneOf")
     return key == "type" and "oneOf" in model

@@ -18,7 +18,7 @@ class Endpoint(NamedTuple):
     """An endpoint that supports only GET."""
 
     document: str
-    """The path of its v3 document."""
+    """The path of the endpoint's v3 document."""
     path: str
     tag: str
     operation_id: str
@@ -28,7 +28,7 @@ class Endpoint(NamedTuple):
 
 
 def root_endpoints(groups: Iterable[str]) -> list[Endpoint]:
-    """Return the endpoints with a v3 document of their own: /api, /apis, /version and those of built-in groups."""
+    """Return the endpoints with a separate v3 document: /api, /apis, /version and those of built-in groups."""
     return [
         Endpoint("api", "/api/", "core", "getCoreAPIVersions", "get available API versions", API_VERSIONS),
         Endpoint("apis", "/apis/", "apis", "getAPIVersions", "get available API versions", API_GROUP_LIST),

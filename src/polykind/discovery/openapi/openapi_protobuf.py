@@ -13,7 +13,7 @@ from polykind.discovery.openapi.schemas import encode
 from polykind.golang.varint import encode_varint
 
 Encoder = Callable[[Any], bytes]
-"""Encodes a value as the content of a field."""
+"""A function that encodes a value as the content of a field."""
 
 
 def document(head: JsonObject, paths: Iterable[tuple[str, Any]], definitions: Iterable[tuple[str, Any]]) -> bytes:
@@ -47,7 +47,7 @@ def _any_value(value: Any) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _yaml_text(data: bytes) -> bytes:
-    """Return a JSON value as YAML. Few values occur many times, such as list types."""
+    """Return a JSON value as YAML. Cached, because a few values, such as list types, occur many times."""
     # Most servers never send this document, so the YAML library is imported when the first client requests it.
     from polykind.codec import yaml_writer
 

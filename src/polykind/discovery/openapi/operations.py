@@ -25,13 +25,16 @@ _SHARED: Final = frozenset(shared_parameters())
 
 @dataclass(frozen=True)
 class OpenAPISubresource:
-    """A subresource. `model` names the schema of its objects; empty: a text, or a connection to a pod or node."""
+    """A subresource.
+
+    `model` names the schema of its objects. It is empty for a text or a connection to a pod or node.
+    """
 
     name: str
     model: str
     methods: tuple[str, ...]
     gvk: tuple[str, str, str] | None = None
-    """Group, version and kind of its objects, if they differ from the resource's."""
+    """Group, version and kind of the subresource's objects, if they differ from the resource's."""
 
     @property
     def connects(self) -> bool:
@@ -155,7 +158,7 @@ def operations(resource: OpenAPIResource) -> Iterator[Operation]:
 
 
 def _collection_reads(resource: OpenAPIResource, path: str, name: str) -> Iterator[Operation]:
-    """Yield the list of a collection and, for built-in kinds, its deprecated watch."""
+    """Yield the list operation of a collection and, for built-in kinds, its deprecated watch operation."""
     yield Operation(resource, path, "get", "list", "list", name, resource.list_model)
     if resource.builtin and "watch" in resource.verbs:
         namespaces = "ForAllNamespaces"
@@ -332,7 +335,10 @@ def article(kind: str) -> str:
 
 
 def camel_case(text: str, *, capitalize: bool) -> str:
-    """Return text in CamelCase. Characters other than letters, digits and _ separate words; so does a leading digit."""
+    """Return text in CamelCase.
+
+    Characters other than letters, digits and _ separate words. A leading digit does, too.
+    """
     if text[:1].isdigit():
         text, capitalize = text[1:], True
     parts = [part for part in re.split(r"[^0-9A-Za-z_]+", text) if part]

@@ -119,7 +119,7 @@ _BY_ACTION: Final = {
 
 
 def parameters(action: str, path: str, kind: str, *, builtin: bool, options: str = "") -> list[Parameter]:
-    """Return the parameters of an action on a path, by name. `options` names the kind of further options.
+    """Return the parameters of an action on a path, sorted by name. `options` is the kind of additional options.
 
     As in kube-apiserver, deletecollection of a custom resource has the parameters of list.
     """

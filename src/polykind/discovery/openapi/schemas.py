@@ -1,4 +1,4 @@
-"""A CRD's schema as OpenAPI publishes it: complete in v3, simplified in v2 for its older clients."""
+"""A CRD's schema as OpenAPI publishes it: complete in v3, and simplified in v2 for older clients."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ class Dialect:
     v2: bool
 
     def reference(self, model: str, **siblings: Any) -> JsonObject:
-        """Return a reference to a model. A v3 reference has no siblings, so one with siblings is wrapped in allOf."""
+        """Return a reference to a model. In v3, a reference with siblings is wrapped in allOf, because v3 does not
+        allow them.
+        """
         if self.v2:
             siblings.pop("default", None)
             return {**siblings, "$ref": f"#/definitions/{model}"}
@@ -79,7 +81,7 @@ def model_name(group: str, version: str, kind: str) -> str:
 
 
 def kind_schema(schema: JsonObject | None, dialect: Dialect, *, preserve: bool = False) -> JsonObject:
-    """Return the schema of an object. `preserve`: the CRD has preserveUnknownFields.
+    """Return the schema of an object. `preserve` is true if the CRD has preserveUnknownFields.
 
     A v2 schema that preserves unknown fields lists no properties, because v2 clients would reject all others.
     """
@@ -182,7 +184,9 @@ def _expand_int_or_string(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _simplify_for_v2(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Remove from a schema what v2 clients do not support: allOf, anyOf, oneOf, not, nullable, and too strict types."""
+    """Return a schema without parts that v2 clients do not support: allOf, anyOf, oneOf, not, nullable, and strict
+    types.
+    """
     result = {key: value for key, value in schema.items() if key not in ("allOf", "oneOf", "anyOf", "not")}
     preserving = result.get("x-kubernetes-preserve-unknown-fields") is True
     nullable = result.pop("nullable", None) is True
@@ -235,7 +239,7 @@ def ordered(schema: JsonObject) -> JsonObject:
 
 
 def encode(value: Any) -> bytes:
-    """Encode as JSON. Fall back to the slower encoder for lone surrogates and for more than 254 levels."""
+    """Encode a value as JSON. Use the slower encoder for lone surrogates and for more than 254 levels."""
     try:
         return orjson.dumps(value)
     except TypeError:

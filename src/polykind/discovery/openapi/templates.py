@@ -29,7 +29,7 @@ _SAFE: Final = re.compile(r"[A-Za-z0-9.\-]+")
 
 
 def encoded_paths(resource: OpenAPIResource, dialect: Dialect) -> Iterator[tuple[str, bytes]]:
-    """Yield the encoded path items of a resource. Names that a text replacement cannot handle are encoded directly."""
+    """Yield the encoded path items of a resource. Encode names directly if a text replacement cannot handle them."""
     names = (resource.group, resource.version, resource.plural, resource.model, resource.list_model)
     if not _PLAIN.fullmatch(resource.kind) or not all(map(_SAFE.fullmatch, names)):
         for path, item in _paths(resource, dialect).items():
@@ -58,7 +58,7 @@ def encoded_paths(resource: OpenAPIResource, dialect: Dialect) -> Iterator[tuple
 
 
 def _replacements(resource: OpenAPIResource) -> Iterator[tuple[str, str]]:
-    """Yield the placeholders with their replacements. A placeholder that contains another one comes before it."""
+    """Yield the placeholders with their replacements. A placeholder that contains another one comes first."""
     yield f" a {_PLACEHOLDERS.kind}", f"{article(resource.kind)}{resource.kind}"
     yield tag(_PLACEHOLDERS), tag(resource)
     yield group_version_name(_PLACEHOLDERS), group_version_name(resource)
