@@ -17,7 +17,7 @@ WINDOW_BYTES = 8 * 1024 * 1024
 """The maximum size of the window of recent changes. A watch from an older revision reads the store's history."""
 
 CachedObjectFactory = Callable[[str, bytes, int, bool], CachedObject]
-"""Builds a CachedObject from key, stored bytes, revision and `normalized`: `parse_stored`, or a cheaper equivalent."""
+"""A function that builds a CachedObject: `parse_stored` or a cheaper equivalent with the same parameters."""
 
 
 class ObjectChange:

@@ -27,7 +27,7 @@ from polykind.cel.unification import Bindings, assign, assign_all, most_general,
 from polykind.cel.well_known_types import ENUM_CONSTANTS, WELL_KNOWN_TYPES
 
 FieldTypes = Callable[[str, str], Type | None]
-"""Returns the type of a field, given a struct type's name and the field's name. Returns None for an unknown field."""
+"""A function that returns the type of a field by the names of struct and field, or None if the field is unknown."""
 
 _TYPE_NAMES = {
     **{

@@ -14,7 +14,7 @@ from polykind.cel.well_known_types import REGISTERED_TYPES, WELL_KNOWN_TYPES
 from polykind.golang.regexp import PatternError
 
 NameResolver = Callable[[Expr], tuple[Any] | None]
-"""Returns a 1-tuple with the constant that a name denotes. Returns None if the name denotes a variable."""
+"""A function that returns a 1-tuple with the constant that a name denotes, or None if the name denotes a variable."""
 
 REGEX_FUNCTIONS = frozenset({"matches", "find", "findAll"})
 """Functions whose second argument is a regular expression. The receiver counts as the first argument."""

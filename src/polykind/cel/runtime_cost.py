@@ -10,7 +10,7 @@ from polykind.cel.cel_types import ORDERED_KINDS
 from polykind.cel.runtime_values import SchemaObject, actual_size
 
 CallCost = Callable[[Sequence[Any], Any], int]
-"""Returns the runtime cost of a call, given its arguments and its result."""
+"""A function that returns the runtime cost of a call. Its parameters are the arguments and the result of the call."""
 
 _UNIT_COST = (
     "masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast "

@@ -199,7 +199,7 @@ def _zone_offset(offset: int) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Convert a value to JSON as google.protobuf.Value does. Raise UnconvertibleError if the value has no JSON."""
+    """Convert a value to JSON as google.protobuf.Value does. Raise UnconvertibleError if that is impossible."""
     if isinstance(value, ConstructedObject):
         return _json_through_protobuf(object_to_native(value))
     if isinstance(value, Optional):

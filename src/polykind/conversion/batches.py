@@ -26,7 +26,7 @@ class EncodedObject(NamedTuple):
 
 
 ConvertBatch = Callable[[Sequence[EncodedObject], str], Awaitable[list[JsonObject]]]
-"""Converts one batch. Raise AttemptError if the conversion fails."""
+"""A function that converts one batch to an apiVersion. It raises AttemptError if the conversion fails."""
 
 
 class LocatedError(Exception):

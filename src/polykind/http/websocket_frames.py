@@ -99,7 +99,7 @@ class FrameReader:
 
     def _start_data(self, opcode: int, is_final: bool, length: int) -> bool:
         if (opcode == CONTINUATION) != (self._message_size is not None):
-            # Either a continuation of nothing, or a message inside another one.
+            # The client continues a message that it has not begun, or begins a message inside another one.
             return self._close(PROTOCOL_ERROR)
         size = (self._message_size or 0) + length
         if size > _MAX_MESSAGE:

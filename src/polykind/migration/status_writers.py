@@ -29,7 +29,7 @@ class MigrationDeletedError(Exception):
 
 
 class MigrationStatus:
-    """The status of one migration."""
+    """Reads and writes the status of one migration."""
 
     def __init__(self, backend: Backend, resource: BuiltinResource, migration: JsonObject) -> None:
         self._backend = backend

@@ -97,7 +97,7 @@ class SchemaNode:
         self._pattern: Any = ABSENT
         self._enum_index: EnumIndex | None = None
         self.prepared_default: Any = ABSENT
-        """A cache for `effective_default`."""
+        """The cached result of `effective_default` for this node."""
 
     def property_node(self, name: str) -> SchemaNode | None:
         """Return the node of a property. Return None if the schema does not specify the property."""

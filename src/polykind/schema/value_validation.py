@@ -128,7 +128,10 @@ def is_in_enum(node: SchemaNode, value: Any) -> bool:
 
 
 def _go_convert(value: Any, kind: type) -> Any:
-    """Convert a number to the type of an enum value as Go's reflection does: an int becomes a character."""
+    """Convert a number to the type of an enum value as Go's reflection does.
+
+    For a string, an int becomes a character.
+    """
     if type(value) is float and kind is int:
         return float_to_int64(value)
     if type(value) is int and kind is float:

@@ -34,7 +34,7 @@ def unsupported_field_of_resource_slices(label: str) -> str:
 
 
 def unknown_field(label: str) -> str:
-    """Return kube-apiserver's message for a field selector that other built-in kinds do not support."""
+    """Return kube-apiserver's message for an unsupported field selector on most built-in kinds."""
     return f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 

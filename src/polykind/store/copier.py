@@ -13,7 +13,7 @@ PAGE = 500
 CONCURRENT_WRITES = 64
 
 Progress = Callable[[str, int, int], None]
-"""Receives the current stage, the number of finished items and the total number."""
+"""A function that receives the current stage, the number of finished items and the total number."""
 
 
 class CopyError(StoreError):

@@ -138,7 +138,7 @@ class ApiServer:
 
     @raise_at_caller
     def rollback(self, to: Checkpoint | None = None) -> None:
-        """Return to a checkpoint: by default to the latest one, or to the state at the start of the test.
+        """Return to a checkpoint: by default to the latest checkpoint, or else to the state at the start of the test.
 
         Watches and other requests end, then the server starts again at the same address. Objects have their former
         uids and resourceVersions. A client that uses a newer resourceVersion receives 410 Gone.

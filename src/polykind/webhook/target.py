@@ -23,7 +23,7 @@ class Endpoint(NamedTuple):
 
 
 ExternalName = Callable[[str, str], str | None]
-"""Returns the externalName of the Service with a namespace and name, None if it is no ExternalName Service."""
+"""A function that returns the externalName of a Service by namespace and name, or None for other types of Service."""
 
 
 class Resolver:

@@ -15,7 +15,7 @@ class _DefaultClass(BuiltinPlugin):
     class_annotation = ""
     """The deprecated annotation that names an object's class."""
     classes = ("", "")
-    """The group and plural of the classes."""
+    """The group and plural of the resource that defines the classes, such as storageclasses."""
     default_annotations: tuple[str, ...] = ()
     """The annotations that mark a default class."""
 

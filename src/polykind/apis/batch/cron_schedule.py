@@ -35,7 +35,7 @@ _FIELDS = (
     _Bounds(1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
     _Bounds(0, 6, {name: number for number, name in enumerate(_DAYS)}),
 )
-"""Minute, hour, day of the month, month, day of the week."""
+"""The bounds of the fields of a schedule: minute, hour, day of the month, month, day of the week."""
 
 
 def check_schedule(schedule: str) -> None:

@@ -34,7 +34,10 @@ _ORDER = (
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
 )
-"""Rules: the lower field, the higher field, the field that an error names, the field whose value it shows, its text."""
+"""The order of the fields.
+
+Each row has the lower and the higher field, and for the error: its path, its value, its text.
+"""
 
 
 def validate_limit_range(limit_range: JsonObject) -> list[FieldError]:

@@ -100,7 +100,7 @@ def _sends_empty_list(body: bytes) -> bool:
 
 def _has_empty_list(value: Any) -> bool:
     if isinstance(value, dict):
-        # An empty list of policyTypes gets a default.
+        # Ignore an empty list of policyTypes, because defaulting fills it.
         return any(_has_empty_list(item) for key, item in value.items() if key != "policyTypes")
     return isinstance(value, list) and (not value or any(map(_has_empty_list, value)))
 

@@ -25,7 +25,7 @@ MAX_BUFFERED_EVENTS = 50_000
 
 OnEvents = Callable[[list[StoreEvent], int], None]
 ReadPastEvents = Callable[[str, int, int], Awaitable[list[HistoryEvent]]]
-"""Reads the events under a key prefix with revisions in (after, until]."""
+"""A function that reads the events under a key prefix with revisions in (after, until]."""
 
 
 class SharedWatch:

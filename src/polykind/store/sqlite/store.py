@@ -263,7 +263,7 @@ class SingleReplicaLeadership:
 
 
 ReadPastEvents = Callable[[str, int, int], Awaitable[ReplayPage]]
-"""Reads the events under a key prefix with revisions in (after, until], or only the first part of them."""
+"""A function that reads the events, or the first of them, under a key prefix with revisions in (after, until]."""
 
 
 class Watches:

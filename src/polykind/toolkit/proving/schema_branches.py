@@ -71,7 +71,7 @@ def _exclude_branch(choices: Choices, out: JsonObject, branch: JsonObject) -> Js
     forbidden = out.get(FORBIDDEN_KEY, ())
     if not options or any(name in forbidden for name in options):
         return out
-    # The branch may have other conditions, but an object without a required field is the simplest one that fails it.
+    # The branch may have other conditions, but the simplest object that does not match it lacks a required field.
     return {**out, FORBIDDEN_KEY: (*forbidden, pick(choices, options))}
 
 
