@@ -205,7 +205,7 @@ def subdomain_name(value: str, prefix: bool = False) -> list[str]:
 
 
 def long_name(value: str, prefix: bool = False) -> list[str]:
-    """Check the name of an object that must be a DNS subdomain, in kinds whose generateName can be any text."""
+    """Check an object name that must be a DNS subdomain, for kinds whose generateName can be any text."""
     return [] if prefix else _subdomain_messages(value, "bytes")
 
 

@@ -169,7 +169,7 @@ class AdmissionWebhook:
         record(200)
 
     def _timeouts(self, attributes: Attributes) -> tuple[float, float]:
-        """Return the timeout of a call in seconds, and the timeout to state in the call's URL.
+        """Return the timeout of a call in seconds, and the timeout for the query of the call's URL.
 
         If less of the client's timeout remains than the webhook's own timeout, state the rest. The server ends the
         request first.

@@ -82,4 +82,4 @@ class Attributes:
     implied_type: bool = field(default=False)
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
     deadline: float | None = field(default=None)
-    """The time at which the client's timeout ends the request (time.monotonic), None if the client has set none."""
+    """The time.monotonic() at which the client's timeout ends the request, or None if the request has no timeout."""

@@ -186,7 +186,7 @@ def _explain(value: Any, type_: Type, path: tuple[str, ...], errors_found: list[
         if not isinstance(value, dict):
             add_error(f"expected map, got &{{{go_print(value)}}}")
             return
-        # kube-apiserver iterates over a Go map, most often in the order of its keys.
+        # kube-apiserver iterates over a Go map, whose order is random. The order of the keys is the most frequent one.
         for name, item in sorted(value.items()):
             field = type_.map.fields.get(name)
             below = field.type if field is not None else type_.map.element

@@ -148,7 +148,10 @@ def manifests(args: argparse.Namespace) -> str:
 
 
 def _pod_flags(args: argparse.Namespace) -> list[str]:
-    """Return the flags that a host in a pod shares with this command. Raise UsageError for flags it cannot have."""
+    """Return the flags that a host in a pod shares with this command.
+
+    Raise UsageError if a flag is invalid in a pod.
+    """
     for name in ("kubeconfig", "tls_cert_file", "tls_private_key_file", "cert_secret"):
         if getattr(args, name):
             flag = f"--{name.replace('_', '-')}"

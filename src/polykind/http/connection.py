@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
         self._app = server.app
         self._parser = RequestParser(server.limits, self)
         self._receive = self._parser.feed
-        """Parses received bytes: as requests, or as the frames of a WebSocket."""
+        """The function that parses received bytes, as requests or as the frames of a WebSocket."""
         self._continue_due = False
         """True if a 100 Continue must be sent after the pending responses."""
         self._rejection: tuple[errors.APIError, int] | None = None
@@ -445,6 +445,9 @@ class Connection(asyncio.Protocol):
 
 
 def _websocket_head(stream: WebSocketStream) -> bytes:
-    """Return the response that opens a WebSocket. Like kube-apiserver's, it has no headers but those of RFC 6455."""
+    """Return the response that opens a WebSocket.
+
+    Like kube-apiserver's response, it has only the headers of RFC 6455.
+    """
     headers = b"".join([b"%b: %b\r\n" % header for header in stream.headers])
     return b"%b%b\r\n" % (_STATUS_LINES[stream.status], headers)

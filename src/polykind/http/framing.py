@@ -9,17 +9,17 @@ from polykind.http.websocket_frames import BINARY, TEXT, encode_frame
 
 
 class Framing(Protocol):
-    """The way in which a stream separates its events. Equal framings are the same object."""
+    """The format in which a stream separates its events. Equal framings are the same object."""
 
     def frame(self, events: list[bytes]) -> bytes:
-        """Return encoded events as they are sent."""
+        """Return the bytes to send for encoded events."""
 
     def from_chunk(self, chunk: bytes) -> bytes:
-        """Return an event as it is sent, given the HTTP chunk that contains it."""
+        """Return the bytes to send for the event that an HTTP chunk contains."""
 
 
 class _ChunkFraming:
-    """Sends events in HTTP chunks. Their own encoding separates the events of a chunk."""
+    """Sends events in HTTP chunks. A chunk may contain several events, which their encoding separates."""
 
     def frame(self, events: list[bytes]) -> bytes:
         return encode_chunk(b"".join(events))
@@ -29,12 +29,12 @@ class _ChunkFraming:
 
 
 class _WebSocketFraming:
-    """Sends each event in a WebSocket message of its own."""
+    """Sends each event in a separate WebSocket message."""
 
     def __init__(self, opcode: int, length_prefix: int) -> None:
         self._opcode = opcode
         self._length_prefix = length_prefix
-        """The size of the length before each event. A WebSocket message does without it."""
+        """The number of bytes of the length before each encoded event. WebSocket messages omit the length."""
 
     def frame(self, events: list[bytes]) -> bytes:
         return b"".join([encode_frame(self._opcode, event[self._length_prefix :]) for event in events])
@@ -47,4 +47,4 @@ class _WebSocketFraming:
 HTTP_CHUNKS: Framing = _ChunkFraming()
 TEXT_MESSAGES: Framing = _WebSocketFraming(TEXT, length_prefix=0)
 BINARY_MESSAGES: Framing = _WebSocketFraming(BINARY, length_prefix=4)
-"""Messages with protobuf, which has a length of four bytes before each event of an HTTP stream."""
+"""Binary messages with protobuf events, without the length of four bytes that precedes an event in an HTTP stream."""

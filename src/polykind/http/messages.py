@@ -73,7 +73,7 @@ class Request:
         self.timeout: float | None = None
         """The client's timeout in seconds, or None for the server's default."""
         self.deadline: float | None = None
-        """The time at which the client's timeout ends (time.monotonic); None if the client has set none."""
+        """The time.monotonic() at which the client's timeout ends, or None if the request has no timeout."""
         self.holds_large_object = False
         """True if the request holds a large object, which pauses the garbage collector."""
         self.warnings: dict[str, None] = {}
@@ -175,7 +175,7 @@ class Stream:
     __slots__ = ("content_type", "headers", "on_end", "start", "status")
 
     ending = b"0\r\n\r\n"
-    """The bytes after the last event."""
+    """The bytes that end the stream after the last event."""
 
     def __init__(
         self,

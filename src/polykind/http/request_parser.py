@@ -29,7 +29,7 @@ class ProtocolError(errors.APIError):
 
 
 _LIST_HEADERS = frozenset((b"transfer-encoding", b"sec-websocket-protocol"))
-"""Headers whose repetitions count, joined by commas."""
+"""Headers whose repeated values are joined by commas."""
 _VERSIONS = frozenset(("1.0", "1.1"))
 _host = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*").fullmatch
 

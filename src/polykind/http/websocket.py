@@ -12,7 +12,7 @@ from polykind.http.websocket_frames import NORMAL_CLOSURE, encode_close
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _origin = re.compile(rb"(?:[A-Za-z][A-Za-z0-9+.-]*:|/)[^\x00-\x20\x7f]*").fullmatch
-"""Matches what Go parses as the URI of a request. An Origin of "null" does not match."""
+"""Matches an Origin that Go accepts as a request URI. An Origin of "null" does not match."""
 
 
 def is_websocket(request: Request) -> bool:
@@ -32,7 +32,7 @@ def subprotocols(request: Request) -> list[bytes]:
 def refusal(request: Request) -> Response | None:
     """Return the response to a handshake that kube-apiserver refuses, else None.
 
-    A watch has no subprotocols of its own: the server accepts any one, and cannot choose from several. An Origin is
+    A watch defines no subprotocols: the server accepts any single one, and rejects several. An Origin is
     required, so a client that is not a browser has to send one too.
     """
     if request.method != "GET":

@@ -38,20 +38,23 @@ class FrameReceiver(Protocol):
         """Respond to a ping with the same payload."""
 
     def on_close(self, status: int) -> None:
-        """Close the connection, with a close frame of this status, after the client closed it or violated RFC 6455."""
+        """Send a close frame with this status and close the connection.
+
+        The client has closed it or violated RFC 6455.
+        """
 
 
 class FrameReader:
-    """Parses the frames of one client. It discards messages, because the client of a watch has nothing to say."""
+    """Parses the frames of one client. It discards messages, because a watch needs no messages from the client."""
 
     def __init__(self, receiver: FrameReceiver) -> None:
         self._receiver = receiver
         self._buffer = bytearray()
         """An incomplete header, or an incomplete control frame."""
         self._discard = 0
-        """Bytes that are left of the current data frame."""
+        """The number of bytes of the current data frame that are still to be discarded."""
         self._message_size: int | None = None
-        """The size of a fragmented message so far; None between messages."""
+        """The size so far of a fragmented message, or None between messages."""
         self._closed = False
 
     def feed(self, data: bytes) -> None:
@@ -76,7 +79,7 @@ class FrameReader:
             return False
         first, second = buffer[0], buffer[1]
         if first & _RESERVED or not second & _MASKED:
-            # No extension was agreed on, and a client has to mask its frames.
+            # The client uses an extension that the server does not support, or does not mask its frame.
             return self._close(PROTOCOL_ERROR)
         length = second & _LENGTH
         mask_at = {126: 4, 127: 10}.get(length, 2)

@@ -136,7 +136,7 @@ async def _has_changed_since(ctx: RequestContext, revision: int) -> bool:
             raise resource_version_too_large(revision, backend.cache.revision, retry=False)
     await backend.cache.load(cache)
     if revision < backend.store.oldest_revision:
-        # The cache may still have the objects, but kube-apiserver reads a past revision from etcd.
+        # The revision is compacted. kube-apiserver would read it from etcd and fail, so do not use the cache.
         return True
     return cache.last_change > revision or revision < cache.window_start
 

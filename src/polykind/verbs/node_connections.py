@@ -163,7 +163,7 @@ async def _kubelet_address(ctx: RequestContext, pod: JsonObject) -> tuple[str, i
 
 
 def _preferred_address(node: JsonObject) -> tuple[str, int]:
-    """Return the address and the port of the kubelet. Raise an error if the node has reported no address."""
+    """Return the address and the port of a node's kubelet. Raise APIError if the node has reported no address."""
     status = node.get("status") or {}
     addresses = status.get("addresses") or []
     for kind in _ADDRESS_TYPES:

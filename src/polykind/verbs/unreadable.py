@@ -56,7 +56,7 @@ async def delete_unreadable(ctx: RequestContext, options: DeleteOptions) -> Json
 
 
 def _check_options(options: DeleteOptions) -> None:
-    """Raise InvalidError if the options contain others that have no meaning for an unreadable object."""
+    """Raise InvalidError if the request contains other options, which have no meaning for an unreadable object."""
     field_errors = [
         errors.invalid(OPTION, True, f"cannot be set together with .{name}") for name in options.read_error_conflicts
     ]

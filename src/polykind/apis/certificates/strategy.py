@@ -71,7 +71,10 @@ class SigningRequestStrategy(BuiltinStrategy):
 
     @staticmethod
     def name_rule(name: str, prefix: bool = False) -> list[str]:
-        """Accept any name. Only the name of an otherwise valid request must be a segment of a path."""
+        """Return no errors.
+
+        If the rest of a request is valid, a later check requires that the name is a path segment.
+        """
         return []
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:

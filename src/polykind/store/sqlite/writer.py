@@ -228,7 +228,7 @@ class Writer:
     def _directory_changed(self) -> bool:
         """True if a file of the directory may have been created, deleted or renamed since the last call.
 
-        This costs one system call for each batch. More would slow down commits, because each releases the GIL.
+        This costs one system call for each batch. More calls would slow down commits, because each releases the GIL.
         """
         try:
             changed = os.stat(self._directory).st_mtime_ns

@@ -54,7 +54,7 @@ class Incomplete(ValueError):
 
 
 def _caller_place() -> str:
-    """Return the file and line of the code outside this package that declares rules; "" if there is none."""
+    """Return the file and line of the code outside this package that declares rules, or "" if there is no such code."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

@@ -28,7 +28,7 @@ MISSING: Any = object()
 """The value of a field that does not exist."""
 Change = Callable[[JsonObject], Any]
 OLD, NEW = "<old>", "<new>"
-"""Stand for the older and the newer version in the paths of a rule."""
+"""Names that stand for the older and the newer version in the paths of a rule."""
 
 
 class FieldPath:

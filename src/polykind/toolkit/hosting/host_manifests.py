@@ -30,7 +30,7 @@ class HostManifests:
     crds: Sequence[str]
     replicas: int = 2
     flags: Sequence[str] = ()
-    """Further flags of the host, such as --request-timeout=10s."""
+    """Additional flags of the host, such as --request-timeout=10s."""
 
     def text(self) -> str:
         """Return YAML for kubectl apply. Comments at the end show the `spec.conversion` of the CRDs."""

@@ -182,7 +182,10 @@ class LossTracker:
 
 
 def _is_related(path: Path, other: Path) -> bool:
-    """True if one path is the other or lies below it: a lost field may take an empty parent with it."""
+    """True if the paths are equal or one lies below the other.
+
+    If a field is lost, an empty parent may be lost with it.
+    """
     length = min(len(path), len(other))
     return path[:length] == other[:length]
 

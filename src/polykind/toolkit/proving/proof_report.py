@@ -187,7 +187,7 @@ def unknown_paths(run: ProofRun) -> list[str]:
 
 
 def _has_field(node: SchemaNode | None, path: tuple[str, ...]) -> bool:
-    """True if a schema specifies a field, or preserves unknown fields on the way to it."""
+    """True if a schema specifies the field at a path, or preserves unknown fields in one of its parents."""
     for name in path:
         if node is None or node.preserve_unknown:
             return True
