@@ -192,7 +192,7 @@ class Store(Protocol):
         """
 
     async def compact(self, revision: int) -> None:
-        """Discard history that only reads below `revision` need."""
+        """Discard the history below `revision`. Reads and watches at older revisions then raise CompactedError."""
 
 
 class Leadership(Protocol):

@@ -37,7 +37,7 @@ async def convert_attributes(attributes: Attributes, version: str) -> VersionedA
     if version == resource.version:
         return unconverted(attributes)
     if resource.subresource == "scale":
-        # A Scale is the same at every version of its resource.
+        # A Scale needs no conversion, because it is the same at every version of its resource.
         return unconverted(attributes)._replace(version=version)
     api_version = f"{resource.group}/{version}" if resource.group else version
     obj, old = [

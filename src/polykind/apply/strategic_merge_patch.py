@@ -175,7 +175,7 @@ def _overwritten(before: list[Any], value: list[Any], key: str) -> list[Any]:
 
 
 def _check_order(items: list[Any], order: list[Any], key: str) -> None:
-    """Raise an error if the items of the patch are not in the order of the $setElementOrder directive."""
+    """Raise UnknownReasonError if the items of the patch are not in the order of the $setElementOrder directive."""
     expected = [item for item in items if not (key and isinstance(item, dict) and item.get(_PATCH) == "delete")]
     position = 0
     for item in order:

@@ -163,7 +163,10 @@ def _nanoseconds(fields: dict[str, Any]) -> int:
 
 
 def _value(fields: dict[str, Any]) -> Any:
-    """Return the value of the last field set in google.protobuf.Value. A null_value of any number is null."""
+    """Return the value of the last field set in google.protobuf.Value.
+
+    A null_value gives null, whatever number it has.
+    """
     name, value = next(reversed(fields.items()), ("null_value", 0))
     return None if name == "null_value" else value
 

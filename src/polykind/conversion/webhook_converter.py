@@ -75,7 +75,7 @@ class WebhookConverter:
 
     @property
     def address(self) -> str:
-        """The URL called, and the endpoint of the service if it differs."""
+        """The URL that the converter calls, with the endpoint of the service if the endpoint differs from the URL."""
         try:
             target = self._client.target()
         except TargetError:

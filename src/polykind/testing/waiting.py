@@ -68,7 +68,7 @@ class Condition:
 
 
 class Wait:
-    """One wait for one object."""
+    """Waits until one object meets a condition."""
 
     def __init__(self, client: Client, target: Mapping[str, Any], condition: Condition, seconds: float) -> None:
         self._client = client

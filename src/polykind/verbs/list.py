@@ -21,7 +21,7 @@ from polykind.verbs.selection import RequestSelection, has_long_query, read_sele
 
 _SLICE = 500
 _UNMATCHED_PER_CONVERSION = 16
-"""With a limit, a batch of conversions may grow by one object for every 16 objects scanned so far."""
+"""In a list with a limit, the size of the next batch to convert grows by one for every 16 objects scanned so far."""
 
 Item = tuple[CachedObject, Representation]
 

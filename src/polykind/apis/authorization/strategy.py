@@ -103,6 +103,6 @@ class ReviewStrategy(BuiltinStrategy):
         self._answer = answer
 
     async def answer(self, review: JsonObject, user: User, now: str) -> JsonObject:
-        """Return the object with its status, for the user that sent it."""
+        """Return the review with its status. `user` is the user that sent the review."""
         answered = self._answer(review, user, now)
         return {**self._type_meta, **(answered if isinstance(answered, dict) else await answered)}
