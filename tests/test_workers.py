@@ -86,11 +86,17 @@ async def test_cancelled_request_ends_its_computation() -> None:
 
 
 async def test_interpreter_settings_are_restored() -> None:
-    before = sys.getswitchinterval(), sys.getrecursionlimit(), gc.isenabled()
+    before = sys.getswitchinterval(), sys.getrecursionlimit(), gc.get_threshold()
     workers = Workers()
+    workers.begin_large(young_only=True)
+    assert await workers.run("a", gc.get_threshold) != before[2]
+    workers.begin_large()
     assert not await workers.run("a", gc.isenabled)
+    workers.end_large()
+    assert gc.isenabled()
+    workers.end_large(young_only=True)
     await asyncio.sleep(0)
-    assert (sys.getswitchinterval(), sys.getrecursionlimit(), gc.isenabled()) == before
+    assert (sys.getswitchinterval(), sys.getrecursionlimit(), gc.get_threshold()) == before
 
 
 async def test_coroutine_returns_to_the_event_loop_for_its_tasks() -> None:

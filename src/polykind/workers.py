@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from time import monotonic
 from typing import Any, Final, TypeVar
 
 from polykind import taskless
@@ -38,8 +37,9 @@ _RECURSION_LIMIT: Final = 65_000
 accepts.
 """
 _SWITCH_INTERVAL: Final = 0.0005
-_MAX_PAUSE_SECONDS: Final = 30.0
-"""Time without garbage collection after which young objects are collected although large requests are running."""
+_YOUNG_OBJECTS: Final = 10_000
+_NEVER: Final = 1 << 30
+"""The thresholds of the garbage collector's generations while a request holds a large object."""
 
 
 def is_large(data: bytes, steps_per_value: int = 1) -> bool:
@@ -124,8 +124,9 @@ class FairQueue:
 class _Interpreter:
     """The settings of the interpreter while computations run, in any event loop of the process.
 
-    The garbage collector is off while a large object is decoded: JSON has no cycles, and a collection would visit all
-    parts of the object while it holds the interpreter lock.
+    The garbage collector is off while a request holds a large object: JSON has no cycles, and a collection would visit
+    all parts of the object while it holds the interpreter lock. Compiling CEL leaves cycles, so that young objects are
+    still collected then.
     """
 
     def __init__(self) -> None:
@@ -133,11 +134,12 @@ class _Interpreter:
         self._running = 0
         self._before: tuple[float, int] = (0.0, 0)
         self._pauses = 0
-        self._paused_at = 0.0
-        self._collects = False
+        self._stops = 0
+        """The number of pauses in which no objects at all are collected."""
+        self._enabled = False
+        self._thresholds = gc.get_threshold()
 
     def enter(self) -> None:
-        self.pause_collector()
         with self._lock:
             self._running += 1
             if self._running == 1:
@@ -152,24 +154,26 @@ class _Interpreter:
                 interval, recursion_limit = self._before
                 sys.setswitchinterval(interval)
                 sys.setrecursionlimit(recursion_limit)
-        self.resume_collector()
 
-    def pause_collector(self) -> None:
+    def pause_collector(self, *, young_only: bool) -> None:
+        """Stop full collections or, unless `young_only` is True, all collections."""
         with self._lock:
+            if not self._pauses:
+                self._enabled, self._thresholds = gc.isenabled(), gc.get_threshold()
+                gc.set_threshold(max(self._thresholds[0], _YOUNG_OBJECTS), self._thresholds[1], _NEVER)
             self._pauses += 1
-            if self._pauses == 1:
-                self._collects = gc.isenabled()
-                self._paused_at = monotonic()
+            self._stops += not young_only
+            if self._stops:
                 gc.disable()
 
-    def resume_collector(self) -> None:
+    def resume_collector(self, *, young_only: bool) -> None:
         with self._lock:
             self._pauses -= 1
-            if self._collects and self._pauses == 0:
+            self._stops -= not young_only
+            if not self._pauses:
+                gc.set_threshold(*self._thresholds)
+            if self._enabled and not self._stops:
                 gc.enable()
-            elif self._collects and monotonic() - self._paused_at > _MAX_PAUSE_SECONDS:
-                self._paused_at = monotonic()
-                gc.collect(0)
 
 
 _interpreter = _Interpreter()
@@ -240,12 +244,15 @@ class Workers:
         self._wanted = threading.Condition()
         self._idle = 0
 
-    def begin_large(self) -> None:
-        """Pause the garbage collector while a request holds a large object. Call `end_large` at its end."""
-        _interpreter.pause_collector()
+    def begin_large(self, *, young_only: bool = False) -> None:
+        """Pause the garbage collector while a request holds a large object. Call `end_large` at its end.
 
-    def end_large(self) -> None:
-        _interpreter.resume_collector()
+        If `young_only` is True, young objects are still collected.
+        """
+        _interpreter.pause_collector(young_only=young_only)
+
+    def end_large(self, *, young_only: bool = False) -> None:
+        _interpreter.resume_collector(young_only=young_only)
 
     async def run(self, user: str, call: Callable[[], T]) -> T:
         """Return the result of `call`, which runs in a worker thread. `call` must not touch shared mutable state.

@@ -231,7 +231,7 @@ def test_strict_errors_of_patches_are_sorted_by_position() -> None:
 
 
 def test_dense_text_is_too_large() -> None:
-    with pytest.raises(RequestTooLargeError, match="limit is 500000 objects and lists"):
+    with pytest.raises(RequestTooLargeError, match="limit is 200000 objects and 400000 lists"):
         json_codec.decode(b"[" + b"[]," * 500_000 + b"0]")
 
 

@@ -158,7 +158,7 @@ _FLOW = b"{apiVersion: %b/v1, kind: Bomb, metadata: {name: flow}, spec: {open: {
 
 ATTACKS: dict[str, tuple[Callable[[Attacker], Answer], int]] = {
     "dense lists": (lambda a: a.create_raw("a", _open(_items(b"[],"))), 413),
-    "dense objects": (lambda a: a.create_raw("a", _open(_items(b"{},", 1_200_000))), 201),
+    "dense objects": (lambda a: a.create_raw("a", _open(_items(b"{},", 590_000))), 201),
     "floats": (lambda a: a.create_raw("b", _open(_items(b"1.5,"))), 500),
     "exponents": (lambda a: a.create_raw("b", _open(_items(b"1e3,"))), 500),
     "long integers": (lambda a: a.create_raw("b", _open(_items(b"12345678901234567890,"))), 500),

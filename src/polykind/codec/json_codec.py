@@ -83,11 +83,12 @@ _decode_integers_only = msgspec.json.Decoder(float_hook=_reject_fraction).decode
 
 def _check_density(body: bytes) -> None:
     """Raise RequestTooLargeError if the text has so many objects and lists that decoding would fill the memory."""
-    if len(body) > 2 * _MAX_CONTAINERS and body.count(b"{") + body.count(b"[") > _MAX_CONTAINERS:
-        raise RequestTooLargeError(f"Request entity too large: limit is {_MAX_CONTAINERS} objects and lists")
+    if len(body) > 2 * _MAX_OBJECTS and (body.count(b"{") > _MAX_OBJECTS or body.count(b"[") > _MAX_LISTS):
+        limit = f"{_MAX_OBJECTS} objects and {_MAX_LISTS} lists"
+        raise RequestTooLargeError(f"Request entity too large: limit is {limit}")
 
 
-_MAX_CONTAINERS = 500_000
+_MAX_OBJECTS, _MAX_LISTS = 200_000, 400_000
 
 
 def decode(body: bytes, *, keep_fractions: bool = False) -> Any:

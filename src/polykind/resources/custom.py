@@ -86,7 +86,8 @@ class CustomResource(Resource):
             CustomRepresenter(self, version_entry, has_status=has_status),
             has_status=has_status,
             scale=scale,
-            deprecation=crd_versions.deprecation_warning(self.crd, version) or "",
+            # The warning takes a search through all versions, and a CRD can have thousands.
+            deprecation=(version_entry.get("deprecated") and crd_versions.deprecation_warning(self.crd, version)) or "",
             selectable=tuple(f["jsonPath"] for f in version_entry.get("selectableFields") or ()),
             converts=self.converter is not None,
             unavailable=unavailable,
@@ -168,6 +169,9 @@ class CustomCodec(ObjectCodec):
     @property
     def steps_per_value(self) -> int:
         return self._schema.steps_per_value
+
+    def check_default_size(self, data: bytes, obj: JsonObject) -> None:
+        self._schema.check_default_size(data, obj)
 
     def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
         resource, kind, api_version = self._resource, value.get("kind", ""), value.get("apiVersion", "")

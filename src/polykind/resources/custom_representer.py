@@ -16,6 +16,7 @@ from polykind.golang.fmt import go_quote
 from polykind.resources.representer import Representer
 from polykind.schema import object_meta
 from polykind.taskless import in_task
+from polykind.workers import INLINE_BYTES
 
 if TYPE_CHECKING:
     from polykind.resources.custom import CustomResource
@@ -100,7 +101,10 @@ class CustomRepresenter(Representer):
         if not meta.get("generation"):
             meta["generation"] = 1
         obj["metadata"] = meta
-        resource.schema(cached.version).prune_and_default_stored(obj)
+        schema = resource.schema(cached.version)
+        if len(cached.raw) > INLINE_BYTES:
+            schema.check_default_size(cached.raw, obj)
+        schema.prune_and_default_stored(obj)
         return obj
 
     def _encode(self, cached: CachedObject, obj: JsonObject) -> Representation:

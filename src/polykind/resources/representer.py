@@ -119,7 +119,12 @@ class Representer(ABC):
     async def _show_in_worker(self, cached: CachedObject) -> Representation | None:
         """Compute the representation of a large object in a worker thread. Return None if this needs a converter."""
         generation = self.cache.schema_generation
-        representation = await self.cache.workers.run("", lambda: self.show(cached))
+        workers = self.cache.workers
+        workers.begin_large()
+        try:
+            representation = await workers.run("", lambda: self.show(cached))
+        finally:
+            workers.end_large()
         if generation == self.cache.schema_generation == cached.schema_generation:
             self._keep(cached, representation)
         return representation

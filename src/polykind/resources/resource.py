@@ -283,6 +283,10 @@ class ObjectCodec(ABC):
         """
         return 1
 
+    def check_default_size(self, data: bytes, obj: JsonObject) -> None:
+        """Raise UnknownReasonError if defaults would make an object, whose JSON is `data`, too large to be stored."""
+        return
+
     @property
     def merge_strategy(self) -> MergeStrategy:
         """The strategy by which strategic merge patches merge objects. Only built-in resources accept such patches."""

@@ -13,6 +13,7 @@ from polykind.golang.sorting import sorted_strings
 from polykind.schema import object_meta
 from polykind.schema.codegen import Function
 from polykind.schema.correlation import Correlation
+from polykind.schema.default_size import check_default_size
 from polykind.schema.embedded_resources import EmbeddedResourceError, coerce_embedded, validate_embedded
 from polykind.schema.list_types import validate_list_types
 from polykind.schema.node import SchemaNode
@@ -167,6 +168,11 @@ class CompiledSchema:
             self._steps_per_value = _steps_per_value(self._raw)
         return self._steps_per_value
 
+    def check_default_size(self, data: bytes, obj: JsonObject) -> None:
+        """Raise UnknownReasonError if defaults would make an object, whose JSON is `data`, too large to be stored."""
+        if data.count(b"{") * self.steps_per_value > _STEPS_WITHOUT_CHECK:
+            check_default_size(self.root, obj)
+
     @property
     def has_floats(self) -> bool:
         """True if the schema contains a float. If it is False, no default contains a float either."""
@@ -319,6 +325,8 @@ def _steps_per_value(schema: JsonObject | None) -> int:
 
 
 _STEPS_PER_BRANCH = 5
+_STEPS_WITHOUT_CHECK = 100_000
+"""The number of properties that an object can have, by an upper estimate, without a check of its defaults' size."""
 
 
 def _has_floats(value: object) -> bool:

@@ -136,7 +136,10 @@ def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, def
     if ctx.resource.namespaced:
         apply_body.check_namespace(merged, ctx.namespace or "")
     apply_body.check_name(merged, ctx.name)
-    obj: JsonObject = json_codec.decode(json_codec.encode(merged))
+    encoded = json_codec.encode(merged)
+    obj: JsonObject = json_codec.decode(encoded)
+    if write.large:
+        ctx.version.codec.check_default_size(encoded, obj)
     if default:
         stated = obj.get("metadata") or {}
         obj = ctx.version.codec.default(obj)

@@ -132,13 +132,13 @@ class RequestContext:
     def _begin_large(self) -> None:
         if not self.request.holds_large_object:
             self.request.holds_large_object = True
-            self.backend.workers.begin_large()
+            self.backend.workers.begin_large(young_only=self.version.strategy.expensive)
 
     def end(self) -> None:
         """End the request. The router calls this when the verb has returned."""
         if self.request.holds_large_object:
             self.request.holds_large_object = False
-            self.backend.workers.end_large()
+            self.backend.workers.end_large(young_only=self.version.strategy.expensive)
 
     @property
     def _requester(self) -> str:

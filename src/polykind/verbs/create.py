@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from polykind import errors
 from polykind.apis.authorization.strategy import ReviewStrategy
 from polykind.codec import json_codec, negotiation
@@ -118,7 +120,8 @@ async def _validate(ctx: RequestContext, write: Write) -> None:
             lambda check: strategy.validate_create(obj, values_validated=write.values_validated, check=check),
         )
     ).errors
-    strategy.canonicalize(obj)
+    canonicalize = partial(strategy.canonicalize, obj)
+    await ctx.compute(canonicalize) if write.large else canonicalize()
     if strategy.reads_params and not field_errors and not ctx.backend.authorizer.allows_everything:
         from polykind.verbs.privileges import param_errors
 

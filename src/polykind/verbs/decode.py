@@ -15,6 +15,7 @@ from polykind.golang.fmt import go_quote
 from polykind.http.options import WriteOptions
 from polykind.verbs.context import RequestContext
 from polykind.verbs.write import Origin, Write
+from polykind.workers import INLINE_BYTES
 
 _QUOTED_BYTES = 30
 """The maximum number of bytes of an unrecognized body that an error message quotes."""
@@ -55,6 +56,8 @@ def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> W
     version_error = _version_error(ctx, value.get("apiVersion", ""))
     if version_error is not None and version.is_builtin:
         raise version_error
+    if len(body) > INLINE_BYTES:
+        version.codec.check_default_size(body, value)
     decoded = version.codec.decode(value, report_unknown=field_validation != "Ignore")
     unknown = decoded.unknown_fields
     if duplicates and media == "json":

@@ -162,7 +162,10 @@ def _decode_patched(
         value, _ = json_codec.decode_literal(shown().encode())
     else:
         # Keep floats as they are written: validation treats 1.0 in the patch as a float.
-        value = json_codec.decode(json_codec.encode(patched, no_floats=True), keep_fractions=not version.is_builtin)
+        encoded = json_codec.encode(patched, no_floats=True)
+        value = json_codec.decode(encoded, keep_fractions=not version.is_builtin)
+        if write.large and isinstance(value, dict):
+            version.codec.check_default_size(encoded, value)
     try:
         api_version, kind = json_codec.read_type_meta(value) if not from_struct else ("", "")
         if from_struct and (reason := version.codec.conversion_error(patched)):

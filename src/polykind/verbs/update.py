@@ -246,7 +246,8 @@ async def _validate(ctx: RequestContext, write: Write, old: JsonObject) -> None:
         from polykind.verbs.privileges import param_errors
 
         field_errors = param_errors(ctx, new, old)
-    strategy.canonicalize(new)
+    canonicalize = partial(strategy.canonicalize, new)
+    await ctx.compute(canonicalize) if write.large else canonicalize()
     for text in validation.ratcheted:
         ctx.request.warn(text)
     if field_errors:

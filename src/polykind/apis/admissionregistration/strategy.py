@@ -71,6 +71,7 @@ class WebhookConfigurationStrategy(AdmissionStrategy):
 class PolicyStrategy(AdmissionStrategy):
     """Prepares and validates policies."""
 
+    expensive = True
     reads_params = True
     match_field = "matchConstraints"
     """The field of the spec that holds the MatchResources."""

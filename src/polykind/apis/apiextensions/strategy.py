@@ -129,6 +129,8 @@ class CRDCodec(BuiltinCodec):
 class CRDStrategy(BuiltinStrategy):
     """Prepares and validates CustomResourceDefinitions, after converting v1beta1 objects to v1."""
 
+    expensive = True
+
     def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
         super().__init__(kind)
         self._resource = resource
