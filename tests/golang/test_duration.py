@@ -67,3 +67,20 @@ def test_parse_duration_rejects_with_go_message(text: str, says: str) -> None:
     with pytest.raises(ValueError, match="time: ") as refused:
         duration.parse_duration(text)
     assert str(refused.value) == says
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "expected"),
+    [
+        (0, "0s"),
+        (1, "1ns"),
+        (1_500, "1.5µs"),
+        (250 * 10**6, "250ms"),
+        (2 * 10**9, "2s"),
+        (90_500 * 10**6, "1m30.5s"),
+        (3600 * 10**9, "1h0m0s"),
+        (-61 * 10**9, "-1m1s"),
+    ],
+)
+def test_durations_are_formatted_as_in_go(nanoseconds: int, expected: str) -> None:
+    assert duration.format_duration(nanoseconds) == expected

@@ -182,3 +182,29 @@ async def test_version_starts_with_its_numbers(running: Live) -> None:
     _, _, body = await ask(running, "/version")
     numbers = ["major", "minor", "emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor"]
     assert list(json.loads(body))[:6] == numbers
+
+
+@pytest.mark.parametrize("path", ["/statusz", "/flagz"])
+async def test_debugging_pages_are_served_for_every_method(running: Live, path: str) -> None:
+    for method in ("GET", "POST"):
+        status, headers, body = await ask(running, path, method)
+        assert (status, headers[b"Content-Type"]) == (200, b"text/plain; charset=utf-8")
+        assert body.startswith(f"\napiserver {path[1:]}\n".encode())
+    assert (await ask(running, f"{path}/"))[0] == 404
+    assert path in json.loads((await ask(running, "/"))[2])["paths"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "start"),
+    [
+        ("application/json", b'{"kind":"Status"'),
+        ("application/yaml", b"apiVersion: v1\n"),
+        ("application/vnd.kubernetes.protobuf", b'{\n  "kind": "Status"'),
+    ],
+)
+async def test_unacceptable_debugging_page_is_a_status_without_protobuf(
+    running: Live, accept: str, start: bytes
+) -> None:
+    status, _, body = await ask(running, "/statusz", accept=accept)
+    assert status == 406
+    assert body.startswith(start)

@@ -27,6 +27,7 @@ from polykind.cel.runtime_values import (
     kind_of,
 )
 from polykind.contract import JsonObject
+from polykind.golang.duration import format_duration
 from polykind.golang.fmt import GoValue, go_float, go_quote
 
 _MAX_SAFE_INTEGER = 2**53 - 1
@@ -140,7 +141,7 @@ def _go_format_v(value: Any) -> str:
         fraction = f".{value.ns % 10**9:09d}".rstrip("0").rstrip(".")
         return f"{_local_datetime(value):%Y-%m-%d %H:%M:%S}{fraction} {_zone_offset(value.offset)} {zone}"
     if isinstance(value, Duration):
-        return _go_duration(value.ns)
+        return format_duration(value.ns)
     if isinstance(value, Optional):
         return f"optional({value_string(value.value)})" if value.present else "optional.none()"
     return str(value) if isinstance(value, str | int) else kind_of(value)
@@ -151,18 +152,6 @@ def value_string(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{value_string(key)}: {value_string(item)}' for key, item in value.items())}}}"
     return f"[{', '.join(map(value_string, value))}]" if isinstance(value, list) else _go_format_v(value)
-
-
-def _go_duration(ns: int) -> str:
-    """Format a duration as Go's Duration.String() does."""
-    for unit, name in ((1, "ns"), (10**3, "µs"), (10**6, "ms")):
-        if abs(ns) < unit * 1000:
-            return "0s" if not ns else f"{go_float(ns / unit)}{name}"
-    minutes, rest = divmod(abs(ns), 60 * 10**9)
-    seconds = f"{rest // 10**9}.{rest % 10**9:09d}".rstrip("0").rstrip(".")
-    hours, minutes = divmod(minutes, 60)
-    larger_units = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
-    return f"{'-' if ns < 0 else ''}{larger_units}{seconds}s"
 
 
 def _go_format_sharp_v(value: Any) -> str:

@@ -114,9 +114,28 @@ def _names_any(accept: str, media_types: tuple[str, ...]) -> bool:
     return not accept or "*/*" in names or not names.isdisjoint(media_types)
 
 
-def negotiate_error(accept: str) -> ResponseFormat | None:
+def negotiate_error(accept: str, offers: tuple[str, ...] = BUILTIN_MEDIA) -> ResponseFormat | None:
     """Return the format of a Status, or None if nothing is acceptable: kube-apiserver then sends indented JSON."""
-    return _negotiate(accept, BUILTIN_MEDIA, NO_TRANSFORMS)
+    return _negotiate(accept, offers, NO_TRANSFORMS)
+
+
+def negotiate_page(accept: str, transforms: frozenset[Transform]) -> ResponseFormat | None:
+    """Return the format of a debugging page: one of the transforms in JSON or YAML, or None for plain text.
+
+    Raise NotAcceptableError if the client accepts neither.
+    """
+    for kind, subkind, parameters in _clauses(accept) if accept.strip() else (("text", "plain", {}),):
+        if "stream" in parameters or "sv" in parameters:
+            continue
+        if kind in ("application", "*"):
+            for media in CUSTOM_MEDIA:
+                accepted = _accepted(media, parameters, (), transforms) if subkind in (media, "*") else None
+                if accepted is not None:
+                    return accepted
+        if kind in ("text", "*") and subkind in ("plain", "*") and parameters.keys().isdisjoint(("g", "v", "as")):
+            return None
+    media_types = (MEDIA_TYPES["json"], MEDIA_TYPES["yaml"], "text/plain")
+    raise NotAcceptableError(f"only the following media types are accepted: {', '.join(media_types)}")
 
 
 @lru_cache(maxsize=512)

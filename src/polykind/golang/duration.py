@@ -1,9 +1,10 @@
-"""Durations: parsed as Go's time.ParseDuration does, and printed like ages in kubectl's tables."""
+"""Durations: parsed and formatted as in Go, and printed like ages in kubectl's tables."""
 
 from __future__ import annotations
 
 import re
 
+from polykind.golang.fmt import go_float
 from polykind.golang.strconv import MAX_INT64
 from polykind.golang.time import quote_for_error
 
@@ -56,6 +57,18 @@ def parse_duration(text: str) -> int:
 
 def _invalid_duration(text: str) -> ValueError:
     return ValueError(f"time: invalid duration {quote_for_error(text)}")
+
+
+def format_duration(nanoseconds: int) -> str:
+    """Format a duration as Go's Duration.String() does, such as 1m30.5s."""
+    for unit, name in ((1, "ns"), (10**3, "µs"), (10**6, "ms")):
+        if abs(nanoseconds) < unit * 1000:
+            return "0s" if not nanoseconds else f"{go_float(nanoseconds / unit)}{name}"
+    minutes, rest = divmod(abs(nanoseconds), 60 * 10**9)
+    seconds = f"{rest // 10**9}.{rest % 10**9:09d}".rstrip("0").rstrip(".")
+    hours, minutes = divmod(minutes, 60)
+    larger_units = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{'-' if nanoseconds < 0 else ''}{larger_units}{seconds}s"
 
 
 def is_duration(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Endpoints besides resources: health, version, discovery, OpenAPI, metrics and version reports."""
+"""Endpoints besides resources: health, version, discovery, OpenAPI, metrics, debugging pages and version reports."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from polykind.golang.fmt import go_quote
 from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
 from polykind.http.messages import JSON, TEXT, Request, Response, first_value, parse_query
 from polykind.metrics.metrics import Metrics
+from polykind.server.debugging_pages import DEBUGGING_PAGES, KUBERNETES_MINOR, DebuggingPages
 from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 
@@ -35,7 +36,6 @@ _PUBLIC = ("/healthz", "/livez", "/readyz", "/version")
 _VERSIONS = "/polykind/versions/"
 _JWK_SET = "application/jwk-set+json"
 _RESTORE = "/polykind/restore"
-_MINOR = "36"
 _PROTOBUF = MEDIA_TYPES["protobuf"].encode()
 _THREAD_THRESHOLD = 64 * 1024
 """Documents above this size are converted to protobuf in a thread."""
@@ -57,7 +57,9 @@ def is_public(path: str, *, single_checks: bool) -> bool:
     return single_checks and path.startswith(_PUBLIC) and path.split("/", 2)[1] in ("healthz", "livez", "readyz")
 
 
-def error_response(request: Request, error: errors.APIError) -> Response:
+def error_response(
+    request: Request, error: errors.APIError, offers: tuple[str, ...] = negotiation.BUILTIN_MEDIA
+) -> Response:
     """Return the error's Status in the media type that the client accepts."""
     status = error.status()
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -65,7 +67,7 @@ def error_response(request: Request, error: errors.APIError) -> Response:
     if retry_after:
         headers = ((b"Retry-After", str(retry_after).encode()),)
     accept = request.header(b"accept")
-    accepted = negotiation.negotiate_error(accept)
+    accepted = negotiation.negotiate_error(accept, offers)
     if accepted is not None and accepted.media == "protobuf":
         return Response(error.code, encode_object(status, STATUS), _PROTOBUF, headers)
     if accepted is not None and accepted.media == "yaml":
@@ -95,9 +97,11 @@ class Endpoints:
         restore: StoreRestore,
         address: Callable[[], str],
         service_account_tokens: ServiceAccountTokens,
+        pages: DebuggingPages,
         builtin_versions: Iterable[tuple[str, str]] = (("", "v1"),),
     ) -> None:
         self._service_account_tokens = service_account_tokens
+        self._pages = pages
         self._metrics = metrics
         self._versions = versions
         self._restore = restore
@@ -130,6 +134,11 @@ class Endpoints:
         if exact == "/metrics":
             body = await self._metrics.render()
             return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
+        if exact in DEBUGGING_PAGES:
+            try:
+                return self._pages.respond(request, exact)
+            except errors.NotAcceptableError as error:
+                return error_response(request, error, negotiation.CUSTOM_MEDIA)
         if path in (JWKS_PATH, CONFIGURATION_PATH):
             return await self._openid(request, path)
         if root == "openapi":
@@ -202,7 +211,7 @@ class Endpoints:
             body = discovery.api_versions(self._address()) if path == "/api" else discovery.groups()
             return await self._respond_negotiated(request, body)
         if path in ("/", "/index.html"):
-            paths = [*discovery.paths(), *_PUBLIC, "/metrics", "/openapi/v2", "/openapi/v3"]
+            paths = [*discovery.paths(), *_PUBLIC, *DEBUGGING_PAGES, "/metrics", "/openapi/v2", "/openapi/v3"]
             return Response(200, json_codec.indent(json_codec.encode_line({"paths": sorted(set(paths))})))
         parts = path.split("/")
         found: bytes | None = None
@@ -307,12 +316,12 @@ def _version() -> bytes:
         json_codec.encode_ordered(
             {
                 "major": "1",
-                "minor": _MINOR,
+                "minor": KUBERNETES_MINOR,
                 "emulationMajor": "1",
-                "emulationMinor": _MINOR,
+                "emulationMinor": KUBERNETES_MINOR,
                 "minCompatibilityMajor": "1",
                 "minCompatibilityMinor": "35",
-                "gitVersion": f"v1.{_MINOR}.0+polykind-{__version__}",
+                "gitVersion": f"v1.{KUBERNETES_MINOR}.0+polykind-{__version__}",
                 "gitCommit": "",
                 "gitTreeState": "clean",
                 "buildDate": "1970-01-01T00:00:00Z",

@@ -58,6 +58,7 @@ from polykind.pki.private_files import write_kubeconfig, write_private
 from polykind.resources.builtin import BuiltinResource, declare_builtins, find_builtin
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
+from polykind.server.debugging_pages import DebuggingPages
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router
 from polykind.server.runtime_config import RuntimeConfig
@@ -267,6 +268,7 @@ class Server:
             StoreRestore(self.store, self.cache.prefix, settings.data_dir),
             lambda: self.url.removeprefix("https://"),
             service_account_tokens,
+            DebuggingPages(self.clock, settings.flags),
             self.registry.builtin_versions,
         )
         if isinstance(self.leadership, SingleReplicaLeadership):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from polykind.addresses import parse_ip
@@ -14,6 +14,7 @@ from polykind.apis.core.service_network import (
     parse_service_network,
 )
 from polykind.auth.service_account_tokens import DEFAULT_ISSUER, TokenSettings
+from polykind.golang.duration import format_duration
 
 GATES = {
     "AllowUnsafeMalformedObjectDeletion": False,
@@ -70,6 +71,10 @@ class Settings:
     service_account_signing_key_file: Path | None = None
     service_account_max_token_expiration: float = 0.0
     api_audiences: tuple[str, ...] = ()
+
+    def flags(self) -> dict[str, str]:
+        """Return all flags with their values, formatted as kube-apiserver's flags are."""
+        return {item.name.replace("_", "-"): _flag_value(getattr(self, item.name)) for item in fields(self)}
 
     def gate(self, name: str) -> bool:
         """True if a feature gate is enabled."""
@@ -143,3 +148,16 @@ class Settings:
             raise SettingsError(f"--authorization-mode [{quoted}] has mode specified more than once")
         if not chosen:
             raise SettingsError("--authorization-mode needs at least one mode")
+
+
+def _flag_value(value: object) -> str:
+    """Format a setting as Go's flags do. Fractional numbers are durations in seconds."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return format_duration(round(value * 10**9))
+    if isinstance(value, tuple):
+        return f"[{','.join(map(str, value))}]"
+    if isinstance(value, dict):
+        return ",".join(f"{name}={_flag_value(item)}" for name, item in sorted(value.items()))
+    return "" if value is None else str(value)
