@@ -1,4 +1,4 @@
-"""A kopf operator as an author would write it: it reacts to CronTabs and reports in their status."""
+"""A kopf operator as an author would write it: it reacts to CronTabs, reports in their status and records Events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GROUP = os.environ["CRONTAB_GROUP"]
 
 @kopf.on.startup()  # type: ignore[untyped-decorator, unused-ignore]
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    settings.posting.enabled = False
+    settings.posting.loggers = False
     settings.persistence.finalizer = f"{GROUP}/hold"
 
 
@@ -22,7 +22,8 @@ def created(spec: kopf.Spec, patch: kopf.Patch, **_: Any) -> None:
 
 
 @kopf.on.update(GROUP, "v1", "crontabs", field="spec.replicas")  # type: ignore[untyped-decorator, arg-type, unused-ignore]
-def scaled(new: int, patch: kopf.Patch, **_: Any) -> None:
+def scaled(body: kopf.Body, new: int, patch: kopf.Patch, **_: Any) -> None:
+    kopf.info(body, reason="Scaled", message=f"Scaled to {new}")
     patch.status["replicas"] = new
 
 

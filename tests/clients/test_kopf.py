@@ -1,4 +1,4 @@
-"""A kopf operator works unchanged: it receives changes, writes the status and holds objects by a finalizer."""
+"""A kopf operator works unchanged: it receives changes, writes the status, records Events and holds finalizers."""
 
 from __future__ import annotations
 
@@ -65,6 +65,12 @@ def test_operator_handles_objects_from_creation_to_deletion(objects: Any, operat
     def reported() -> int:
         return int(read().get("status", {}).get("replicas", -1))
 
+    def recorded(uid: str) -> list[tuple[str, str]]:
+        """Return the reasons and messages of the object's Events."""
+        events = client.CoreV1Api(objects.api_client)
+        found = events.list_namespaced_event("default", field_selector=f"involvedObject.uid={uid}").items
+        return [(event.reason, event.message) for event in found]
+
     def gone() -> bool:
         try:
             read()
@@ -84,7 +90,9 @@ def test_operator_handles_objects_from_creation_to_deletion(objects: Any, operat
     assert f"{group}/hold" in read()["metadata"]["finalizers"]
     objects.patch_namespaced_custom_object(**tabs, name="my-crontab", body={"spec": {"replicas": 5}})
     eventually(lambda: reported() == 5, operator)
-    assert read()["metadata"]["generation"] >= 2
+    changed = read()["metadata"]
+    assert changed["generation"] >= 2
+    eventually(lambda: recorded(changed["uid"]) == [("Scaled", "Scaled to 5")], operator)
     objects.delete_namespaced_custom_object(**tabs, name="my-crontab")
     eventually(gone, operator)
     assert "goodbye my-crontab" in operator.read_text()

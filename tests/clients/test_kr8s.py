@@ -10,7 +10,7 @@ import pytest
 from tests.support.server import ServerProcess
 
 
-@pytest.mark.parametrize("walk", ["discovery", "names", "objects", "namespaces"])
+@pytest.mark.parametrize("walk", ["discovery", "names", "objects", "namespaces", "builtins"])
 def test_kr8s_works_unchanged(server: ServerProcess, crontabs: str, group: str, walk: str) -> None:
     assert crontabs == f"crontabs.{group}"
     command = [sys.executable, "-m", "tests.clients.walk_kr8s", walk, str(server.kubeconfig), group]

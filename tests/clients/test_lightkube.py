@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lightkube import ApiError, AsyncClient, Client, KubeConfig
+from lightkube import ApiError, AsyncClient, Client, KubeConfig, codecs
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
+from lightkube.resources.core_v1 import Namespace
 from lightkube.types import PatchType
 
+from tests.support.builtin_objects import CLUSTER_SCOPED, KINDS, builtin_object
 from tests.support.crontabs import crontab
 from tests.support.server import ServerProcess
 
@@ -88,3 +90,25 @@ async def test_async_client(config: KubeConfig, kind: Any, group: str) -> None:
     assert [item.metadata.name async for item in client.list(kind)] == ["one"]
     await client.delete(kind, "one")
     await client.close()
+
+
+@pytest.fixture
+def namespace(client: Client, group: str) -> Iterator[str]:
+    """A namespace of the test's own."""
+    name = group.replace(".", "-")
+    client.create(Namespace(metadata=ObjectMeta(name=name)))
+    yield name
+    client.delete(Namespace, name)
+
+
+@pytest.mark.parametrize("builtin", KINDS)
+def test_builtin_kinds_are_typed_objects(client: Client, namespace: str, builtin: str) -> None:
+    scope: Any = {} if builtin in CLUSTER_SCOPED else {"namespace": namespace}
+    made: Any = client.create(codecs.from_dict(builtin_object(builtin, namespace)))
+    resource = type(made)
+    applied: Any = client.patch(resource, namespace, {"metadata": {"labels": {"x": namespace}}}, **scope)
+    assert applied.metadata.labels["x"] == namespace
+    changes = client.watch(resource, resource_version=made.metadata.resourceVersion, server_timeout=20, **scope)
+    assert next(change for change, obj in changes if obj.metadata.uid == made.metadata.uid) == "MODIFIED"
+    assert [item.metadata.name for item in client.list(resource, labels={"x": namespace}, **scope)] == [namespace]
+    client.delete(resource, namespace, grace_period=0, **scope)

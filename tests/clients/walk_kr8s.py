@@ -12,8 +12,9 @@ from typing import Any
 warnings.filterwarnings("ignore", "Kubernetes version .* is not supported", UserWarning)
 
 import kr8s  # noqa: E402
-from kr8s.objects import Namespace, new_class  # noqa: E402
+from kr8s.objects import Namespace, new_class, object_from_spec  # noqa: E402
 
+from tests.support.builtin_objects import CLUSTER_SCOPED, KINDS, builtin_object  # noqa: E402
 from tests.support.crontabs import crontab  # noqa: E402
 
 
@@ -59,7 +60,30 @@ def namespaces(api: Any, group: str) -> None:
     assert not namespace.exists()
 
 
-WALKS = {walk.__name__: walk for walk in (discovery, names, objects, namespaces)}
+def builtins(api: Any, group: str) -> None:
+    name = group.replace(".", "-")
+    namespace = Namespace(name, api=api)
+    namespace.create()
+    for kind in KINDS:
+        body = builtin_object(kind, name)
+        try:
+            obj: Any = object_from_spec(body, api=api)
+        except KeyError:  # kr8s has no class for the kind
+            unknown: Any = new_class(kind=kind, version=body["apiVersion"], namespaced=kind not in CLUSTER_SCOPED)
+            obj = unknown(body, api=api)
+        obj.create()
+        obj.label(x=name)
+        found = list(api.get(obj.endpoint, namespace=name, label_selector={"x": name}))
+        assert [other.name for other in found] == [name], kind
+        if kind == "Deployment":
+            obj.scale(3)
+            assert obj.replicas == 3
+        obj.delete(grace_period=0)
+        obj.wait("delete", timeout=20)
+    namespace.delete()
+
+
+WALKS = {walk.__name__: walk for walk in (discovery, names, objects, namespaces, builtins)}
 
 if __name__ == "__main__":
     WALKS[sys.argv[1]](kr8s.api(kubeconfig=sys.argv[2]), sys.argv[3])
