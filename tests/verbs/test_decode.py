@@ -186,6 +186,12 @@ async def test_builtin_resource_rejects_other_kinds(server: Live, body: bytes, r
             "you requested PartialObjectMetadata, but the requested object is a list (*core.NamespaceList)",
         ),
         (
+            "/apis/events.k8s.io/v1/events",
+            "PartialObjectMetadata",
+            406,
+            "you requested PartialObjectMetadata, but the requested object is a list (*core.EventList)",
+        ),
+        (
             "/apis/pb.example.com/v1/namespaces/default/things/a",
             "PartialObjectMetadataList",
             500,

@@ -78,7 +78,6 @@ class BuiltinResource(Resource):
         representer: Representer | None = None,
     ) -> ServedVersion:
         """Add and return the version at which `kind` is declared."""
-        package = kind.group.partition(".")[0] or "core"
         subresources = {subresource.name: frozenset(subresource.verbs) for subresource in kind.subresources}
         version = self.versions[kind.version] = ServedVersion(
             self,
@@ -94,8 +93,8 @@ class BuiltinResource(Resource):
             deprecation=kind.deprecation,
             selectable=(".metadata.namespace",) if kind.selectable is None else kind.selectable,
             unknown_field_label=_unknown_field_label(kind),
-            object_type=f"*{package}.{kind.kind}",
-            list_type=f"*{package}.{kind.kind}List",
+            object_type=f"*{kind.internal_type}",
+            list_type=f"*{kind.internal_type}List",
         )
         return version
 

@@ -56,8 +56,7 @@ class BuiltinCodec(ObjectCodec):
                 return
             reason = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{scheme}"'
             if known:
-                package = expected.group.partition(".")[0] or "core"
-                reason = f"converting ({version}.{kind}) to ({package}.{expected.kind}): unknown conversion"
+                reason = f"converting ({version}.{kind}) to ({expected.internal_type}): unknown conversion"
             message = f'{kind} in version "{version}" cannot be handled as a {expected.kind}: {reason}'
             raise object_meta.BadObjectMetaError(message, reason)
 

@@ -36,3 +36,9 @@ async def test_only_the_new_group_validates_strictly(running: Live) -> None:
     assert refused["message"].startswith('Event "e" is invalid: [eventTime: Required value, type: Invalid value: ""')
     assert "group" not in refused["details"]
     await running.ask("POST", CORE, {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}})
+
+
+async def test_errors_name_the_internal_type_of_both_groups(running: Live) -> None:
+    for path in (CORE, EVENTS):
+        refused = await running.ask("POST", path, {"apiVersion": "v1", "kind": "Pod"}, expect=400)
+        assert refused["message"].endswith("converting (v1.Pod) to (core.Event): unknown conversion")

@@ -130,6 +130,11 @@ class Kind(Struct):
         return "get" in self.verbs
 
     @property
+    def internal_type(self) -> str:
+        """The name of kube-apiserver's internal Go type, as error texts show it: `core.Event` for both Event kinds."""
+        return f"{self.stored_group.partition('.')[0] or 'core'}.{self.kind}"
+
+    @property
     def storage_hash(self) -> str:
         """The storageVersionHash of discovery, which names the version at which kube-apiserver stores this kind."""
         if not {"create", "get"} <= set(self.verbs):
