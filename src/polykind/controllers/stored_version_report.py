@@ -20,12 +20,16 @@ class StoredVersionReport:
     """Counts the stored objects in the background after a CRD update was rejected because it removes their version."""
 
     def __init__(self, backend: Backend) -> None:
+        self._loop = asyncio.get_running_loop()
         self._backend = backend
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, crd: JsonObject, versions: list[str]) -> None:
-        """Log the number of objects that are stored at these versions of a CRD."""
-        task = asyncio.get_running_loop().create_task(self._report(crd, versions))
+        """Log the number of objects that are stored at these versions of a CRD. May be called in a worker thread."""
+        self._loop.call_soon_threadsafe(self._start, crd, versions)
+
+    def _start(self, crd: JsonObject, versions: list[str]) -> None:
+        task = self._loop.create_task(self._report(crd, versions))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
