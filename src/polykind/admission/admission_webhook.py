@@ -179,8 +179,8 @@ class AdmissionWebhook:
         remaining = attributes.deadline - time.monotonic()
         if remaining > self._seconds:
             return self._seconds, self._seconds
-        stated = max(1, math.ceil(remaining))
-        return stated + _GRACE, stated
+        url_seconds = max(1, math.ceil(remaining))
+        return url_seconds + _GRACE, url_seconds
 
     async def _call(self, attributes: Attributes, versioned: VersionedAttributes) -> AdmissionResponse:
         if attributes.dry_run:

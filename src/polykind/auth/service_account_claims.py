@@ -57,8 +57,8 @@ def _reference(obj: JsonObject) -> JsonObject:
 
 def check_audiences(claims: JsonObject, wanted: list[str]) -> list[str]:
     """Return the audiences of a token that are also in `wanted`. Raise TokenError if there are none."""
-    stated = claims.get("aud") or []
-    audiences = [stated] if isinstance(stated, str) else list(stated)
+    claim = claims.get("aud") or []
+    audiences = [claim] if isinstance(claim, str) else list(claim)
     shared = [audience for audience in audiences if audience in wanted]
     if not shared:
         texts = (f"[{' '.join(map(go_quote, values))}]" for values in (audiences, wanted))

@@ -185,11 +185,11 @@ def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
 
 def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
     """Set the defaults of a mutated object with the schema of the object's own apiVersion."""
-    stated = obj.get("apiVersion")
+    requested = obj.get("apiVersion")
     if ctx.version.is_builtin:
         ctx.version.codec.check_kind(obj["kind"], obj["apiVersion"])
     for version in ctx.resource.versions.values():
-        if version.api_version == stated:
+        if version.api_version == requested:
             metadata = obj.get("metadata")
             defaulted = version.codec.default(obj)
             if not version.is_builtin and isinstance(metadata, dict):
@@ -207,15 +207,15 @@ def _options_object(ctx: RequestContext, operation: str, options: WriteOptions |
         obj["dryRun"] = ["All"]
     if isinstance(options, DeleteOptions):
         conditions = {"uid": options.uid, "resourceVersion": options.resource_version}
-        stated = {
+        requested = {
             "gracePeriodSeconds": options.grace_period_seconds,
             "preconditions": {k: v for k, v in conditions.items() if v is not None} or None,
             "orphanDependents": options.orphan_dependents,
             "propagationPolicy": options.propagation_policy,
         }
     else:
-        stated = {name: first_value(ctx.query, name) or None for name in ("fieldManager", "fieldValidation")}
-    return obj | {name: value for name, value in stated.items() if value is not None}
+        requested = {name: first_value(ctx.query, name) or None for name in ("fieldManager", "fieldValidation")}
+    return obj | {name: value for name, value in requested.items() if value is not None}
 
 
 def _namespace_object(ctx: RequestContext, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:

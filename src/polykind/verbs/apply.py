@@ -141,11 +141,11 @@ def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, def
     if write.large:
         ctx.version.codec.check_default_size(encoded, obj)
     if default:
-        stated = obj.get("metadata") or {}
+        requested = obj.get("metadata") or {}
         obj = ctx.version.codec.default(obj)
-        if obj["metadata"] is not stated and not (ctx.version.is_builtin or ctx.subresource):
-            write.metadata_error = metadata_decode_error(stated)
-            write.raw_metadata = raw_metadata(stated, obj["metadata"])
+        if obj["metadata"] is not requested and not (ctx.version.is_builtin or ctx.subresource):
+            write.metadata_error = metadata_decode_error(requested)
+            write.raw_metadata = raw_metadata(requested, obj["metadata"])
     match_namespace(ctx, obj["metadata"])
     return obj
 

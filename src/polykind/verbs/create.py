@@ -147,12 +147,12 @@ def _require_create_permission(ctx: RequestContext) -> None:
     )
 
 
-def _with_resource_version(data: bytes, stated: str) -> bytes:
+def _with_resource_version(data: bytes, requested: str) -> bytes:
     """Insert the client's resourceVersion into the response to a dry run, because the new object has none."""
-    if not stated:
+    if not requested:
         return data
     obj: JsonObject = json_codec.decode(data)
-    obj["metadata"]["resourceVersion"] = stated
+    obj["metadata"]["resourceVersion"] = requested
     return json_codec.encode(obj)
 
 

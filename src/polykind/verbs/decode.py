@@ -113,12 +113,12 @@ def _states_expected_type(ctx: RequestContext, value: Any) -> bool:
     return value.get("apiVersion") == ctx.version.api_version and value.get("kind") == ctx.resource.kind
 
 
-def _version_error(ctx: RequestContext, stated: str) -> errors.BadRequestError | None:
+def _version_error(ctx: RequestContext, requested: str) -> errors.BadRequestError | None:
     expected = ctx.version.api_version
-    if stated == expected:
+    if requested == expected:
         return None
     return errors.BadRequestError(
-        f"the API version in the data ({stated}) does not match the expected API version ({expected})"
+        f"the API version in the data ({requested}) does not match the expected API version ({expected})"
     )
 
 
@@ -150,10 +150,10 @@ def _parse(ctx: RequestContext, body: bytes, media: str, field_validation: str) 
 def _stated_type(body: bytes) -> tuple[str, str]:
     """Return the apiVersion and kind of a body that cannot be decoded as a whole."""
     try:
-        stated = msgspec.json.decode(body, type=_TypeMeta)
+        requested = msgspec.json.decode(body, type=_TypeMeta)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return "", ""
-    return stated.api_version or "", stated.kind or ""
+    return requested.api_version or "", requested.kind or ""
 
 
 def _with_type_meta(ctx: RequestContext, value: Any, media: str, field_validation: str) -> JsonObject:

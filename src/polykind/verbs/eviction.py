@@ -56,12 +56,12 @@ async def create_eviction(ctx: RequestContext) -> Response:
     await admit(eviction_ctx, write)
     if write.obj["metadata"].get("name") != ctx.name:
         raise errors.BadRequestError("name in URL does not match name in Eviction object")
-    stated = write.obj.get("deleteOptions") or {}
-    if stated.get(_IGNORE_READ_ERROR):
+    requested = write.obj.get("deleteOptions") or {}
+    if requested.get(_IGNORE_READ_ERROR):
         reason = "can not be set for pod eviction, try after removing the option"
         error = errors.invalid(f"deleteOptions.{_IGNORE_READ_ERROR}", True, reason)
         raise errors.InvalidError(EVICTION.kind, EVICTION.group, ctx.name, [error])
-    delete_options = DeleteOptions.from_body({**stated, "kind": "", "apiVersion": ""})
+    delete_options = DeleteOptions.from_body({**requested, "kind": "", "apiVersion": ""})
     delete_options = replace(delete_options, dry_run=delete_options.dry_run or options.dry_run)
     await approve(eviction_ctx, write)
     await _evict(ctx, delete_options)

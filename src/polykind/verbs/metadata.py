@@ -56,8 +56,8 @@ def match_namespace(ctx: RequestContext, meta: JsonObject) -> None:
     if not ctx.resource.namespaced:
         meta.pop("namespace", None)
         return
-    stated = meta.get("namespace")
-    if stated and stated != ctx.namespace:
+    requested = meta.get("namespace")
+    if requested and requested != ctx.namespace:
         raise errors.BadRequestError(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -111,8 +111,8 @@ def ignore_resource_version(meta: JsonObject, *, dry_run: bool) -> None:
 
     A dry run keeps the resourceVersion, because the response shows it.
     """
-    stated = meta.get("resourceVersion", "")
-    if stated and (reason := resource_version_error(stated)):
+    requested = meta.get("resourceVersion", "")
+    if requested and (reason := resource_version_error(requested)):
         raise errors.UnknownReasonError(reason)
     if not dry_run:
         meta.pop("resourceVersion", None)
@@ -163,11 +163,11 @@ async def _managed_fields(ctx: RequestContext, write: Write) -> list[JsonObject]
 
 
 async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:
-    stated = write.options.field_manager if isinstance(write.options, WriteOptions) else ""
+    requested = write.options.field_manager if isinstance(write.options, WriteOptions) else ""
     return await field_manager.update(
         write.old,
         write.obj,
-        manager=manager_name(stated, ctx.request.headers.get(b"user-agent", b"")),
+        manager=manager_name(requested, ctx.request.headers.get(b"user-agent", b"")),
         api_version=ctx.version.api_version,
         subresource=ctx.subresource,
         now=ctx.now(),
@@ -198,6 +198,6 @@ def metadata_decode_error(metadata: JsonObject) -> str:
     return ""
 
 
-def raw_metadata(stated: JsonObject, coerced: JsonObject) -> JsonObject:
+def raw_metadata(requested: JsonObject, coerced: JsonObject) -> JsonObject:
     """Return the metadata fields that coercion has changed, such as empty maps and values of a wrong type."""
-    return {k: v for k, v in stated.items() if k not in _OVERWRITTEN and coerced.get(k, ...) != v}
+    return {k: v for k, v in requested.items() if k not in _OVERWRITTEN and coerced.get(k, ...) != v}

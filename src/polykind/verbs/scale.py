@@ -219,8 +219,8 @@ def _apply_scale(ctx: RequestContext, old: JsonObject, scale: JsonObject, entrie
         raise errors.BadRequestError(f"the spec replicas field {go_quote(path)} cannot be empty")
     new = _with_value(old, split_path(path), replicas)
     meta = new["metadata"] = dict(old["metadata"])
-    if stated := scale["metadata"].get("resourceVersion"):
-        meta["resourceVersion"] = stated
+    if requested := scale["metadata"].get("resourceVersion"):
+        meta["resourceVersion"] = requested
     scale_entries = scale["metadata"].get("managedFields") or []
     entries = scale_managed_fields.to_parent(
         entries, scale_entries, api_version=ctx.version.api_version, paths=ctx.resource.replicas_paths
@@ -262,15 +262,15 @@ def _warn(ctx: RequestContext, strict_errors: list[str], field_validation: str) 
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:
     """Decode a Scale, which may omit apiVersion and kind. Return the Scale and messages about unknown fields."""
-    stated, kind = json_codec.read_type_meta(value)
-    api_version, kind = stated or _API_VERSION, kind or "Scale"
+    requested, kind = json_codec.read_type_meta(value)
+    api_version, kind = requested or _API_VERSION, kind or "Scale"
     if (api_version, kind) != (_API_VERSION, "Scale"):
         raise errors.BadRequestError(
             f'no kind "{kind}" is registered for version "{api_version}" in scheme "k8s.io/client-go/scale/util.go:146"'
         )
     typed = {**(value if isinstance(value, dict) else {}), "apiVersion": api_version, "kind": kind}
     scale, unknown = machinery.decode(typed, SCALE, report=True)
-    return {**scale, "apiVersion": stated}, [f"unknown field {go_quote(path)}" for path in unknown]
+    return {**scale, "apiVersion": requested}, [f"unknown field {go_quote(path)}" for path in unknown]
 
 
 def _decode_mutated(mutated: JsonObject) -> JsonObject:

@@ -119,10 +119,10 @@ async def _bound_objects(ctx: RequestContext, reference: JsonObject | None) -> d
             )
         if node := spec.get("nodeName"):
             bound["node"] = await _find(ctx, "nodes", "", node) or {"metadata": {"name": node}}
-    uid, stated = obj["metadata"]["uid"], reference.get("uid")
-    if stated and stated != uid:
+    uid, reference_uid = obj["metadata"]["uid"], reference.get("uid")
+    if reference_uid and reference_uid != uid:
         reason = (
-            f"the UID in the bound object reference ({stated}) does not match the UID in record. "
+            f"the UID in the bound object reference ({reference_uid}) does not match the UID in record. "
             "The object might have been deleted and then recreated"
         )
         raise errors.conflict(kind, group, name, reason)

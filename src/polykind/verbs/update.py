@@ -183,15 +183,15 @@ def check_precondition(ctx: RequestContext, field: str, wanted: str | None, old:
 def _check_resource_version(ctx: RequestContext, new: JsonObject, old: JsonObject, cached: CachedObject) -> bool:
     """Return True if the request has a resourceVersion. Raise ConflictError if it differs from the stored one."""
     meta, resource = new["metadata"], ctx.resource
-    stated = meta.get("resourceVersion")
-    if not stated or stated == "0":
+    requested = meta.get("resourceVersion")
+    if not requested or requested == "0":
         if ctx.version.strategy.unconditional_update:
             meta["resourceVersion"] = old["metadata"]["resourceVersion"]
             return False
         error = errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise errors.InvalidError(resource.plural, resource.group, ctx.name, [error])
-    if stated != str(cached.revision):
-        if reason := resource_version_error(stated):
+    if requested != str(cached.revision):
+        if reason := resource_version_error(requested):
             raise errors.UnknownReasonError(reason)
         raise modified_error(ctx, ctx.name)
     return True

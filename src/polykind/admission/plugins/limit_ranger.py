@@ -77,10 +77,10 @@ def set_default_resources(attributes: Attributes, limit_range: JsonObject) -> No
 def _with_defaults(container: JsonObject, defaults: dict[str, JsonObject], noun: str, changes: list[str]) -> JsonObject:
     resources = dict(container.get("resources") or {})
     for field, word in (("requests", "request"), ("limits", "limit")):
-        stated = resources.get(field) or {}
-        added = sorted(name for name in defaults[field] if name not in stated)
+        present = resources.get(field) or {}
+        added = sorted(name for name in defaults[field] if name not in present)
         if added:
-            resources[field] = {**stated, **{name: defaults[field][name] for name in added}}
+            resources[field] = {**present, **{name: defaults[field][name] for name in added}}
             changes.append(f"{', '.join(added)} {word} for {noun} {container['name']}")
     return {**container, "resources": resources} if resources != (container.get("resources") or {}) else container
 

@@ -39,8 +39,8 @@ class PodNodeSelector(BuiltinPlugin):
     def _selector(attributes: Attributes, obj: JsonObject) -> dict[str, str]:
         """Return the namespace's selector. Raise ForbiddenError if the pod's selector contradicts it."""
         selector = _parse_selector(_annotation(attributes, _NODE_SELECTOR) or "")
-        stated = (obj.get("spec") or {}).get("nodeSelector") or {}
-        if any(stated.get(key, value) != value for key, value in selector.items()):
+        pod_selector = (obj.get("spec") or {}).get("nodeSelector") or {}
+        if any(pod_selector.get(key, value) != value for key, value in selector.items()):
             reason = "pod node label selector conflicts with its namespace node label selector"
             raise errors.ForbiddenError("pods", "", obj["metadata"].get("name", ""), reason)
         return selector

@@ -36,18 +36,18 @@ class Priority(BuiltinPlugin):
         else:
             found = await self._default_class() or _NO_CLASS
             name = (found.get("metadata") or {}).get("name", "")
-        value, stated = found.get("value", 0), spec.get("priority")
-        if stated is not None and stated != value:
+        value, requested = found.get("value", 0), spec.get("priority")
+        if requested is not None and requested != value:
             raise forbidden(
                 attributes,
-                f"the integer value of priority ({stated}) must not be provided in pod spec; "
+                f"the integer value of priority ({requested}) must not be provided in pod spec; "
                 f"priority admission controller computed {value} from the given PriorityClass name",
             )
-        policy, stated = found.get("preemptionPolicy"), spec.get("preemptionPolicy")
-        if policy is not None and stated is not None and stated != policy:
+        policy, requested = found.get("preemptionPolicy"), spec.get("preemptionPolicy")
+        if policy is not None and requested is not None and requested != policy:
             raise forbidden(
                 attributes,
-                f"the string value of PreemptionPolicy ({stated}) must not be provided in pod spec; "
+                f"the string value of PreemptionPolicy ({requested}) must not be provided in pod spec; "
                 f"priority admission controller computed {policy} from the given PriorityClass name",
             )
         fields = {"priorityClassName": name, "priority": value, "preemptionPolicy": policy}

@@ -54,8 +54,8 @@ def namespace_policy(labels: JsonObject | None) -> tuple[Policy, list[FieldError
     modes = {mode: _mode_of(labels, mode, problems) for mode in ("enforce", "audit", "warn")}
     enforce, warn = modes["enforce"], modes["warn"]
     if f"{_PREFIX}warn" not in labels and labels.get(f"{_PREFIX}enforce") in _LEVELS and _stricter(enforce, warn):
-        stated = f"{_PREFIX}warn-version" in labels
-        modes["warn"] = LevelVersion(enforce.level, warn.minor if stated else enforce.minor)
+        version_label = f"{_PREFIX}warn-version" in labels
+        modes["warn"] = LevelVersion(enforce.level, warn.minor if version_label else enforce.minor)
     return Policy(**modes), problems
 
 
@@ -64,11 +64,11 @@ def _mode_of(labels: JsonObject, mode: str, problems: list[FieldError]) -> Level
     if level not in _LEVELS:
         problems.append(_invalid_label(mode, level, f"must be one of {', '.join(_LEVELS)}"))
         level = "restricted" if mode == "enforce" else "privileged"
-    stated, minor = labels.get(f"{_PREFIX}{mode}-version", "latest"), LATEST
-    if stated != "latest":
-        match = _VERSION.fullmatch(stated)
+    version_label, minor = labels.get(f"{_PREFIX}{mode}-version", "latest"), LATEST
+    if version_label != "latest":
+        match = _VERSION.fullmatch(version_label)
         if match is None or int(match[1]) > _MAX_INT:
-            problems.append(_invalid_label(f"{mode}-version", stated, 'must be "latest" or "v1.x"'))
+            problems.append(_invalid_label(f"{mode}-version", version_label, 'must be "latest" or "v1.x"'))
         else:
             minor = int(match[1])
     return LevelVersion(level, minor)

@@ -228,9 +228,9 @@ def _selinux(allowed: frozenset[str], _: JsonObject, spec: JsonObject) -> Violat
             return False
         if bad_type := options.get("type", "") not in allowed:
             types.add(options["type"])
-        stated = {field for field in ("user", "role") if options.get(field)}
-        problems.update(stated)
-        return bad_type or bool(stated)
+        set_fields = {field for field in ("user", "role") if options.get(field)}
+        problems.update(set_fields)
+        return bad_type or bool(set_fields)
 
     setters = _setters(spec, bad)
     if not setters:

@@ -233,12 +233,12 @@ def _has_deadline(pod: JsonObject) -> bool:
 def is_best_effort(pod: JsonObject) -> bool:
     """True if no container of a pod requests or limits CPU or memory."""
     spec = pod.get("spec") or {}
-    stated = [spec, *(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    holders = [spec, *(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     if spec.get("resources"):
-        stated = [spec]
+        holders = [spec]
     return not any(
         quantity.sign > 0
-        for one in stated
+        for one in holders
         for field in ("requests", "limits")
         for name, quantity in parse_resources((one.get("resources") or {}).get(field)).items()
         if name in ("cpu", "memory")

@@ -73,10 +73,10 @@ def container_resources(field: str) -> Callable[[JsonObject], ResourceList]:
 
 def pod_level_resources(spec: JsonObject, field: str, *, huge_pages: bool = True) -> ResourceList:
     """Return the requests or limits in the pod-level spec.resources."""
-    stated = parse_resources((spec.get("resources") or {}).get(field))
+    resources = parse_resources((spec.get("resources") or {}).get(field))
     return {
         name: quantity
-        for name, quantity in stated.items()
+        for name, quantity in resources.items()
         if name in _POD_LEVEL or (huge_pages and name.startswith("hugepages-"))
     }
 
@@ -115,14 +115,14 @@ def _effective(pod: JsonObject, field: str) -> Callable[[JsonObject], ResourceLi
     init_names = {container["name"] for container in (pod.get("spec") or {}).get("initContainers") or ()}
 
     def resources(container: JsonObject) -> ResourceList:
-        stated = container_resources(field)(container)
+        in_spec = container_resources(field)(container)
         found = statuses.get(container["name"]) or {}
         one_shot = container["name"] in init_names and container.get("restartPolicy") != "Always"
         if one_shot or found.get("resources") is None:
-            return stated
+            return in_spec
         actual = parse_resources(found["resources"].get(field))
         if field == "requests":
             actual = largest(actual, parse_resources(found.get("allocatedResources")))
-        return actual if infeasible else largest(stated, actual)
+        return actual if infeasible else largest(in_spec, actual)
 
     return resources

@@ -15,8 +15,8 @@ _DISABLED_PROJECTIONS = ("clusterTrustBundle", "podCertificate")
 
 def initial_status(pod: JsonObject) -> JsonObject:
     """Return the status of a new pod. Of the status that the client sends, kube-apiserver keeps only the QoS class."""
-    stated = (pod.get("status") or {}).get("qosClass")
-    status: JsonObject = {"phase": "Pending", "qosClass": stated or qos_class(pod["spec"])}
+    requested = (pod.get("status") or {}).get("qosClass")
+    status: JsonObject = {"phase": "Pending", "qosClass": requested or qos_class(pod["spec"])}
     if pod["spec"].get("schedulingGates"):
         message = "Scheduling is blocked due to non-empty scheduling gates"
         condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message}

@@ -27,8 +27,8 @@ def conversion_error(value: Any, value_type: ValueType) -> str:
     if isinstance(value_type, Struct):
         if go_kind != "map":
             return f"cannot restore struct from: {go_kind}"
-        stated = ((value.get(name), types.STRING) for name in ("kind", "apiVersion") if value_type.kind)
-        return _first_error(chain(stated, ((value.get(field.name), field.type) for field in value_type.fields)))
+        type_meta = ((value.get(name), types.STRING) for name in ("kind", "apiVersion") if value_type.kind)
+        return _first_error(chain(type_meta, ((value.get(field.name), field.type) for field in value_type.fields)))
     if isinstance(value_type, MapOf):
         if go_kind != "map":
             return f"cannot restore map from {go_kind}"
