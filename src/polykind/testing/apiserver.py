@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polykind.contract import JsonObject
 from polykind.server.server import Server
@@ -22,6 +22,9 @@ from polykind.testing.server_client import Client, Connection, ResourcePaths, ob
 from polykind.testing.sources import Source, read_sources
 from polykind.testing.waiting import Condition, Predicate, Wait
 from polykind.toolkit.declare.conversions import describe_object
+
+if TYPE_CHECKING:
+    from polykind.testing.simulation.simulation import Simulation
 
 FIELD_MANAGER = "polykind-testing"
 _CRD_KIND = "CustomResourceDefinition"
@@ -54,6 +57,7 @@ class ApiServer:
         self._checkpoints: list[Checkpoint] = []
         self._converter = converter
         self._server: Server | None = None
+        self._simulations: list[Simulation] = []
         self._user_count = 0
         self.keep_data = False
         """True if the server's data is kept after the server has stopped."""
@@ -163,6 +167,23 @@ class ApiServer:
         write_user_kubeconfig(file, self.url, self._pki, user, groups)
         return file
 
+    @raise_at_caller
+    def simulate(self, *kinds: str, delays: Mapping[str, float] | None = None) -> Simulation:
+        """Let workloads behave as if controllers, a scheduler and a kubelet ran, and return the simulation.
+
+        Each kind is a plural such as `deployments` and includes the kinds of the objects that its controller creates.
+        No kinds mean all. `delays` are the seconds before each step of an object, by kind. The simulation ends with
+        the `with` block or with the test. Raises Refused.
+        """
+        from polykind.testing.simulation.simulation import Simulation
+
+        if self._server is None:
+            raise Refused("the server has stopped, so nothing can be simulated")
+        simulation = Simulation(self._loop, kinds, delays or {})
+        self._loop.run(simulation.attach(self._server.backend))
+        self._simulations.append(simulation)
+        return simulation
+
     @contextmanager
     def environ(self, kubeconfig: Path | None = None) -> Iterator[None]:
         """Make clients in this process use this server only, as the admin or with the given kubeconfig."""
@@ -189,7 +210,12 @@ class ApiServer:
     def stop(self) -> None:
         server, self._server = self._server, None
         if server is not None:
+            for simulation in self._running_simulations():
+                self._loop.run(simulation.detach())
             self._loop.run(_stop_server(server))
+
+    def _running_simulations(self) -> list[Simulation]:
+        return [simulation for simulation in self._simulations if not simulation.stopped]
 
     async def _start(self) -> None:
         port = int(self.url.rpartition(":")[2]) if self.url else 0
@@ -201,6 +227,9 @@ class ApiServer:
         self._server = server
         self.url, self.token = server.url, server.token
         self._client = Client(self.url, self.token, self.ca)
+        for simulation in self._running_simulations():
+            # A rollback has started the server again.
+            await simulation.attach(server.backend)
 
 
 async def _stop_server(server: Server) -> None:

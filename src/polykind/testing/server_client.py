@@ -100,8 +100,7 @@ class ResourcePaths:
         if found is None:
             raise Refused(
                 f"this server does not serve {kind or 'objects without a kind'} of {version or 'no apiVersion'}: "
-                "apply its CustomResourceDefinition first (polykind_crds, or crds= of the marker). "
-                "Polykind serves custom resources, but not Pods, Deployments or ConfigMaps"
+                "apply its CustomResourceDefinition first (polykind_crds, or crds= of the marker)"
             )
         plural, namespaced = found
         if not namespaced:

@@ -1,0 +1,1 @@
+"""Simulated controllers, scheduler and kubelet, so that workloads in a test behave as in a cluster."""

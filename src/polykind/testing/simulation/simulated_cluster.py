@@ -1,0 +1,145 @@
+"""Reads and writes of the simulated controllers. They use the verbs of the server, without a connection."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from typing import Any
+
+from polykind import errors
+from polykind.auth.user import ADMIN_GROUP, User
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.controllers.server_requests import server_context
+from polykind.http.options import CreateOptions, DeleteOptions, UpdateOptions
+from polykind.resources.builtin import BuiltinResource
+from polykind.resources.stored_objects import StoredObjects
+from polykind.verbs.context import Backend, RequestContext
+from polykind.verbs.create import create_object
+from polykind.verbs.delete import delete_object
+from polykind.verbs.update import change_object
+from polykind.verbs.write import PATCH, POST, Write
+
+GROUPS = {
+    "cronjobs": "batch",
+    "daemonsets": "apps",
+    "deployments": "apps",
+    "jobs": "batch",
+    "nodes": "",
+    "persistentvolumeclaims": "",
+    "persistentvolumes": "",
+    "pods": "",
+    "replicasets": "apps",
+    "services": "",
+    "statefulsets": "apps",
+}
+"""The resources that the simulation uses, with their API groups."""
+_AGENT = "polykind-simulation"
+_USER = User("system:kube-controller-manager", groups=(ADMIN_GROUP,))
+"""The user of all writes. Writes without a user would skip webhooks and quotas."""
+
+Change = Callable[[JsonObject], None]
+"""A function that changes an object in place."""
+
+
+class SimulatedCluster:
+    """The stored objects of a server, for the simulated controllers."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._stored = StoredObjects(backend.cache, backend.registry)
+
+    def now(self) -> str:
+        """Return the server's time as a timestamp."""
+        return self._backend.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def resource(self, plural: str) -> BuiltinResource:
+        """Return a resource. Raise NotFoundError if the server does not serve it."""
+        resource = self._backend.registry.resource(GROUPS[plural], plural)
+        if not isinstance(resource, BuiltinResource):
+            raise errors.NotFoundError(plural, GROUPS[plural], "")
+        return resource
+
+    async def get(self, plural: str, namespace: str, name: str) -> JsonObject | None:
+        return await self._stored.get(GROUPS[plural], plural, namespace, name)
+
+    async def list_objects(self, plural: str, namespace: str | None = None) -> list[JsonObject]:
+        return await self._stored.list(GROUPS[plural], plural, namespace)
+
+    async def owned(self, plural: str, owner: JsonObject) -> list[JsonObject]:
+        """Return the objects in the owner's namespace that the owner controls, the oldest first."""
+        uid = owner["metadata"]["uid"]
+        found = [
+            obj
+            for obj in await self.list_objects(plural, owner["metadata"]["namespace"])
+            if any(ref.get("controller") and ref["uid"] == uid for ref in obj["metadata"].get("ownerReferences") or ())
+        ]
+        return sorted(found, key=lambda obj: (obj["metadata"]["creationTimestamp"], obj["metadata"]["name"]))
+
+    async def create(self, plural: str, obj: Mapping[str, Any], *, admission: bool = True) -> JsonObject:
+        """Create an object and return it. `admission`: False to skip webhooks and admission plugins."""
+        meta = obj["metadata"]
+        ctx = self._context("POST", plural, meta.get("namespace"), meta.get("name", ""))
+        if not admission:
+            ctx.request.user = None
+        decoded = ctx.version.codec.decode(copy.deepcopy(dict(obj)), report_unknown=False)
+        created: JsonObject = json_codec.decode(await create_object(ctx, Write(decoded.obj, POST, CreateOptions())))
+        return created
+
+    async def update(self, plural: str, obj: JsonObject, change: Change, subresource: str = "") -> None:
+        """Change an object, or its status with `subresource="status"`. Write nothing if the change has no effect."""
+        meta = obj["metadata"]
+        stored = await self.get(plural, meta.get("namespace", ""), meta["name"])
+        if stored is None or stored["metadata"]["uid"] != meta["uid"]:
+            return
+        changed = copy.deepcopy(stored)
+        change(changed)
+        if changed == stored:
+            return
+
+        async def apply_change(old: JsonObject, _: Write) -> JsonObject:
+            new = copy.deepcopy(old)
+            change(new)
+            return new
+
+        ctx = self._context("PATCH", plural, meta.get("namespace"), meta["name"], subresource)
+        await change_object(ctx, apply_change, UpdateOptions(), PATCH)
+
+    async def update_status(self, plural: str, obj: JsonObject, change: Change) -> None:
+        """Change the status of an object. The function receives the status."""
+        await self.update(plural, obj, lambda new: change(new.setdefault("status", {})), "status")
+
+    async def delete(self, plural: str, obj: JsonObject, *, now: bool = False) -> None:
+        """Delete an object. `now`: True to skip its grace period, as the kubelet does when a pod has ended."""
+        meta = obj["metadata"]
+        ctx = self._context("DELETE", plural, meta.get("namespace"), meta["name"])
+        options = DeleteOptions(grace_period_seconds=0 if now else None, uid=meta["uid"])
+        await delete_object(ctx, options)
+
+    async def bind(self, pod: JsonObject, node: str) -> None:
+        """Assign a pod to a node through its subresource `binding`."""
+        from polykind.verbs.binding import create_pod_binding
+
+        meta = pod["metadata"]
+        ctx = self._context("POST", "pods", meta["namespace"], meta["name"], "binding")
+        ctx.request.headers[b"content-type"] = b"application/json"
+        target = {"kind": "Node", "name": node}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": target}
+        ctx.request.body = json_codec.encode(binding)
+        await create_pod_binding(ctx)
+
+    def _context(
+        self, method: str, plural: str, namespace: str | None, name: str, subresource: str = ""
+    ) -> RequestContext:
+        ctx = server_context(
+            self._backend,
+            self.resource(plural),
+            method,
+            name,
+            namespace=namespace,
+            subresource=subresource,
+            agent=_AGENT,
+        )
+        ctx.request.user = _USER
+        return ctx

@@ -1,0 +1,109 @@
+"""The base class of the simulated controllers, and the rules that several of them share."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import ClassVar
+
+from polykind.contract import JsonObject
+from polykind.testing.simulation.simulated_cluster import SimulatedCluster
+from polykind.testing.simulation.simulated_failures import Failures
+
+REVISION_LABEL = "controller-revision-hash"
+
+
+class SimulatedController:
+    """Reconciles the objects of one resource. One reconciliation runs at a time in a simulation."""
+
+    plural: ClassVar[str]
+    owned: ClassVar[tuple[str, ...]] = ()
+    """The resources whose objects it creates. A change of such an object reconciles its owner."""
+    watched: ClassVar[tuple[str, ...]] = ()
+    """Other resources. A change of such an object reconciles all objects of this controller."""
+
+    def __init__(self, cluster: SimulatedCluster, failures: Failures) -> None:
+        self.cluster = cluster
+        self.failures = failures
+
+    async def start(self) -> None:
+        """Prepare the cluster before the first reconciliation."""
+
+    async def reconcile(self, obj: JsonObject) -> None:
+        """Move an object one step towards its goal. The resulting change reconciles it again."""
+        raise NotImplementedError
+
+    async def removed(self, namespace: str, name: str) -> None:
+        """Clean up after an object that no longer exists."""
+
+
+def owner_reference(owner: JsonObject) -> JsonObject:
+    """Return an ownerReference to a controller, for the objects that it creates."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def pod_from_template(owner: JsonObject, template: JsonObject, *, name: str = "", prefix: str = "") -> JsonObject:
+    """Return a new pod of a workload, with a fixed name or with a generated one."""
+    meta = copy.deepcopy(template.get("metadata") or {})
+    kept = {key: meta[key] for key in ("labels", "annotations", "finalizers") if meta.get(key)}
+    naming = {"name": name} if name else {"generateName": prefix or f"{owner['metadata']['name']}-"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            **kept,
+            **naming,
+            "namespace": owner["metadata"]["namespace"],
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "spec": copy.deepcopy(template["spec"]),
+    }
+
+
+def template_hash(template: JsonObject) -> str:
+    """Return a hash of a pod template, for names and labels."""
+    return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def is_active(pod: JsonObject) -> bool:
+    """True if a pod is neither finished nor being deleted."""
+    return not is_terminating(pod) and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+
+
+def is_terminating(obj: JsonObject) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def has_condition(obj: JsonObject, condition_type: str) -> bool:
+    """True if a condition of the type is True."""
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == condition_type and one["status"] == "True" for one in conditions)
+
+
+def ready_count(pods: Sequence[JsonObject]) -> int:
+    return sum(has_condition(pod, "Ready") for pod in pods)
+
+
+def set_condition(status: JsonObject, condition: JsonObject, now: str, *times: str) -> None:
+    """Add or replace a condition in place. Set its transition time, and other fields with `times`, if it changes."""
+    conditions = status["conditions"] = list(status.get("conditions") or ())
+    index = next((i for i, one in enumerate(conditions) if one["type"] == condition["type"]), len(conditions))
+    old = conditions[index] if index < len(conditions) else {}
+    if all(old.get(name) == value for name, value in condition.items()):
+        return
+    transition = old.get("lastTransitionTime", now) if old.get("status") == condition["status"] else now
+    conditions[index : index + 1] = [{**condition, "lastTransitionTime": transition, **dict.fromkeys(times, now)}]
+
+
+def remove_condition(status: JsonObject, condition_type: str) -> None:
+    if status.get("conditions"):
+        status["conditions"] = [one for one in status["conditions"] if one["type"] != condition_type]

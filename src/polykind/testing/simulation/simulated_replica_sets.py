@@ -1,0 +1,43 @@
+"""Simulated controller of ReplicaSets."""
+
+from __future__ import annotations
+
+from polykind.contract import JsonObject
+from polykind.testing.simulation.simulated_controller import (
+    SimulatedController,
+    has_condition,
+    is_active,
+    is_terminating,
+    pod_from_template,
+    ready_count,
+)
+
+
+class SimulatedReplicaSets(SimulatedController):
+    """Creates and deletes pods until their number is right, and counts them in the status."""
+
+    plural = "replicasets"
+    owned = ("pods",)
+
+    async def reconcile(self, replica_set: JsonObject) -> None:
+        if is_terminating(replica_set):
+            return
+        spec = replica_set["spec"]
+        pods = [pod for pod in await self.cluster.owned("pods", replica_set) if is_active(pod)]
+        surplus = len(pods) - spec.get("replicas", 1)
+        new = [pod_from_template(replica_set, spec["template"]) for _ in range(-surplus)]
+        pods += [await self.cluster.create("pods", pod) for pod in new]
+        # Pods that are not ready are deleted first.
+        for pod in sorted(pods, key=lambda one: has_condition(one, "Ready"))[: max(surplus, 0)]:
+            pods.remove(pod)
+            await self.cluster.delete("pods", pod)
+        generation = replica_set["metadata"].get("generation", 1)
+        counts = {"readyReplicas": ready_count(pods), "availableReplicas": ready_count(pods)}
+
+        def count(status: JsonObject) -> None:
+            status.update(replicas=len(pods), fullyLabeledReplicas=len(pods), observedGeneration=generation, **counts)
+            for name in ("fullyLabeledReplicas", *counts):
+                if not status[name]:
+                    del status[name]
+
+        await self.cluster.update_status("replicasets", replica_set, count)

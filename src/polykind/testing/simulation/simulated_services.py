@@ -1,0 +1,34 @@
+"""Simulated cloud provider: Services of type LoadBalancer get an address."""
+
+from __future__ import annotations
+
+from polykind.contract import JsonObject
+from polykind.testing.simulation.simulated_controller import SimulatedController, is_terminating
+
+_ADDRESSES = [f"192.0.2.{number}" for number in range(1, 255)] + [f"198.51.100.{number}" for number in range(1, 255)]
+"""Addresses that are reserved for documentation, so that no client reaches a real host."""
+
+
+class SimulatedServices(SimulatedController):
+    """Assigns the first free address. A load balancer class of its own leaves the Service to its controller."""
+
+    plural = "services"
+
+    async def reconcile(self, service: JsonObject) -> None:
+        spec, status = service["spec"], (service.get("status") or {}).get("loadBalancer") or {}
+        if is_terminating(service) or spec.get("loadBalancerClass"):
+            return
+        if spec.get("type") != "LoadBalancer" or self.failures.find("services", service) is not None:
+            if status.get("ingress"):
+                await self.cluster.update_status("services", service, lambda new: new.update(loadBalancer={}))
+            return
+        if status.get("ingress"):
+            return
+        taken = {
+            entry.get("ip")
+            for other in await self.cluster.list_objects("services")
+            for entry in ((other.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+        }
+        address = spec.get("loadBalancerIP") or next(one for one in _ADDRESSES if one not in taken)
+        balancer = {"ingress": [{"ip": address, "ipMode": "VIP"}]}
+        await self.cluster.update_status("services", service, lambda new: new.update(loadBalancer=balancer))
