@@ -109,3 +109,36 @@ async def test_unknown_paths_cause_no_deprecation_warning(running: Live) -> None
 async def test_other_versions_are_not_found(running: Live) -> None:
     refused = await running.ask("GET", "/apis/storagemigration.k8s.io/v1alpha1", expect=404)
     assert refused["message"] == "the server could not find the requested resource"
+
+
+V1 = ALL.replace("v1beta1", "v1")
+
+
+async def test_both_versions_serve_the_same_objects(running: Live) -> None:
+    reply = await running.client.call("POST", V1, {**migration(), "apiVersion": "storagemigration.k8s.io/v1"})
+    made = reply.json()
+    assert (reply.status, made["apiVersion"]) == (201, "storagemigration.k8s.io/v1")
+    assert b"warning" not in reply.headers
+    [stored] = (await running.server.store.range("/registry/storageversionmigrations/")).items
+    assert b'"storagemigration.k8s.io/v1beta1"' in stored.value
+    beta = await running.ask("GET", f"{ALL}/m")
+    assert (beta["apiVersion"], beta["metadata"]["uid"]) == ("storagemigration.k8s.io/v1beta1", made["metadata"]["uid"])
+
+
+async def test_migration_of_v1_runs(running: Live) -> None:
+    await running.ask(
+        "POST", V1, {**migration(resource="configmaps", group=""), "apiVersion": "storagemigration.k8s.io/v1"}
+    )
+    done = await running.until(
+        f"{V1}?fieldSelector=metadata.name=m",
+        lambda _, obj: any(
+            c["type"] == "Succeeded" and c["status"] == "True" for c in obj.get("status", {}).get("conditions") or ()
+        ),
+    )
+    assert done["object"]["apiVersion"] == "storagemigration.k8s.io/v1"
+
+
+async def test_v1_is_the_preferred_version(running: Live) -> None:
+    group = await running.ask("GET", "/apis/storagemigration.k8s.io")
+    assert [version["version"] for version in group["versions"]] == ["v1", "v1beta1"]
+    assert group["preferredVersion"]["version"] == "v1"

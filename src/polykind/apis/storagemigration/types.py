@@ -10,6 +10,9 @@ from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
 GROUP = "storagemigration.k8s.io"
+STORAGEMIGRATION_V1 = GroupVersion(
+    GROUP, "v1", "io.k8s.api.storagemigration.v1", group_priority=15800, version_priority=15
+)
 STORAGEMIGRATION_V1BETA1 = GroupVersion(
     GROUP, "v1beta1", "io.k8s.api.storagemigration.v1beta1", group_priority=15800, version_priority=9
 )
@@ -36,47 +39,49 @@ def _state(obj: JsonObject) -> str:
     return state
 
 
-STORAGE_VERSION_MIGRATION = Kind(
-    STORAGEMIGRATION_V1BETA1,
-    "StorageVersionMigration",
-    "A migration of all objects of a resource to its current storage version.",
-    Field(
-        "spec",
-        2,
-        STORAGEMIGRATION_V1BETA1.struct(
-            "StorageVersionMigrationSpec",
-            "The resource whose objects are migrated.",
-            Field("resource", 1, _GROUP_RESOURCE, "The resource. Cannot be changed.", omitempty=False),
-        ),
+def _migration(group_version: GroupVersion, deprecation: str = "") -> Kind:
+    """Declare one version of the kind. The versions have the same fields, and objects are stored at v1beta1."""
+    spec = group_version.struct(
+        "StorageVersionMigrationSpec",
         "The resource whose objects are migrated.",
-    ),
-    Field(
-        "status",
-        3,
-        STORAGEMIGRATION_V1BETA1.struct(
-            "StorageVersionMigrationStatus",
-            "The progress of a migration.",
-            Field(
-                "conditions",
-                1,
-                ListOf(CONDITION),
-                "Running, Succeeded or Failed.",
-                list_type="map",
-                keys=("type",),
-                merge_key="type",
-            ),
-            Field("resourceVersion", 2, STRING, "The version of the collection when the migration started."),
+        Field("resource", 1, _GROUP_RESOURCE, "The resource. Cannot be changed.", omitempty=False),
+    )
+    status = group_version.struct(
+        "StorageVersionMigrationStatus",
+        "The progress of a migration.",
+        Field(
+            "conditions",
+            1,
+            ListOf(CONDITION),
+            "Running, Succeeded or Failed.",
+            list_type="map",
+            keys=("type",),
+            merge_key="type",
         ),
-        "The progress of the migration.",
-    ),
-    subresources=(Subresource("status"),),
-    columns=(
-        Column("Resource", "string", "The resource whose objects are migrated", _resource),
-        Column("Status", "string", "The progress of the migration", _state),
-    ),
-    name_format="",
-    strategy="polykind.apis.storagemigration.strategy:MigrationStrategy",
-    deprecation=f"{GROUP}/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+",
+        Field("resourceVersion", 2, STRING, "The version of the collection when the migration started."),
+    )
+    return Kind(
+        group_version,
+        "StorageVersionMigration",
+        "A migration of all objects of a resource to its current storage version.",
+        Field("spec", 2, spec, "The resource whose objects are migrated."),
+        Field("status", 3, status, "The progress of the migration."),
+        subresources=(Subresource("status"),),
+        columns=(
+            Column("Resource", "string", "The resource whose objects are migrated", _resource),
+            Column("Status", "string", "The progress of the migration", _state),
+        ),
+        name_format="",
+        strategy="polykind.apis.storagemigration.strategy:MigrationStrategy",
+        stored_version="v1beta1",
+        deprecation=deprecation,
+    )
+
+
+STORAGE_VERSION_MIGRATION_V1 = _migration(STORAGEMIGRATION_V1)
+STORAGE_VERSION_MIGRATION_V1BETA1 = _migration(
+    STORAGEMIGRATION_V1BETA1,
+    f"{GROUP}/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+",
 )
 
-KINDS = (STORAGE_VERSION_MIGRATION,)
+KINDS = (STORAGE_VERSION_MIGRATION_V1, STORAGE_VERSION_MIGRATION_V1BETA1)
