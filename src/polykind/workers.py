@@ -31,7 +31,7 @@ _INLINE_CONTAINERS: Final = 500
 _INLINE_STEPS: Final = 20_000
 _IDLE_SECONDS: Final = 5.0
 _STACK_BYTES: Final = 256 * 1024 * 1024
-"""The stack of a worker thread. It takes memory only as far as a deeply nested object needs it."""
+"""The stack size of a worker thread. The operating system allocates only the pages that the thread uses."""
 _RECURSION_LIMIT: Final = 65_000
 """The recursion limit of worker threads: six Python frames for each of the 10,000 levels of nesting that kube-apiserver
 accepts.

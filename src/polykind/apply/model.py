@@ -128,9 +128,9 @@ def _quoted(names: tuple[str, ...]) -> str:
 MISSING: Final = object()
 STRING, NUMERIC, BOOLEAN, SCALAR = (Type(kind) for kind in ("string", "numeric", "boolean", "untyped"))
 UNTYPED: Final = Type("untyped")
-"""Any value, owned as a whole."""
+"""The type of a value without a known structure. A field manager owns the value as a whole."""
 DEDUCED: Final = Type("untyped")
-"""Any value. Objects are owned field by field, lists as a whole."""
+"""The type of a value without a schema. Field managers own objects field by field, and lists as a whole."""
 UNTYPED.map, UNTYPED.list = MapType({}, UNTYPED, atomic=True), ListType(UNTYPED, atomic=True)
 DEDUCED.map, DEDUCED.list = MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, atomic=True)
 ANY: Final = Type("untyped", MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, atomic=True))

@@ -15,7 +15,7 @@ NO_SUCH_RESOURCE = "resource does not exist in discovery"
 
 _MAX_NAMED_FAILURES = 10
 _MAX_MESSAGE_LENGTH = 600
-"""Maximum characters of each failure in a condition's message. Kubernetes limits a message to 32 KiB."""
+"""The maximum number of characters of each failure in a condition's message. Kubernetes limits a message to 32 KiB."""
 
 
 class GroupResource(NamedTuple):

@@ -112,7 +112,10 @@ async def non_tls_message(reached: Endpoint) -> str:
 
 
 async def connect_timeout_message(reached: Endpoint) -> str:
-    """Return the message for a connection timeout: in TCP, or in TLS if a TCP connection succeeds now."""
+    """Return the message for a connection timeout.
+
+    Try a TCP connection: if it succeeds, the TLS handshake timed out.
+    """
     try:
         async with asyncio.timeout(_DIAGNOSIS_SECONDS):
             _, writer = await asyncio.open_connection(reached.host, reached.port)

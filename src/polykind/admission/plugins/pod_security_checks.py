@@ -86,7 +86,7 @@ def _names(containers: list[str]) -> str:
 
 
 def _setters(spec: JsonObject, bad: Callable[[JsonObject], bool]) -> list[str]:
-    """Return the subjects ("pod", "containers ...") whose securityContext `bad` returns True for."""
+    """Return the subjects ("pod", "containers ...") for whose securityContext `bad` returns True."""
     subjects = ["pod"] if bad(_context(spec)) else []
     containers = [container["name"] for container in _containers(spec) if bad(_context(container))]
     return subjects + ([_names(containers)] if containers else [])
