@@ -171,8 +171,8 @@ class AdmissionWebhook:
     def _timeouts(self, attributes: Attributes) -> tuple[float, float]:
         """Return the timeout of a call in seconds, and the timeout for the query of the call's URL.
 
-        If less of the client's timeout remains than the webhook's own timeout, state the rest. The server ends the
-        request first.
+        If less of the client's timeout remains than the webhook's own timeout, use the remaining time. The server ends
+        the request first.
         """
         if attributes.deadline is None:
             return self._seconds, self._seconds

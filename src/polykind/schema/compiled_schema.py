@@ -326,7 +326,7 @@ def _steps_per_value(schema: JsonObject | None) -> int:
 
 _STEPS_PER_BRANCH = 5
 _STEPS_WITHOUT_CHECK = 100_000
-"""The number of properties that an object can have, by an upper estimate, without a check of its defaults' size."""
+"""The estimated number of properties above which the size of an object with its defaults is checked."""
 
 
 def _has_floats(value: object) -> bool:

@@ -39,7 +39,7 @@ class Field:
     list_type: str = "atomic"
     """x-kubernetes-list-type: atomic, set, map (implied by `keys`), or empty if Kubernetes publishes none."""
     keys: tuple[str, ...] = ()
-    """x-kubernetes-list-map-keys."""
+    """The x-kubernetes-list-map-keys: the fields that identify an item of a list of type map."""
     map_type: str = ""
     """x-kubernetes-map-type of a map."""
     merge_key: str = ""

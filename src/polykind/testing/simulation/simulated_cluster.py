@@ -78,7 +78,7 @@ class SimulatedCluster:
         return sorted(found, key=lambda obj: (obj["metadata"]["creationTimestamp"], obj["metadata"]["name"]))
 
     async def create(self, plural: str, obj: Mapping[str, Any], *, admission: bool = True) -> JsonObject:
-        """Create an object and return it. `admission`: False to skip webhooks and admission plugins."""
+        """Create an object and return it. If `admission` is false, skip webhooks and admission plugins."""
         meta = obj["metadata"]
         ctx = self._context("POST", plural, meta.get("namespace"), meta.get("name", ""))
         if not admission:
@@ -107,11 +107,11 @@ class SimulatedCluster:
         await change_object(ctx, apply_change, UpdateOptions(), PATCH)
 
     async def update_status(self, plural: str, obj: JsonObject, change: Change) -> None:
-        """Change the status of an object. The function receives the status."""
+        """Change the status of an object. The function `change` receives the status."""
         await self.update(plural, obj, lambda new: change(new.setdefault("status", {})), "status")
 
     async def delete(self, plural: str, obj: JsonObject, *, now: bool = False) -> None:
-        """Delete an object. `now`: True to skip its grace period, as the kubelet does when a pod has ended."""
+        """Delete an object. If `now` is true, skip its grace period, as the kubelet does when a pod has ended."""
         meta = obj["metadata"]
         ctx = self._context("DELETE", plural, meta.get("namespace"), meta["name"])
         options = DeleteOptions(grace_period_seconds=0 if now else None, uid=meta["uid"])

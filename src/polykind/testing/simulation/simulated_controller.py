@@ -20,9 +20,11 @@ class SimulatedController:
 
     plural: ClassVar[str]
     owned: ClassVar[tuple[str, ...]] = ()
-    """The resources whose objects it creates. A change of such an object reconciles its owner."""
+    """The resources whose objects this controller creates. A change of such an object reconciles its owner."""
     watched: ClassVar[tuple[str, ...]] = ()
-    """Other resources. A change of such an object reconciles all objects of this controller."""
+    """Other resources that this controller watches. A change of such an object reconciles all objects of this
+    controller.
+    """
 
     def __init__(self, cluster: SimulatedCluster, failures: Failures) -> None:
         self.cluster = cluster
@@ -32,7 +34,7 @@ class SimulatedController:
         """Prepare the cluster before the first reconciliation."""
 
     async def reconcile(self, obj: JsonObject) -> None:
-        """Move an object one step towards its goal. The resulting change reconciles it again."""
+        """Move an object one step towards its desired state. The resulting change triggers the next reconciliation."""
         raise NotImplementedError
 
     async def removed(self, namespace: str, name: str) -> None:
@@ -52,7 +54,7 @@ def owner_reference(owner: JsonObject) -> JsonObject:
 
 
 def pod_from_template(owner: JsonObject, template: JsonObject, *, name: str = "", prefix: str = "") -> JsonObject:
-    """Return a new pod of a workload, with a fixed name or with a generated one."""
+    """Return a new pod of a workload, with the name `name` or with a name generated from `prefix`."""
     meta = copy.deepcopy(template.get("metadata") or {})
     kept = {key: meta[key] for key in ("labels", "annotations", "finalizers") if meta.get(key)}
     naming = {"name": name} if name else {"generateName": prefix or f"{owner['metadata']['name']}-"}
@@ -84,7 +86,7 @@ def is_terminating(obj: JsonObject) -> bool:
 
 
 def has_condition(obj: JsonObject, condition_type: str) -> bool:
-    """True if a condition of the type is True."""
+    """True if a condition of this type has status True."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(one["type"] == condition_type and one["status"] == "True" for one in conditions)
 

@@ -1,4 +1,4 @@
-"""Simulated controller of CronJobs. A Job starts with the CronJob, and when a test triggers it."""
+"""Simulated controller of CronJobs. A Job starts when the CronJob is created and when a test triggers the CronJob."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polykind.testing.simulation.simulated_failures import Failures
 
 
 class SimulatedCronJobs(SimulatedController):
-    """Creates Jobs without waiting for the schedule, observes the concurrency policy and the history limits."""
+    """Creates Jobs without waiting for the schedule, within the concurrency policy and the history limits."""
 
     plural = "cronjobs"
     owned = ("jobs",)

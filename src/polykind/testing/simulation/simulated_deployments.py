@@ -20,7 +20,7 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 
 class SimulatedDeployments(SimulatedController):
-    """Rolls Deployments out as their strategies say, one step per reconciliation."""
+    """Rolls Deployments out according to their strategies, one step per reconciliation."""
 
     plural = "deployments"
     owned = ("replicasets",)
@@ -69,7 +69,7 @@ class SimulatedDeployments(SimulatedController):
         return await self.cluster.create("replicasets", replica_set)
 
     async def _set_revision(self, deployment: JsonObject, current: JsonObject, old: list[JsonObject]) -> None:
-        """Give the current ReplicaSet the highest revision, also after a rollback to an old template."""
+        """Set the highest revision on the current ReplicaSet, also after a rollback to an old template."""
         revision = max(_revision(current), 1 + max((_revision(one) for one in old), default=0))
 
         def annotate(obj: JsonObject) -> None:
@@ -93,7 +93,7 @@ class SimulatedDeployments(SimulatedController):
         await self._scale(current, min(wanted, size + max(room, 0)))
         removable = size - _available(current)
         spare = size + sum(map(_size, old)) - (wanted - unavailable) - max(removable, 0)
-        # Replicas that are not available can go first, because they do not count.
+        # Remove replicas that are not available first, because they do not count as available.
         for one in sorted(old, key=lambda replica_set: _available(replica_set) - _size(replica_set)):
             shrink = min(_size(one), max(spare, 0))
             spare -= shrink
@@ -155,7 +155,7 @@ class SimulatedDeployments(SimulatedController):
 
 
 def rolling_limits(deployment: JsonObject) -> tuple[int, int]:
-    """Return the numbers of pods that a rolling update may have above and below the wanted number."""
+    """Return the numbers of pods that a rolling update may have above and below the desired number."""
     wanted = deployment["spec"].get("replicas", 1)
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
     surge, unavailable = rolling.get("maxSurge", "25%"), rolling.get("maxUnavailable", "25%")

@@ -15,7 +15,7 @@ DEFAULT_REASONS = {
     "pods": "CrashLoopBackOff",
     "services": "SyncLoadBalancerFailed",
 }
-"""The kinds that can fail, with the reason that `fail` uses if the test states none."""
+"""The kinds that can fail, each with the reason that `fail` uses by default."""
 
 
 class Failure(NamedTuple):
@@ -37,7 +37,7 @@ class Failure(NamedTuple):
 
 
 class Failures:
-    """The current failures of a simulation. Of several failures of an object the latest one counts."""
+    """The current failures of a simulation. If an object has several failures, the latest one applies."""
 
     def __init__(self) -> None:
         self._failures: list[Failure] = []

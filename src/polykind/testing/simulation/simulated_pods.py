@@ -15,7 +15,7 @@ from polykind.testing.simulation.simulated_controller import (
 from polykind.testing.simulation.simulated_failures import Failure
 
 NODE = "simulated-node"
-"""The name of the node that the simulation creates if there is none."""
+"""The name of the node that the simulation creates if the cluster has no node."""
 _HOST_IP = "192.168.0.1"
 _IMAGE_REASONS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 _CONTAINER_REASONS = (
@@ -39,7 +39,7 @@ _NODE_CONDITIONS = (
 class SimulatedPods(SimulatedController):
     """Schedules pods by their node selectors and runs them.
 
-    A pod that restarts always becomes ready. Any other pod completes after it has run.
+    A pod with restartPolicy Always becomes ready. Any other pod completes after it has run.
     """
 
     plural = "pods"
@@ -105,7 +105,9 @@ class SimulatedPods(SimulatedController):
         await self.cluster.update_status("pods", pod, lambda status: set_condition(status, condition, now))
 
     async def _run(self, pod: JsonObject, failure: Failure | None) -> None:
-        """Write the next status of a pod on a node: running first, and then completed unless it restarts always."""
+        """Write the next status of a pod on a node: first running, and then completed unless its restartPolicy is
+        Always.
+        """
         now = self.cluster.now()
         completes = pod["spec"].get("restartPolicy") != "Always"
         started = (pod.get("status") or {}).get("phase") == "Running"
@@ -239,6 +241,6 @@ def _digest(pod: JsonObject, container: str) -> str:
 
 
 def _pod_ip(pod: JsonObject) -> str:
-    """Return an address that depends on the pod's uid only."""
+    """Return an IP address that depends only on the pod's uid."""
     digest = hashlib.sha256(pod["metadata"]["uid"].encode()).digest()
     return f"10.244.{digest[0]}.{1 + digest[1] % 254}"

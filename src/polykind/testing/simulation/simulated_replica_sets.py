@@ -14,7 +14,7 @@ from polykind.testing.simulation.simulated_controller import (
 
 
 class SimulatedReplicaSets(SimulatedController):
-    """Creates and deletes pods until their number is right, and counts them in the status."""
+    """Creates and deletes pods until their number is as desired, and counts the pods in the status."""
 
     plural = "replicasets"
     owned = ("pods",)
@@ -27,7 +27,7 @@ class SimulatedReplicaSets(SimulatedController):
         surplus = len(pods) - spec.get("replicas", 1)
         new = [pod_from_template(replica_set, spec["template"]) for _ in range(-surplus)]
         pods += [await self.cluster.create("pods", pod) for pod in new]
-        # Pods that are not ready are deleted first.
+        # Delete pods that are not ready first.
         for pod in sorted(pods, key=lambda one: has_condition(one, "Ready"))[: max(surplus, 0)]:
             pods.remove(pod)
             await self.cluster.delete("pods", pod)
