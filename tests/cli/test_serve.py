@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,3 +129,24 @@ def test_version_flag(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"polykind {__version__}\n"
+
+
+def test_an_ephemeral_server_stops_with_its_parent(tmp_path: Path) -> None:
+    # The parent is a shell that ends as soon as the server is ready.
+    script = '"$0" -m polykind serve --ephemeral > "$1" & while ! grep -q KUBECONFIG "$1"; do sleep 0.1; done'
+    output = tmp_path / "output"
+    output.touch()
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        ["/bin/sh", "-c", script, sys.executable, output], env=environment, stderr=subprocess.PIPE
+    ) as shell:
+        # The server inherits the pipe, which therefore closes when the server ends.
+        assert shell.communicate(timeout=60)[1] == b""
+    kubeconfig = output.read_text().partition("KUBECONFIG=")[2].strip()
+    assert kubeconfig.startswith(str(tmp_path / "polykind-ephemeral-"))
+    assert [path.name for path in tmp_path.iterdir()] == ["output"]
+
+
+def test_an_ephemeral_server_chooses_a_free_port() -> None:
+    assert flags("--ephemeral").secure_port == 0
+    assert flags("--ephemeral", "--secure-port=7443").secure_port == 7443

@@ -25,11 +25,10 @@ def parse_bool(text: str) -> bool:
     raise argparse.ArgumentTypeError(f"{text!r} is not a boolean: use true or false")
 
 
-def add_bool_flag(command: argparse.ArgumentParser, name: str, help: str) -> None:
-    """Add a boolean flag. It is true by default, and true if it is given without a value."""
-    command.add_argument(
-        name, type=parse_bool, nargs="?", const=True, default=True, metavar="BOOL", help=f"{help} (default: true)"
-    )
+def add_bool_flag(command: argparse.ArgumentParser, name: str, help: str, *, default: bool = True) -> None:
+    """Add a boolean flag. It is true if it is given without a value."""
+    text = f"{help} (default: {str(default).lower()})"
+    command.add_argument(name, type=parse_bool, nargs="?", const=True, default=default, metavar="BOOL", help=text)
 
 
 def add_list_flag(command: argparse.ArgumentParser, name: str, metavar: str, help: str) -> None:

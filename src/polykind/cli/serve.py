@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import os
 import sys
+from contextlib import ExitStack, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -19,28 +22,42 @@ from polykind.cli.flags import (
     parse_seconds,
     stop_event,
 )
+from polykind.contract import StoreError
 from polykind.server.settings import Settings, SettingsError
+
+_PARENT_CHECK_SECONDS = 0.5
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "serve", help="run the API server", description="Run a Kubernetes API server with HTTPS and an embedded store."
     )
+    add_serve_flags(command)
+    command.set_defaults(run=run)
+
+
+def add_serve_flags(command: argparse.ArgumentParser) -> None:
+    """Add the flags of a server: one for each setting, and the log level."""
     flag = command.add_argument
     flag("--bind-address", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: %(default)s)")
     flag(
         "--secure-port",
         type=int,
-        default=6443,
         metavar="PORT",
-        help="HTTPS port; 0 chooses a free port (default: %(default)s)",
+        help=f"HTTPS port; 0 chooses a free port (default: {Settings().secure_port}; with --ephemeral 0)",
     )
     flag(
         "--data-dir",
         type=Path,
-        default=Path(".polykind"),
         metavar="DIR",
-        help="directory of the store, certificates, token and kubeconfig (default: %(default)s)",
+        help="directory of the store, certificates, token and kubeconfig "
+        f"(default: {Settings().data_dir}; with --ephemeral a temporary directory)",
+    )
+    add_bool_flag(
+        command,
+        "--ephemeral",
+        "keep data in a temporary directory, choose a free port, and stop with the parent process",
+        default=False,
     )
     flag("--cert-dir", type=Path, metavar="DIR", help="directory of generated certificates (default: DATA_DIR/pki)")
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, instead of a generated one")
@@ -54,6 +71,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     flag(
         "--token-auth-file", type=Path, metavar="FILE", help='CSV file of bearer tokens: token,user,uid,"group1,group2"'
     )
+    add_bool_flag(command, "--anonymous-auth", "serve requests without credentials, unless AlwaysAllow is a mode")
     flag(
         "--etcd-servers",
         default="",
@@ -116,6 +134,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "api/ga, api/beta, api/alpha; api/custom-only=true disables all that custom resources do not need",
     )
     add_bool_flag(command, "--garbage-collector", "delete objects whose owners are gone")
+    add_bool_flag(command, "--namespace-controller", "delete the content of deleted namespaces")
     flag(
         "--service-cluster-ip-range",
         default="",
@@ -142,7 +161,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     _add_token_flags(command)
     add_verbosity_flag(command, "every request")
-    command.set_defaults(run=run)
 
 
 def _add_token_flags(command: argparse.ArgumentParser) -> None:
@@ -200,7 +218,10 @@ def settings(args: argparse.Namespace) -> Settings:
         raise SettingsError(str(error)) from None
     # Every setting has a flag of the same name.
     values: dict[str, Any] = {setting.name: getattr(args, setting.name) for setting in fields(Settings)}
+    defaults = Settings()
     values |= {
+        "data_dir": args.data_dir or defaults.data_dir,
+        "secure_port": _secure_port(args),
         "etcd_servers": tuple(url for url in args.etcd_servers.split(",") if url),
         "feature_gates": gates,
         "authorization_mode": tuple((",".join(args.authorization_mode) or "AlwaysAllow").split(",")),
@@ -222,6 +243,13 @@ def settings(args: argparse.Namespace) -> Settings:
     return Settings(**values)
 
 
+def _secure_port(args: argparse.Namespace) -> int:
+    if args.secure_port is None:
+        return 0 if args.ephemeral else Settings().secure_port
+    port: int = args.secure_port
+    return port
+
+
 def _split(values: list[str]) -> tuple[str, ...]:
     """Return the names of a flag that may be repeated and whose values are comma-separated."""
     return tuple(name for name in ",".join(values).split(",") if name)
@@ -234,31 +262,41 @@ def _key_value(text: str) -> tuple[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     configure_logging(args.verbosity)
+    return run_server(args, program="polykind serve", stop_with_parent=args.ephemeral)
+
+
+def run_server(args: argparse.Namespace, *, program: str, stop_with_parent: bool) -> int:
+    """Run a server with these flags until it is stopped. Return the exit code. Errors start with `program`."""
     import uvloop
 
     try:
-        return uvloop.run(_serve(settings(args)))
+        return uvloop.run(_serve(args, stop_with_parent))
     except SettingsError as error:
-        print(f"polykind serve: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return 2
-    except OSError as error:
-        print(f"polykind serve: {error}", file=sys.stderr)
+    except (OSError, StoreError) as error:
+        print(f"{program}: {error}", file=sys.stderr)
         return 1
 
 
-async def _serve(args: Settings) -> int:
+async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
     import gc
 
     # Disable the garbage collector during the start, because almost all allocated objects stay in use.
     gc.disable()
-    from polykind.contract import StoreError
     from polykind.http.descriptors import raise_descriptor_limit
     from polykind.server.server import Server
 
+    parent = os.getppid()
     stop = stop_event()
     raise_descriptor_limit()
-    try:
-        async with Server(args) as server:
+    with ExitStack() as cleanup:
+        if args.ephemeral and args.data_dir is None:
+            from polykind.cli.ephemeral_directory import ephemeral_directory
+
+            # Create the directory after stop_event, so that no signal can leave it behind.
+            args.data_dir = cleanup.enter_context(ephemeral_directory())
+        async with Server(settings(args)) as server:
             on_hangup(server.reload)
             print(f"Serving at {server.url}", flush=True)
             print(f"To use it: export KUBECONFIG={server.kubeconfig}", flush=True)
@@ -268,8 +306,12 @@ async def _serve(args: Settings) -> int:
             # Raise the threshold: with Python's default, a dozen active requests trigger a collection.
             gc.set_threshold(10_000, 10, 10)
             gc.enable()
-            await stop.wait()
-    except StoreError as error:
-        print(f"polykind serve: {error}", file=sys.stderr)
-        return 1
+            await (_wait_for_parent(stop, parent) if stop_with_parent else stop.wait())
     return 0
+
+
+async def _wait_for_parent(stop: asyncio.Event, parent: int) -> None:
+    """Wait for the stop signal or the end of the parent process."""
+    while os.getppid() == parent and not stop.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _PARENT_CHECK_SECONDS)

@@ -26,11 +26,21 @@ _RETRY_DELAY, _MAX_RETRY_DELAY = 0.1, 2.0
 
 
 class NamespaceController:
-    """Watches namespaces and finalizes those that are being deleted."""
+    """Watches namespaces and finalizes those that are being deleted.
+
+    Without `finalizes`, it only creates the initial namespaces, and deleted namespaces remain Terminating.
+    """
 
     def __init__(
-        self, backend: Backend, resource: NamespaceResource, now: Callable[[], str], leadership: Leadership
+        self,
+        backend: Backend,
+        resource: NamespaceResource,
+        now: Callable[[], str],
+        leadership: Leadership,
+        *,
+        finalizes: bool = True,
     ) -> None:
+        self._finalizes = finalizes
         self._backend = backend
         self._resource = resource
         self._now = now
@@ -42,8 +52,9 @@ class NamespaceController:
         cache = self._resource.cache
         await self._backend.cache.load(cache)
         await asyncio.gather(*(self._create(name) for name in INITIAL_NAMESPACES if cache.get(name) is None))
-        await self._informer.start()
-        self._leadership.subscribe(self._on_leadership)
+        if self._finalizes:
+            await self._informer.start()
+            self._leadership.subscribe(self._on_leadership)
 
     def _on_leadership(self, leading: bool) -> None:
         """If this replica is the leader, finalize all terminating namespaces. Otherwise stop."""

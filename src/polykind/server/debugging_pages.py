@@ -10,9 +10,8 @@ from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.negotiation import ResponseFormat
 from polykind.contract import Clock, JsonObject
 from polykind.http.messages import TEXT, Header, Request, Response, parse_query, warning_headers
+from polykind.server.kubernetes_version import KUBERNETES_MINOR
 
-KUBERNETES_MINOR = "36"
-"""The minor version of Kubernetes that is implemented."""
 DEBUGGING_PAGES = {"/flagz": "Flagz", "/statusz": "Statusz"}
 """The kind of each page, by path."""
 _PATHS = ("/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from urllib.parse import unquote
 
-from polykind import __version__, errors
+from polykind import errors
 from polykind.apis.apidiscovery.types import encode_document
 from polykind.apis.meta.types import STATUS
 from polykind.auth.service_account_tokens import CONFIGURATION_PATH, JWKS_PATH, ServiceAccountTokens
@@ -28,7 +28,8 @@ from polykind.golang.fmt import go_quote
 from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
 from polykind.http.messages import JSON, TEXT, Request, Response, first_value, parse_query
 from polykind.metrics.metrics import Metrics
-from polykind.server.debugging_pages import DEBUGGING_PAGES, KUBERNETES_MINOR, DebuggingPages
+from polykind.server.debugging_pages import DEBUGGING_PAGES, DebuggingPages
+from polykind.server.kubernetes_version import GIT_VERSION, KUBERNETES_MINOR
 from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 
@@ -321,7 +322,7 @@ def _version() -> bytes:
                 "emulationMinor": KUBERNETES_MINOR,
                 "minCompatibilityMajor": "1",
                 "minCompatibilityMinor": "35",
-                "gitVersion": f"v1.{KUBERNETES_MINOR}.0+polykind-{__version__}",
+                "gitVersion": GIT_VERSION,
                 "gitCommit": "",
                 "gitTreeState": "clean",
                 "buildDate": "1970-01-01T00:00:00Z",

@@ -147,7 +147,7 @@ class Server:
         service_account_tokens = self._service_account_tokens()
         authentication = self._authentication = Authentication(
             tokens,
-            anonymous="AlwaysAllow" not in settings.authorization_mode,
+            anonymous=settings.anonymous_auth and "AlwaysAllow" not in settings.authorization_mode,
             service_accounts=service_account_tokens,
         )
         authorizer, rbac = build_authorizer(settings.authorization_mode)
@@ -195,7 +195,9 @@ class Server:
         migrations = find_builtin(self.registry, MIGRATION_GROUP, "storageversionmigrations")
         for review in reviews(token_finder(tokens, service_account_tokens), authorizer):
             self.registry.add_review(review)
-        self.namespaces = NamespaceController(self.backend, namespaces, self._now, self.leadership)
+        self.namespaces = NamespaceController(
+            self.backend, namespaces, self._now, self.leadership, finalizes=settings.namespace_controller
+        )
         self.crds = CRDController(
             self.backend,
             crds,
@@ -428,7 +430,7 @@ class Server:
 def _open_store(settings: Settings) -> tuple[Store, Leadership]:
     """Return the store that the flags select, and the leader election among the replicas that share it."""
     if not settings.etcd_servers:
-        return SqliteStore(settings.data_dir), SingleReplicaLeadership()
+        return SqliteStore(settings.data_dir, durable=not settings.ephemeral), SingleReplicaLeadership()
     from polykind.store.etcd import EtcdAccess, EtcdLeadership, EtcdStore
 
     access = EtcdAccess(settings.etcd_servers, settings.etcd_cafile, settings.etcd_certfile, settings.etcd_keyfile)

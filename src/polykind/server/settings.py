@@ -36,6 +36,7 @@ class Settings:
     """The settings of a server. Names are those of kube-apiserver's flags where such a flag exists."""
 
     data_dir: Path = Path(".polykind")
+    ephemeral: bool = False
     bind_address: str = "127.0.0.1"
     secure_port: int = 6443
     cert_dir: Path | None = None
@@ -43,6 +44,7 @@ class Settings:
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
     token_auth_file: Path | None = None
+    anonymous_auth: bool = True
     etcd_servers: tuple[str, ...] = ()
     etcd_prefix: str = "/registry"
     etcd_cafile: Path | None = None
@@ -58,6 +60,7 @@ class Settings:
     serve_v1beta1: bool = True
     runtime_config: dict[str, str] = field(default_factory=dict)
     garbage_collector: bool = True
+    namespace_controller: bool = True
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     default_not_ready_toleration_seconds: int = 300

@@ -41,7 +41,9 @@ INSERT INTO facts VALUES ('unchecked', (SELECT coalesce(max(revision), 0) FROM l
 class DatabaseFile:
     """The database file in its directory, and the lock file that protects it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+        """Without `durable`, a commit does not wait for the disk, and a crash of the machine may damage the file."""
+        self._synchronous = "FULL" if durable else "OFF"
         self.path = directory / "polykind.db"
         self.wal = directory / "polykind.db-wal"
         self._lock_path = directory / "polykind.lock"
@@ -76,11 +78,11 @@ class DatabaseFile:
             self._lock_fd = -1
 
     def connect(self, *, cache_kib: int) -> apsw.Connection:
-        """Open a connection with durable commits and without automatic checkpoints."""
+        """Open a connection without automatic checkpoints."""
         connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=32)
         connection.set_busy_timeout(10_000)
         connection.execute(
-            f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{cache_kib}; PRAGMA mmap_size = 0; "
+            f"PRAGMA synchronous = {self._synchronous}; PRAGMA cache_size = -{cache_kib}; PRAGMA mmap_size = 0; "
             f"PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = {WAL_FILE_BYTES}"
         )
         connection.wal_autocheckpoint(0)

@@ -49,12 +49,13 @@ class Stats(NamedTuple):
 class SqliteStore:
     """A Store in `directory/polykind.db`. At least the last `keep` revisions stay readable, and at most twice as many.
 
-    Start it on the event loop that uses it. It can be started again after `close`.
+    Start it on the event loop that uses it. It can be started again after `close`. Without `durable`, writes are
+    faster, and a crash of the machine may lose them.
     """
 
-    def __init__(self, directory: Path, *, keep: int = 10_000) -> None:
+    def __init__(self, directory: Path, *, keep: int = 10_000, durable: bool = True) -> None:
         self._keep = keep
-        self._file = DatabaseFile(directory)
+        self._file = DatabaseFile(directory, durable=durable)
         self._running = False
         self._open = False
         self._published = 0
