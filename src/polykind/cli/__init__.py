@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
-from polykind.cli import convert, host, prove, rehearse, serve, show_versions, store_command
+from polykind.cli import assets, convert, host, prove, rehearse, serve, show_versions, store_command
 
-COMMANDS = (serve, store_command, host, convert, prove, rehearse, show_versions)
+COMMANDS = (serve, assets, store_command, host, convert, prove, rehearse, show_versions)
 
 
 def parser() -> argparse.ArgumentParser:

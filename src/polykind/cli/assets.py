@@ -1,0 +1,67 @@
+"""`polykind assets`: writes launchers with which envtest and similar test tools run on Polykind."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+_MODULES = {"kube-apiserver": "polykind.launchers.kube_apiserver", "etcd": "polykind.launchers.etcd_stub"}
+_MAX_SHEBANG = 127
+"""The length of the first line of a script that every Linux kernel and macOS accept."""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "assets",
+        help="write kube-apiserver and etcd launchers for envtest",
+        description="Write the launchers kube-apiserver and etcd, and a link to kubectl if it is installed, into a "
+        "directory. With KUBEBUILDER_ASSETS=DIR, controller-runtime's envtest and similar tools run on Polykind.",
+    )
+    command.add_argument("directory", type=Path, metavar="DIR", help="directory of the launchers; created if absent")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    directory: Path = args.directory.absolute()
+    try:
+        write_launchers(directory)
+    except OSError as error:
+        print(f"polykind assets: {error}", file=sys.stderr)
+        return 1
+    print(f"export KUBEBUILDER_ASSETS={directory}")
+    if not (directory / "kubectl").exists():
+        print("polykind assets: kubectl was not found on the PATH, so there is no kubectl in DIR", file=sys.stderr)
+    return 0
+
+
+def write_launchers(directory: Path) -> None:
+    """Write the launchers, and link kubectl if it is on the PATH. Existing files of these names are replaced."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, module in _MODULES.items():
+        target = directory / name
+        temporary = directory / f".{name}.{os.getpid()}"
+        temporary.unlink(missing_ok=True)
+        if getattr(sys, "frozen", False):
+            # The single-file executable runs the launcher by whose name it is called.
+            temporary.symlink_to(sys.executable)
+        else:
+            temporary.write_text(launcher_script(sys.executable, module))
+            temporary.chmod(0o755)
+        temporary.replace(target)
+    kubectl = shutil.which("kubectl")
+    if kubectl is not None and not (directory / "kubectl").exists():
+        (directory / "kubectl").unlink(missing_ok=True)
+        (directory / "kubectl").symlink_to(Path(kubectl).absolute())
+
+
+def launcher_script(python: str, module: str) -> str:
+    """Return a script that runs the main function of a module with a Python interpreter."""
+    lines = [f"#!{python}", "import sys", f"from {module} import main", "sys.exit(main())", ""]
+    if len(lines[0]) > _MAX_SHEBANG or set(python) & set(" '"):
+        # The shell runs the second line, which replaces the shell; to Python it is a string.
+        quoted = python.replace("'", "'\"'\"'")
+        lines[:1] = ["#!/bin/sh", f"'''exec' '{quoted}' \"$0\" \"$@\"", "' '''"]
+    return "\n".join(lines)

@@ -1,0 +1,52 @@
+"""The launcher `kube-apiserver`: runs a server with kube-apiserver's flags and without controllers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from polykind.launchers.kube_apiserver_flags import FlagError, ServeArguments, help_text, parse_flags, serve_arguments
+
+_PROGRAM = "kube-apiserver"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the launcher. Return the exit code."""
+    try:
+        flags = parse_flags(sys.argv[1:] if arguments is None else arguments)
+    except FlagError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    chosen = dict(flags)
+    # Test tools ask for help before each start, so this imports nothing of the server.
+    if chosen.get("help") == "true":
+        print(help_text())
+        return 0
+    if chosen.get("version", "false") != "false":
+        from polykind.server.kubernetes_version import GIT_VERSION
+
+        print(f"Kubernetes {GIT_VERSION}")
+        return 0
+    from polykind.server.settings import GATES
+
+    return _serve(serve_arguments(flags, GATES))
+
+
+def _serve(serve: ServeArguments) -> int:
+    import argparse
+    import logging
+
+    from polykind.cli.flags import configure_logging
+    from polykind.cli.serve import add_serve_flags, run_server
+
+    parser = argparse.ArgumentParser(_PROGRAM)
+    add_serve_flags(parser)
+    args = parser.parse_args(serve.arguments)
+    configure_logging(args.verbosity)
+    for remark in serve.remarks:
+        logging.getLogger("polykind.launchers").info("kube-apiserver launcher: %s", remark)
+    return run_server(args, program=_PROGRAM, stop_with_parent=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
