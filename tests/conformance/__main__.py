@@ -34,6 +34,8 @@ BUILTIN_FLAGS = (
     "--runtime-config=api/beta=false",
 )
 """The areas `builtin-*` were recorded with these flags. kube-apiserver serves no beta versions by default."""
+OTHER_FLAGS = (*FLAGS, "--runtime-config=storagemigration.k8s.io/v1=false")
+"""The other areas were recorded before Kubernetes 1.37 added this version."""
 
 
 class Servers(NamedTuple):
@@ -68,7 +70,7 @@ def target(url: str, token: str) -> Iterator[Servers]:
     with (
         tempfile.TemporaryDirectory(prefix="conformance-") as folder,
         ServerProcess(Path(folder) / "builtin", *BUILTIN_FLAGS) as builtin,
-        ServerProcess(Path(folder) / "other", *FLAGS) as other,
+        ServerProcess(Path(folder) / "other", *OTHER_FLAGS) as other,
     ):
         yield Servers(Server(builtin.url, builtin.token), Server(other.url, other.token))
 

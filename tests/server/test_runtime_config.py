@@ -32,6 +32,7 @@ def test_everything_that_is_declared_is_served_by_default() -> None:
             "storagemigration.k8s.io/v1beta1/storageversionmigrations",
         ),
         ({"api/beta": "false"}, "batch/v1/jobs", "apiextensions.k8s.io/v1beta1/customresourcedefinitions"),
+        ({"api/beta": "false"}, "batch/v1/jobs", "storagemigration.k8s.io/v1/storageversionmigrations"),
         ({"apps/v1/daemonsets": "0"}, "apps/v1/deployments", "apps/v1/daemonsets"),
         ({"apps/v1": "false", "apps/v1/daemonsets": "true"}, "apps/v1/daemonsets", "apps/v1/deployments"),
         ({"/v1": "false"}, "batch/v1/jobs", "v1/pods"),

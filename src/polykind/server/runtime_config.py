@@ -38,6 +38,16 @@ _BOOLS: Final = {
 
 _Resource = tuple[str, str, str]
 """A built-in resource: group, version and plural."""
+_PREVIEWS: Final = {("storagemigration.k8s.io", "v1"): "v1beta1"}
+"""Versions of the next Kubernetes release, each with the version in this release that it replaces."""
+
+
+def _maturity(resource: _Resource) -> str:
+    """Return the version that decides whether api/ga, api/beta or api/alpha selects a resource.
+
+    api/beta=false also turns off a preview, so that the server has the same API groups as kube-apiserver.
+    """
+    return _PREVIEWS.get(resource[:2], resource[1])
 
 
 class RuntimeConfig:
@@ -54,7 +64,7 @@ class RuntimeConfig:
             if key in overrides:
                 if overrides[key] not in ("true", "false"):
                     raise SettingsError(f"--runtime-config: invalid value {key}={overrides[key]}")
-                self._set(overrides[key] == "true", [gvr for gvr in self._served if matches(gvr[1])])
+                self._set(overrides[key] == "true", [gvr for gvr in self._served if matches(_maturity(gvr))])
         if _parse_bool(CUSTOM_ONLY, overrides.get(CUSTOM_ONLY, "false")):
             self._set(False, [gvr for gvr in self._served if not _needed(gvr)])
         self._apply({key: value for key, value in overrides.items() if key not in (*_MATCHERS, CUSTOM_ONLY)})
