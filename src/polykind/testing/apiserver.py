@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from polykind.contract import JsonObject
 from polykind.server.server import Server
 from polykind.server.settings import Settings
 from polykind.testing import checkpoint as checkpoints
+from polykind.testing import client_libraries
 from polykind.testing.checkpoint import Checkpoint
 from polykind.testing.exceptions import Refused, raise_at_caller
 from polykind.testing.hosted_converter import Converter
@@ -24,6 +25,10 @@ from polykind.testing.waiting import Condition, Predicate, Wait
 from polykind.toolkit.declare.conversions import describe_object
 
 if TYPE_CHECKING:
+    import kr8s
+    import kubernetes.client
+    import lightkube
+
     from polykind.testing.simulation.simulation import Simulation
 
 FIELD_MANAGER = "polykind-testing"
@@ -58,6 +63,7 @@ class ApiServer:
         self._converter = converter
         self._server: Server | None = None
         self._simulations: list[Simulation] = []
+        self._clients = ExitStack()
         self._user_count = 0
         self.keep_data = False
         """True if the server's data is kept after the server has stopped."""
@@ -184,6 +190,28 @@ class ApiServer:
         self._simulations.append(simulation)
         return simulation
 
+    @raise_at_caller
+    def kr8s(self, kubeconfig: Path | None = None) -> kr8s.Api:
+        """Return a kr8s client, as the admin or with the given kubeconfig. It is closed when the server stops.
+
+        Raises Refused if the library is not installed, as do the other methods that return a client.
+        """
+        return client_libraries.open_kr8s(kubeconfig or self.kubeconfig, self._clients)
+
+    @raise_at_caller
+    def lightkube(self, kubeconfig: Path | None = None) -> lightkube.Client:
+        """Return a lightkube client. It is closed when the server stops."""
+        return client_libraries.open_lightkube(kubeconfig or self.kubeconfig, self._clients)
+
+    @raise_at_caller
+    def kubernetes(self, kubeconfig: Path | None = None) -> kubernetes.client.ApiClient:
+        """Return an ApiClient of the official client. It is closed when the server stops."""
+        return client_libraries.open_kubernetes(kubeconfig or self.kubeconfig, self._clients)
+
+    async def kubernetes_asyncio(self, kubeconfig: Path | None = None) -> Any:
+        """Return an ApiClient of kubernetes_asyncio. The test closes it: `async with await ...`."""
+        return await client_libraries.open_kubernetes_asyncio(kubeconfig or self.kubeconfig)
+
     @contextmanager
     def environ(self, kubeconfig: Path | None = None) -> Iterator[None]:
         """Make clients in this process use this server only, as the admin or with the given kubeconfig."""
@@ -194,7 +222,7 @@ class ApiServer:
             patch.setenv("KUBECONFIG", where)
             for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
                 patch.delenv(name, raising=False)
-            _forget_kr8s_clients()
+            client_libraries.forget_kr8s_clients()
             for library in ("kubernetes", "kubernetes_asyncio"):
                 module = sys.modules.get(f"{library}.config.kube_config")
                 if module is not None:
@@ -208,6 +236,7 @@ class ApiServer:
         self._loop.run(self._start())
 
     def stop(self) -> None:
+        self._clients.close()
         server, self._server = self._server, None
         if server is not None:
             for simulation in self._running_simulations():
@@ -291,11 +320,3 @@ def _create_or_replace(connection: Connection, collection: str, body: JsonObject
 def _wait_until_established(client: Client, crds: list[JsonObject]) -> None:
     for crd in crds:
         Wait(client, crd, Condition("condition=Established"), 30.0).run()
-
-
-def _forget_kr8s_clients() -> None:
-    """Clear kr8s's cache of clients, which would otherwise connect to the server of an earlier test."""
-    api = getattr(sys.modules.get("kr8s._api"), "Api", None)
-    instances = getattr(api, "_instances", None)
-    if isinstance(instances, dict):
-        instances.clear()
