@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.__main__ import FLAGS, Servers, paths
+from tests.conformance.__main__ import OTHER_FLAGS, Servers, paths
 from tests.conformance.client import Server
 from tests.conformance.floors import below_floor, load
 from tests.conformance.grades import by_area, check_all, details
@@ -19,7 +19,7 @@ PART = ["list", "watch"]
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("areas", [PART, pytest.param([], marks=pytest.mark.etcd)], ids=["part", "whole"])
 def test_no_area_falls_below_the_floor_of_the_embedded_store(areas: list[str], cluster: Etcd, fleet: Fleet) -> None:
-    (replica,) = fleet.start(1, cluster.servers, *FLAGS)
+    (replica,) = fleet.start(1, cluster.servers, *OTHER_FLAGS)
     server = Server(replica.url, replica.token)
     # The areas of built-in kinds need other flags.
     chosen = [p for p in paths(areas) if not p.parent.name.startswith("builtin-")]
