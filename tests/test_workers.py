@@ -12,7 +12,8 @@ import pytest
 
 from polykind.errors import TooManyRequestsError
 from polykind.taskless import in_task
-from polykind.workers import FairQueue, Workers, is_large
+from polykind.verbs.context import is_large
+from polykind.workers import FairQueue, Workers
 
 
 async def test_users_take_turns() -> None:

@@ -26,9 +26,6 @@ T = TypeVar("T")
 
 INLINE_BYTES: Final = 16 * 1024
 """The input size up to which a computation runs on the event loop: about five milliseconds of Python code at worst."""
-_INLINE_CONTAINERS: Final = 500
-"""The number of objects and lists up to which a computation runs on the event loop. It also limits the nesting."""
-_INLINE_STEPS: Final = 20_000
 _IDLE_SECONDS: Final = 5.0
 _STACK_BYTES: Final = 256 * 1024 * 1024
 """The stack size of a worker thread. The operating system allocates only the pages that the thread uses."""
@@ -40,19 +37,6 @@ _SWITCH_INTERVAL: Final = 0.0005
 _YOUNG_OBJECTS: Final = 10_000
 _NEVER: Final = 1 << 30
 """The thresholds of the garbage collector's generations while a request holds a large object."""
-
-
-def is_large(data: bytes, steps_per_value: int = 1) -> bool:
-    """True if work on JSON or YAML of this size belongs in a worker thread.
-
-    `steps_per_value` is the number of steps that a schema may need for one value.
-    """
-    if len(data) > INLINE_BYTES:
-        return True
-    containers = data.count(b"{") + data.count(b"[")
-    if containers > _INLINE_CONTAINERS:
-        return True
-    return steps_per_value > 1 and (containers + data.count(b",") + data.count(b"\n")) * steps_per_value > _INLINE_STEPS
 
 
 class CancelledComputationError(BaseException):

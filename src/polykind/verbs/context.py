@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from polykind import errors, names
 from polykind.admission.admission_chain import AdmissionChain
@@ -21,9 +21,27 @@ from polykind.http.messages import Request, parse_query
 from polykind.metrics.metrics import Metrics
 from polykind.resources.registry import Registry
 from polykind.resources.resource import Resource, ServedVersion
-from polykind.workers import Workers, is_large
+from polykind.workers import INLINE_BYTES, Workers
 
 T = TypeVar("T")
+
+
+_INLINE_CONTAINERS: Final = 500
+"""The number of objects and lists up to which a computation runs on the event loop. It also limits the nesting."""
+_INLINE_STEPS: Final = 20_000
+
+
+def is_large(data: bytes, steps_per_value: int = 1) -> bool:
+    """True if work on JSON or YAML of this size belongs in a worker thread.
+
+    `steps_per_value` is the number of steps that a schema may need for one value.
+    """
+    if len(data) > INLINE_BYTES:
+        return True
+    containers = data.count(b"{") + data.count(b"[")
+    if containers > _INLINE_CONTAINERS:
+        return True
+    return steps_per_value > 1 and (containers + data.count(b",") + data.count(b"\n")) * steps_per_value > _INLINE_STEPS
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from polykind.http.messages import Response
 from polykind.http.options import CreateOptions
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
-from polykind.verbs.commit import LostRaceError, commit
+from polykind.verbs.commit import LostRaceError, add_warnings, commit, invalid_error, run_validation
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
 from polykind.verbs.metadata import (
@@ -23,7 +23,6 @@ from polykind.verbs.metadata import (
     resource_version_error,
     track_create,
 )
-from polykind.verbs.validate import add_warnings, invalid_error, run_validation
 from polykind.verbs.write import POST, Write
 
 _NAME_ATTEMPTS = 8

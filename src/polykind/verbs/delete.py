@@ -24,11 +24,10 @@ from polykind.resources.resource import PropagationPolicy
 from polykind.verbs import respond
 from polykind.verbs.admit import approve_delete
 from polykind.verbs.commit import LostRaceError, commit, remove
-from polykind.verbs.context import RequestContext
+from polykind.verbs.context import RequestContext, is_large
 from polykind.verbs.list import collect
 from polykind.verbs.selection import RequestSelection
 from polykind.verbs.write import DELETE, Write
-from polykind.workers import is_large
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"

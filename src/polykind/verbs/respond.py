@@ -18,8 +18,8 @@ from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
 from polykind.http.messages import JSON, Body, Response, body_size
 from polykind.http.options import include_object
-from polykind.verbs.context import RequestContext
-from polykind.workers import INLINE_BYTES, is_large
+from polykind.verbs.context import RequestContext, is_large
+from polykind.workers import INLINE_BYTES
 
 _YAML = b"application/yaml"
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"

@@ -25,13 +25,12 @@ from polykind.schema.scale_validation import nested_value, split_path
 from polykind.verbs import respond
 from polykind.verbs.admit import admit_scale
 from polykind.verbs.apply import only_managers_changed, read_applied
-from polykind.verbs.context import RequestContext
+from polykind.verbs.context import RequestContext, is_large
 from polykind.verbs.get import read_object
 from polykind.verbs.metadata import check_name, match_namespace
 from polykind.verbs.patch import DecodedPatch, decode_patch, patched_text
 from polykind.verbs.update import change_object, check_uid
 from polykind.verbs.write import SCALE_PATCH, SCALE_PUT, Origin, Write
-from polykind.workers import is_large
 
 _API_VERSION = "autoscaling/v1"
 _UNREGISTERED_TYPE = (

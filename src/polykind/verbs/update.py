@@ -16,7 +16,15 @@ from polykind.schema import metadata_validation
 from polykind.schema.equality import deep_equal
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
-from polykind.verbs.commit import LostRaceError, commit, modified_error, remove
+from polykind.verbs.commit import (
+    LostRaceError,
+    add_warnings,
+    commit,
+    invalid_error,
+    modified_error,
+    remove,
+    run_validation,
+)
 from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create_object
 from polykind.verbs.decode import decode
@@ -29,7 +37,6 @@ from polykind.verbs.metadata import (
     resource_version_error,
     track_update,
 )
-from polykind.verbs.validate import add_warnings, invalid_error, run_validation
 from polykind.verbs.write import PUT, Origin, Write
 
 Change = Callable[[JsonObject, Write], Awaitable[JsonObject]]

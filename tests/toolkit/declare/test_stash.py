@@ -87,7 +87,7 @@ def test_unreadable_annotation_counts_as_empty(text: str) -> None:
 def test_large_stash_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         put(crontab(), "hosts", "x" * 40_000)
-    assert "stash has 40" in caplog.text
+    assert "the stash of an object has 40" in caplog.text
 
 
 def test_stash_needs_a_group() -> None:
