@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -52,6 +53,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     import uvloop
 
+    # The report says what the server rejects. The server's own warnings would stand in the middle of it.
+    logging.getLogger("polykind").setLevel(logging.ERROR)
     try:
         return uvloop.run(_rehearse(args))
     except (SettingsError, ValueError) as error:
