@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import kubernetes.client
     import lightkube
 
+    from polykind.testing.async_apiserver import AsyncApiServer
     from polykind.testing.simulation.simulation import Simulation
 
 FIELD_MANAGER = "polykind-testing"
@@ -41,7 +42,7 @@ CLOSE_SECONDS = 0.002
 
 
 class ApiServer:
-    """A running API server. Its methods block, so call them with `asyncio.to_thread` in an async test."""
+    """A running API server. Its methods block, so an async test calls those of `aio`."""
 
     def __init__(
         self,
@@ -85,6 +86,13 @@ class ApiServer:
     @property
     def data_dir(self) -> Path:
         return self._folder
+
+    @property
+    def aio(self) -> AsyncApiServer:
+        """The methods of this object for async tests: `await polykind.aio.apply(...)`."""
+        from polykind.testing.async_apiserver import AsyncApiServer
+
+        return AsyncApiServer(self)
 
     @property
     def unserved_requests(self) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +33,20 @@ def raise_at_caller(method: Callable[P, R]) -> Callable[P, R]:
         __tracebackhide__ = True
         try:
             return method(*args, **kwargs)
+        except (Refused, Unmet) as error:
+            raise error.with_traceback(None) from None
+
+    return called
+
+
+def raise_at_awaiter(method: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Make errors of an async method appear at the line in the test that awaits the method."""
+
+    @wraps(method)
+    async def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        __tracebackhide__ = True
+        try:
+            return await method(*args, **kwargs)
         except (Refused, Unmet) as error:
             raise error.with_traceback(None) from None
 
