@@ -54,12 +54,16 @@ def run(args: argparse.Namespace) -> int:
     import uvloop
 
     # The report says what the server rejects. The server's own warnings would stand in the middle of it.
-    logging.getLogger("polykind").setLevel(logging.ERROR)
+    server_log = logging.getLogger("polykind")
+    level = server_log.level
+    server_log.setLevel(logging.ERROR)
     try:
         return uvloop.run(_rehearse(args))
     except (SettingsError, ValueError) as error:
         print(f"polykind rehearse: {error}", file=sys.stderr)
         return 2
+    finally:
+        server_log.setLevel(level)
 
 
 async def _rehearse(args: argparse.Namespace) -> int:
