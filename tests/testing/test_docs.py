@@ -46,5 +46,5 @@ def test_fixtures_and_options_are_documented() -> None:
     source = Path(plugin_module.__file__).read_text()
     fixtures = re.findall(r"@pytest\.fixture.*\ndef (\w+)\(", source)
     options = re.findall(r'\.add(?:option|ini)\(\s*"([^"]+)"', source)
-    assert len(fixtures) == len(options) == 3
+    assert (len(fixtures), len(options)) == (3, 4)
     assert [name for name in (*fixtures, *options) if f"\n| `{name}` |" not in PAGE] == []

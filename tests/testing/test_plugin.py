@@ -198,6 +198,31 @@ def test_failed_test_names_resources_that_are_not_served(project: pytest.Pyteste
     result.stdout.fnmatch_lines(["not served here: GET /apis/a.example.com/v1/gizmos"])
 
 
+REFUSED = """
+import pytest
+from polykind.testing import Refused
+
+def test_fails(polykind):
+    for _ in range(2):
+        with pytest.raises(Refused):
+            polykind.get(TAB)
+    assert False
+
+def test_passes(polykind):
+    polykind.apply(TAB)
+    assert polykind.requests[-1].status == 201
+"""
+
+
+def test_report_names_refused_requests_and_traces_all(project: pytest.Pytester) -> None:
+    result = run(project, REFUSED, "--polykind-trace", "-rP")
+    result.assert_outcomes(failed=1, passed=1)
+    path = "/apis/stable.example.com/v1/namespaces/default/crontabs/mine"
+    missing = f'404 GET {path}: crontabs.stable.example.com "mine" not found'
+    result.stdout.fnmatch_lines([f"refused: {missing} (2 times)", "*polykind requests*", missing, missing])
+    result.stdout.fnmatch_lines([f"201 PATCH {path}[?]fieldManager=polykind-testing&*"])
+
+
 def test_failed_test_data_can_be_kept(project: pytest.Pytester, tmp_path: Path) -> None:
     result = run(project, FAILING, "--polykind-keep", "--basetemp=base")
     result.assert_outcomes(failed=1)

@@ -19,6 +19,7 @@ from polykind.testing.checkpoint import Checkpoint
 from polykind.testing.exceptions import Refused, raise_at_caller
 from polykind.testing.hosted_converter import Converter
 from polykind.testing.loop_thread import LoopThread
+from polykind.testing.request_trace import RequestTrace, TracedRequest
 from polykind.testing.server_client import Client, Connection, ResourcePaths, object_path
 from polykind.testing.sources import Source, read_sources
 from polykind.testing.waiting import Condition, Predicate, Wait
@@ -65,6 +66,7 @@ class ApiServer:
         self._server: Server | None = None
         self._simulations: list[Simulation] = []
         self._clients = ExitStack()
+        self._trace = RequestTrace()
         self._user_count = 0
         self.keep_data = False
         """True if the server's data is kept after the server has stopped."""
@@ -98,6 +100,16 @@ class ApiServer:
     def unserved_requests(self) -> list[str]:
         """The requests for resources that the server does not serve, such as `not served here: GET /api/v1/saucers`."""
         return self._server.unserved.lines() if self._server is not None else []
+
+    @property
+    def requests(self) -> list[TracedRequest]:
+        """The newest requests to this server, the oldest first: method, path, status, user_agent and message."""
+        return list(self._trace.requests)
+
+    @property
+    def refused_requests(self) -> list[str]:
+        """The requests with an error status, such as `refused: 404 GET /api/v1/nodes/n: nodes "n" not found`."""
+        return self._trace.refusals()
 
     @property
     @raise_at_caller
@@ -261,6 +273,7 @@ class ApiServer:
         settings = Settings(data_dir=self._folder, cert_dir=self._pki, secure_port=port, **chosen)
         server = Server(settings)
         await server.start()
+        server.http.app = self._trace.around(server.http.app)
         self._server = server
         self.url, self.token = server.url, server.token
         self._client = Client(self.url, self.token, self.ca)

@@ -29,6 +29,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         action="store_true",
         help="keep the data of servers whose tests failed, and print how to inspect it with kubectl",
     )
+    group.addoption(
+        "--polykind-trace",
+        action="store_true",
+        help="add the requests of each test to its report; -rP shows the reports of tests that passed",
+    )
     parser.addini(
         "polykind_crds", "CRDs of every server: files, folders or patterns, relative to rootdir", type="linelist"
     )
@@ -45,7 +50,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     server = item.stash.get(_SERVER, None)
     if server is not None and report.failed and report.when == "call":
         server.keep_data = item.config.getoption("polykind_keep")
-        report.sections.append(("polykind", "\n".join([*server.unserved_requests, _inspection_hint(server)])))
+        problems = [*server.unserved_requests, *server.refused_requests]
+        report.sections.append(("polykind", "\n".join([*problems, _inspection_hint(server)])))
+    if server is not None and report.when == "call" and item.config.getoption("polykind_trace"):
+        report.sections.append(("polykind requests", "\n".join(map(str, server.requests))))
     return report
 
 
