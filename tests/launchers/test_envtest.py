@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from polykind.cli.assets import write_launchers
-from tests.support.envtest import SECONDS, ControlPlane, free_port, health
+from tests.support.envtest import SECONDS, ControlPlane, health
+from tests.support.server import free_port
 
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1",

@@ -6,7 +6,6 @@ import http.client
 import json
 import re
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from polykind.pki.authority import KeyPair, make_authority, make_client, make_serving
+from tests.support.server import free_port
 
 SECONDS = 60.0
 """Maximum duration of a start or a stop. envtest waits for 20 seconds; the tests run on busy machines."""
@@ -170,11 +170,3 @@ def health(url: str, context: ssl.SSLContext | None = None) -> int:
         return 0
     finally:
         connection.close()
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 on which nothing listens."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
