@@ -1,5 +1,5 @@
 # make run     start a server on https://127.0.0.1:6443 with its data in .polykind
-# make test    run what CI runs: the linters, then all tests except the longest ones on etcd (make test-etcd)
+# make test    run the linters, then all tests except the longest ones on etcd (make test-etcd)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -7,7 +7,7 @@ WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 
-.PHONY: run test test-etcd lint format conformance floors torture bench clean
+.PHONY: run test test-etcd lint format conformance floors torture bench package binary clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
@@ -50,8 +50,23 @@ torture: $(VENV)/.test
 bench: $(VENV)/.test $(TOOLS)/wrk.ready
 	$(BIN)/python -m benches $(ARGS)
 
+# Build the wheel and the source archive, install each into an empty environment, and start a server from it.
+package: $(VENV)/.installed
+	$(BIN)/python -m pip install -q build
+	rm -rf dist/*.whl dist/*.tar.gz
+	$(BIN)/python -m build --outdir dist > /dev/null
+	$(BIN)/python tools/smoke_test dist/*.whl dist/*.tar.gz
+
+# Build dist/polykind, an executable that needs no Python, and print its start time.
+binary: $(VENV)/.installed
+	$(BIN)/python -m pip install -q pyinstaller
+	$(BIN)/pyinstaller --log-level ERROR --noconfirm --onefile --name polykind --collect-submodules polykind \
+		--exclude-module pytest --exclude-module hypothesis --distpath dist --workpath build/binary \
+		--specpath build/binary src/polykind/launchers/by_name.py
+	$(BIN)/python tools/smoke_test dist/polykind
+
 clean:
-	rm -rf $(VENV) $(TOOLS) .polykind
+	rm -rf $(VENV) $(TOOLS) .polykind build dist
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
