@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
-from polykind.http.framing import BINARY_MESSAGES, HTTP_CHUNKS, TEXT_MESSAGES, Framing
+from polykind.http.framing import BINARY_MESSAGES, GZIP_CHUNKS, HTTP_CHUNKS, TEXT_MESSAGES, Framing
 from polykind.http.listener import Limits
 from polykind.http.messages import Request, Response, Sink, Stream
 from polykind.http.websocket import WebSocketStream, is_websocket, refusal
@@ -67,10 +69,17 @@ def test_accepted_handshake_proves_the_key_and_names_the_subprotocol() -> None:
     assert headers[b"Sec-WebSocket-Protocol"] == b"base64.binary.k8s.io"
 
 
-@pytest.mark.parametrize("framing", [HTTP_CHUNKS, TEXT_MESSAGES, BINARY_MESSAGES])
+@pytest.mark.parametrize("framing", [HTTP_CHUNKS, GZIP_CHUNKS, TEXT_MESSAGES, BINARY_MESSAGES])
 def test_framing_an_event_and_its_chunk_gives_the_same_bytes(framing: Framing) -> None:
     event = b"\x00\x00\x01\x2c" + b"\r\n" * 150
     assert framing.frame([event]) == framing.from_chunk(HTTP_CHUNKS.frame([event]))
+
+
+def test_long_event_is_not_compressed_on_the_event_loop() -> None:
+    event = b"x" * 300_000
+    chunk = GZIP_CHUNKS.from_chunk(HTTP_CHUNKS.frame([event]))
+    assert len(chunk) > len(event)
+    assert gzip.decompress(chunk.partition(b"\r\n")[2][:-2]) == event
 
 
 def test_each_event_is_a_message() -> None:

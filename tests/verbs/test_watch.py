@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import yaml
 
@@ -243,3 +245,45 @@ async def test_watch_validates_options_before_the_media_type(running: Live, quer
 async def test_watch_of_one_object_validates_the_field_selector_before_the_name(running: Live) -> None:
     reply = await running.client.call("GET", path("watch", "/w?fieldSelector=a%3Db").replace("/watch/", "/v1/watch/"))
     assert reply.json()["message"] == "field label not supported: a"
+
+
+GZIP = {"accept-encoding": "br, gzip"}
+STREAMED_LIST = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1"
+
+
+async def watched(running: Live, query: str, headers: dict[str, str]) -> tuple[str | None, list[JsonObject]]:
+    """Return the Content-Encoding and the events of a watch. A widget is created after the initial events."""
+    decompressor = zlib.decompressobj(wbits=31)
+    text = b""
+    headers = {"authorization": f"Bearer {running.server.token}", **headers}
+    async with (
+        aiohttp.ClientSession(auto_decompress=False) as session,
+        session.get(running.server.url + path("v1", f"?watch=1&{query}"), headers=headers, ssl=False) as response,
+    ):
+        encoding = response.headers.get("Content-Encoding")
+        async for data in response.content.iter_any():
+            while data and encoding:
+                text += decompressor.decompress(data)
+                data = decompressor.unused_data
+                if decompressor.eof:
+                    decompressor = zlib.decompressobj(wbits=31)
+            text += data
+            if text.count(b"\n") == 2:
+                await running.client.call("POST", WIDGETS, widget("late"))
+    return encoding, [json.loads(line) for line in text.splitlines()]
+
+
+async def test_streamed_list_is_compressed_if_the_gate_is_enabled(tmp_path: Path) -> None:
+    async with live(tmp_path, feature_gates={"WatchListCompression": True}) as running:
+        await running.define(definition())
+        await running.ask("POST", WIDGETS, widget("first", size=1))
+        encoding, events = await watched(running, STREAMED_LIST, GZIP)
+        assert encoding == "gzip"
+        assert [e["type"] for e in events][:3] == ["ADDED", "BOOKMARK", "ADDED"]
+        assert [e["object"]["metadata"].get("name") for e in events][:3] == ["first", None, "late"]
+        assert (await watched(running, STREAMED_LIST, {"accept-encoding": "identity"}))[0] is None
+        assert (await watched(running, "timeoutSeconds=1", GZIP))[0] is None
+
+
+async def test_streamed_list_is_not_compressed_by_default(running: Live) -> None:
+    assert (await watched(running, STREAMED_LIST, GZIP))[0] is None

@@ -56,18 +56,17 @@ class Watcher:
 
     async def _catch_up(self, sink: Sink) -> None:
         try:
-            framing = self._channel.framing
             batch: list[bytes] = []
             size = 0
             for data in self.initial_events:
                 batch.append(data)
                 size += len(data)
                 if size > _CHUNK_BYTES:
-                    sink.send(framing.frame(batch))
+                    sink.send(await self._framed(batch))
                     batch, size = [], 0
                     await sink.drained()
             if batch:
-                sink.send(framing.frame(batch))
+                sink.send(await self._framed(batch))
             self.initial_events = ()
             while self._pending:
                 pending, self._pending, self._pending_size = self._pending, [], 0
@@ -83,6 +82,10 @@ class Watcher:
         except Exception:
             log.exception("watch: cannot encode the initial events, closing the connection")
             sink.abort()
+
+    async def _framed(self, batch: list[bytes]) -> bytes:
+        framing = self._channel.framing
+        return await asyncio.to_thread(framing.frame, batch) if framing.compresses else framing.frame(batch)
 
     def has_initial_events(self) -> bool:
         """True if there is at least one initial event. To find out, encode the first one."""

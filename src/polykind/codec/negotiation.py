@@ -293,4 +293,9 @@ def is_pretty(query: Query, user_agent: str) -> bool:
 
 def wants_gzip(accept_encoding: str, size: int) -> bool:
     """True if the client accepts gzip and a body of `size` bytes is large enough to be compressed."""
-    return size > GZIP_ABOVE and any(token.strip() == "gzip" for token in accept_encoding.split(","))
+    return size > GZIP_ABOVE and accepts_gzip(accept_encoding)
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """True if an Accept-Encoding header names gzip."""
+    return any(token.strip() == "gzip" for token in accept_encoding.split(","))

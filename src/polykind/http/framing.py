@@ -1,15 +1,22 @@
-"""Framing of streams: the events of a watch as HTTP chunks or as WebSocket messages."""
+"""Framing of streams: the events of a watch as HTTP chunks, compressed or not, or as WebSocket messages."""
 
 from __future__ import annotations
 
+import zlib
 from typing import Protocol
 
 from polykind.http.messages import encode_chunk
 from polykind.http.websocket_frames import BINARY, TEXT, encode_frame
 
+_MAX_COMPRESSED = 256 * 1024
+"""The size above which a single event is stored in its gzip file without compression."""
+
 
 class Framing(Protocol):
     """The format in which a stream separates its events. Equal framings are the same object."""
+
+    compresses: bool
+    """True if `frame` compresses, so that long lists of events belong in a worker thread."""
 
     def frame(self, events: list[bytes]) -> bytes:
         """Return the bytes to send for encoded events."""
@@ -21,6 +28,8 @@ class Framing(Protocol):
 class _ChunkFraming:
     """Sends events in HTTP chunks. A chunk may contain several events, which their encoding separates."""
 
+    compresses = False
+
     def frame(self, events: list[bytes]) -> bytes:
         return encode_chunk(b"".join(events))
 
@@ -28,8 +37,27 @@ class _ChunkFraming:
         return chunk
 
 
+class _GzipFraming:
+    """Sends events in HTTP chunks, each of which is a complete gzip file, as kube-apiserver 1.37 does.
+
+    A chunk does not depend on earlier chunks. So all watchers share it, and an idle watch needs no memory for gzip.
+    """
+
+    compresses = True
+
+    def frame(self, events: list[bytes]) -> bytes:
+        return encode_chunk(_gzip(b"".join(events), level=1))
+
+    def from_chunk(self, chunk: bytes) -> bytes:
+        data = _chunk_data(chunk)
+        # This runs on the event loop, which must not wait until a very long event is compressed.
+        return encode_chunk(_gzip(data, level=1 if len(data) <= _MAX_COMPRESSED else 0))
+
+
 class _WebSocketFraming:
     """Sends each event in a separate WebSocket message."""
+
+    compresses = False
 
     def __init__(self, opcode: int, length_prefix: int) -> None:
         self._opcode = opcode
@@ -40,11 +68,20 @@ class _WebSocketFraming:
         return b"".join([encode_frame(self._opcode, event[self._length_prefix :]) for event in events])
 
     def from_chunk(self, chunk: bytes) -> bytes:
-        start = chunk.index(b"\r\n") + 2
-        return encode_frame(self._opcode, chunk[start + self._length_prefix : -2])
+        return encode_frame(self._opcode, _chunk_data(chunk)[self._length_prefix :])
+
+
+def _chunk_data(chunk: bytes) -> bytes:
+    return chunk[chunk.index(b"\r\n") + 2 : -2]
+
+
+def _gzip(data: bytes, level: int) -> bytes:
+    compressor = zlib.compressobj(level, wbits=31)
+    return compressor.compress(data) + compressor.flush()
 
 
 HTTP_CHUNKS: Framing = _ChunkFraming()
+GZIP_CHUNKS: Framing = _GzipFraming()
 TEXT_MESSAGES: Framing = _WebSocketFraming(TEXT, length_prefix=0)
 BINARY_MESSAGES: Framing = _WebSocketFraming(BINARY, length_prefix=4)
 """Binary messages with protobuf events, without the length of four bytes that precedes an event in an HTTP stream."""

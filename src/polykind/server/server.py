@@ -178,6 +178,7 @@ class Server:
             service_network=settings.service_network,
             service_account_tokens=service_account_tokens,
             unsafe_deletion=settings.gate("AllowUnsafeMalformedObjectDeletion"),
+            compresses_watch_lists=settings.gate("WatchListCompression"),
         )
         stored_versions = StoredVersionReport(self.backend)
         on_stop(stored_versions.close)

@@ -20,6 +20,7 @@ GATES = {
     "AllowUnsafeMalformedObjectDeletion": False,
     "CustomResourceDefaulting": True,
     "CustomResourceWebhookConversion": True,
+    "WatchListCompression": False,
 }
 """The known feature gates with their defaults."""
 

@@ -61,6 +61,8 @@ class Backend:
     bookmark_interval: float = 60.0
     unsafe_deletion: bool = False
     """True if the feature gate AllowUnsafeMalformedObjectDeletion is enabled."""
+    compresses_watch_lists: bool = False
+    """True if the feature gate WatchListCompression is enabled."""
 
     @property
     def workers(self) -> Workers:

@@ -25,7 +25,7 @@ _YAML = b"application/yaml"
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 _NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
 """The protobuf field numbers of metadata and items in a PartialObjectMetadataList, by version."""
-_GZIP = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
+GZIP_HEADERS = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
 _SLICE = 200
 _BATCH_BYTES = 64 * 1024
 """The maximum number of bytes that are encoded before the coroutine yields to the event loop."""
@@ -128,7 +128,7 @@ def _compress(ctx: RequestContext, response: Response) -> Response:
     """Compress a long body if the client accepts gzip."""
     body = response.body if isinstance(response.body, bytes) else b""
     if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), len(body)):
-        return Response(response.status, gzip.compress(body, 1), response.content_type, response.headers + _GZIP)
+        return Response(response.status, gzip.compress(body, 1), response.content_type, response.headers + GZIP_HEADERS)
     return response
 
 
@@ -231,7 +231,7 @@ async def _parts_response(ctx: RequestContext, parts: Body, content_type: bytes 
     """Return a response with a body in parts, compressed if the client accepts gzip."""
     if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), body_size(parts)):
         body = await asyncio.to_thread(_compress_parts, parts)
-        return Response(200, body, content_type, _GZIP)
+        return Response(200, body, content_type, GZIP_HEADERS)
     return Response(200, parts, content_type)
 
 

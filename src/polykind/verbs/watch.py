@@ -10,11 +10,12 @@ from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_channel import WatchChannel
 from polykind.cache.watcher import Watcher
 from polykind.codec import negotiation
-from polykind.http.framing import HTTP_CHUNKS
+from polykind.http.framing import GZIP_CHUNKS, HTTP_CHUNKS, Framing
 from polykind.http.messages import Response, Sink, Stream
 from polykind.http.websocket import WebSocketStream, is_websocket, refusal
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import parse_resource_version
+from polykind.verbs.respond import GZIP_HEADERS
 from polykind.verbs.selection import RequestSelection, read_selection
 from polykind.verbs.watch_encoding import JsonEncoder, encoder_for
 
@@ -57,7 +58,9 @@ async def watch(ctx: RequestContext) -> Response | Stream:
         except errors.ExpiredError as error:
             return _complete(ctx, encoder, [encoder.error(error)])
     # There is no await between reading the past changes and joining the channel, so no change is missed.
-    channel = _join_channel(ctx, selection, encoder)
+    streams_list = bool(options.send_initial_events and options.allow_watch_bookmarks)
+    framing = _framing(ctx, encoder, streams_list=streams_list)
+    channel = _join_channel(ctx, selection, encoder, framing)
     watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, backend.bookmark_interval)
     channel.join(watcher)
     if encoder.key is None:
@@ -66,8 +69,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     sent: list[bytes] = []
     try:
         if initial:
-            end_bookmark = bool(options.send_initial_events and options.allow_watch_bookmarks)
-            await _start_with_state(ctx, watcher, channel, selection, sent, end_bookmark=end_bookmark)
+            await _start_with_state(ctx, watcher, channel, selection, sent, end_bookmark=streams_list)
         else:
             await _start_with_past(ctx, watcher, channel, past, revision)
     except errors.APIError as error:
@@ -83,7 +85,8 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     channel.resume()
     if is_websocket(ctx.request):
         return WebSocketStream(ctx.request, watcher.start, watcher.on_end)
-    return Stream(watcher.start, watcher.on_end, encoder.content_type)
+    headers = GZIP_HEADERS if framing is GZIP_CHUNKS else ()
+    return Stream(watcher.start, watcher.on_end, encoder.content_type, headers)
 
 
 def _complete(ctx: RequestContext, encoder: JsonEncoder, events: list[bytes]) -> Response | Stream:
@@ -98,10 +101,19 @@ def _complete(ctx: RequestContext, encoder: JsonEncoder, events: list[bytes]) ->
     return WebSocketStream(ctx.request, start, lambda: None)
 
 
-def _join_channel(ctx: RequestContext, selection: RequestSelection, encoder: JsonEncoder) -> WatchChannel:
+def _framing(ctx: RequestContext, encoder: JsonEncoder, *, streams_list: bool) -> Framing:
+    if is_websocket(ctx.request):
+        return encoder.messages
+    if not streams_list or not ctx.backend.compresses_watch_lists:
+        return HTTP_CHUNKS
+    return GZIP_CHUNKS if negotiation.accepts_gzip(ctx.request.header(b"accept-encoding")) else HTTP_CHUNKS
+
+
+def _join_channel(
+    ctx: RequestContext, selection: RequestSelection, encoder: JsonEncoder, framing: Framing
+) -> WatchChannel:
     """Return the channel that all watches with the same version, selection, encoding and framing share."""
     resource, version = ctx.resource, ctx.version
-    framing = encoder.messages if is_websocket(ctx.request) else HTTP_CHUNKS
     encoding = encoder.key if encoder.key is not None else id(encoder)
     sent = ctx.backend.metrics.watch_events.of(resource.group, version.version, resource.plural).add
     return resource.watch_channel(
