@@ -135,3 +135,11 @@ def test_large_inputs() -> None:
     assert is_large(b" " * 20_000)
     assert is_large(b"1," * 1000, steps_per_value=100)
     assert not is_large(b"1," * 1000)
+
+
+async def test_close_ends_idle_threads() -> None:
+    workers = Workers()
+    thread = await workers.run("jane", threading.current_thread)
+    workers.close()
+    thread.join(4)
+    assert not thread.is_alive()

@@ -227,6 +227,13 @@ class Workers:
         self._pending: deque[_Computation] = deque()
         self._wanted = threading.Condition()
         self._idle = 0
+        self._closed = False
+
+    def close(self) -> None:
+        """End the idle threads at once. A thread with a computation ends after it."""
+        with self._wanted:
+            self._closed = True
+            self._wanted.notify_all()
 
     def begin_large(self, *, young_only: bool = False) -> None:
         """Pause the garbage collector while a request holds a large object. Call `end_large` at its end.
@@ -284,9 +291,9 @@ class Workers:
         while True:
             with self._wanted:
                 self._idle += 1
-                available = self._wanted.wait_for(lambda: bool(self._pending), _IDLE_SECONDS)
+                self._wanted.wait_for(lambda: self._closed or bool(self._pending), _IDLE_SECONDS)
                 self._idle -= 1
-                if not available:
+                if not self._pending:
                     return
                 computation = self._pending.popleft()
             # A cancellation may arrive just after the computation has ended.

@@ -91,6 +91,9 @@ def test_plugin_works_in_a_separate_project(project: pytest.Pytester) -> None:
 import gc, threading
 def pytest_unconfigure():
     gc.collect()
+    for thread in threading.enumerate():
+        if thread.name == "computation":  # ends soon after its server
+            thread.join(2)
     print("\\nleft:", sorted(t.name for t in threading.enumerate() if t is not threading.main_thread()))
 """
     )

@@ -60,6 +60,7 @@ class WatchCache:
             task.cancel()
         if self._watch is not None:
             self._watch.close()
+        self.workers.close()
 
     def resource(self, group: str, plural: str) -> ResourceCache:
         """Return the cache of a resource, loaded or not. Core resources have an empty group."""
