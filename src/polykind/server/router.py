@@ -159,7 +159,8 @@ class Router:
             response = error_response(request, _store_error(error))
         finally:
             inflight.value -= 1
-            ctx.end()
+            if request.holds_large_object:
+                ctx.end()
         if request.warnings:
             response.headers = (*response.headers, *warning_headers(request.warnings))
         self._monitor.record(ctx, METRIC_LABELS.get(verb, "other"), response, started)
