@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import lightkube
 
     from polykind.testing.async_apiserver import AsyncApiServer
+    from polykind.testing.event_watch import EventWatch
     from polykind.testing.simulation.simulation import Simulation
 
 FIELD_MANAGER = "polykind-testing"
@@ -159,6 +160,16 @@ class ApiServer:
         Raise Unmet, an AssertionError that shows the object, if the object does not meet the condition in time.
         """
         return Wait(self._client, obj, Condition(condition), timeout).run()
+
+    @raise_at_caller
+    def watch(self, obj: Mapping[str, Any]) -> EventWatch:
+        """Watch an object from now on or, without metadata.name, all objects of its kind in its namespace.
+
+        `watch(...).expect("ADDED mine", "DELETED mine")` asserts the order of events. Raises Refused.
+        """
+        from polykind.testing.event_watch import EventWatch
+
+        return EventWatch(self._client, obj)
 
     def checkpoint(self) -> Checkpoint:
         """Save all stored data for a later rollback. Requests in progress are not affected."""
