@@ -287,7 +287,7 @@ async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
     from polykind.http.descriptors import raise_descriptor_limit
     from polykind.server.server import Server
 
-    parent = os.getppid()
+    parent = _parent_process()
     stop = stop_event()
     raise_descriptor_limit()
     with ExitStack() as cleanup:
@@ -312,6 +312,17 @@ async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
 
 async def _wait_for_parent(stop: asyncio.Event, parent: int) -> None:
     """Wait for the stop signal or the end of the parent process."""
-    while os.getppid() == parent and not stop.is_set():
+    while _parent_process() == parent and not stop.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _PARENT_CHECK_SECONDS)
+
+
+def _parent_process() -> int:
+    """Return the id of the process that started the program."""
+    parent = os.getppid()
+    if getattr(sys, "frozen", False):
+        # The parent is the loader of the single-file executable, so read the loader's parent from Linux.
+        with suppress(OSError):
+            status = Path(f"/proc/{parent}/stat").read_text()
+            return int(status.rpartition(")")[2].split()[1])
+    return parent
