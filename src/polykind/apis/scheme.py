@@ -1,4 +1,4 @@
-"""The kinds that kube-apiserver can decode. Its errors about them differ from its errors about unknown kinds."""
+"""The kinds that kube-apiserver can decode. Its error messages about other kinds name one of its schemes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _SCHEMES = {
     "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
     "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
 }
-"""The schemes of groups with a server of their own inside kube-apiserver."""
+"""The names of schemes by group, for the two groups that have a server of their own inside kube-apiserver."""
 
 _WITHOUT_VERSION = frozenset(("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"))
-"""Kinds that belong to no version."""
+"""Kinds that kube-apiserver decodes at every apiVersion."""
 _OF_EVERY_VERSION = frozenset(
     (*("CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions"), "WatchEvent")
 )
@@ -44,7 +44,10 @@ _OTHER_VERSIONS = {
     "storage.k8s.io/v1beta1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment "
     "VolumeAttributesClass",
 }
-"""Kinds with lists at API versions that are not declared in `polykind.apis`."""
+"""Kinds that kube-apiserver can decode, each with a list kind, by API version.
+
+`polykind.apis` does not declare them.
+"""
 _WITHOUT_LIST = {
     "admission.k8s.io/v1": "AdmissionReview",
     "admission.k8s.io/v1beta1": "AdmissionReview",
@@ -58,17 +61,19 @@ _WITHOUT_LIST = {
     "policy/v1beta1": "Eviction",
     "v1": "Binding List PodStatusResult RangeAllocation SerializedReference",
 }
-"""Kinds without lists that are not declared in `polykind.apis`."""
+"""Kinds without a list kind that kube-apiserver can decode, by API version. `polykind.apis` does not declare them."""
 
 
 def scheme_of(group: str) -> str:
-    """Return the scheme that kube-apiserver's error messages name for the kinds of a group."""
+    """Return the name of the scheme that kube-apiserver's error messages about the kinds of a group contain."""
     return _SCHEMES.get(group, LEGACY_SCHEME)
 
 
 def is_known(api_version: str, kind: str, scheme: str) -> bool:
-    """True if kube-apiserver can decode a kind with a scheme. The schemes of its CRD server and aggregator have few
-    kinds.
+    """True if kube-apiserver can decode a kind with a scheme.
+
+    kube-apiserver has one scheme for its CRD server and one for its aggregator, each with few kinds, and one for all
+    other groups.
     """
     if kind in _WITHOUT_VERSION:
         return True

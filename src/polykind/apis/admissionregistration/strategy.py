@@ -17,7 +17,7 @@ _STATIC_SUFFIX = ".static.k8s.io"
 
 
 class AdmissionStrategy(BuiltinStrategy):
-    """Prepares and validates the kinds of admission control, which count their generations."""
+    """Prepares the kinds of admission control for storage and validates them. It sets their metadata.generation."""
 
     checks_finalizer_names = False
 
@@ -25,7 +25,7 @@ class AdmissionStrategy(BuiltinStrategy):
         obj["metadata"]["generation"] = 1
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Return the errors in the fields other than the metadata."""
+        """Return the errors outside of the metadata."""
         raise NotImplementedError
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -69,7 +69,7 @@ class WebhookConfigurationStrategy(AdmissionStrategy):
 
 
 class PolicyStrategy(AdmissionStrategy):
-    """Prepares and validates policies."""
+    """Prepares admission policies for storage and validates them."""
 
     expensive = True
     reads_params = True
@@ -96,9 +96,7 @@ class PolicyStrategy(AdmissionStrategy):
 
 
 def _drop_empty_names(match: Any) -> None:
-    """Drop empty lists of resource names. Call this after the computation of field ownership, which depends on the
-    lists.
-    """
+    """Remove empty lists of resource names. Callers do this after they have computed field ownership from the lists."""
     for name in ("resourceRules", "excludeResourceRules"):
         for rule in (match or {}).get(name) or ():
             if rule.get("resourceNames") == []:
@@ -106,7 +104,7 @@ def _drop_empty_names(match: Any) -> None:
 
 
 class PolicyBindingStrategy(PolicyStrategy):
-    """Prepares and validates the bindings of policies."""
+    """Prepares the bindings of admission policies for storage and validates them."""
 
     match_field = "matchResources"
 
@@ -115,7 +113,7 @@ class PolicyBindingStrategy(PolicyStrategy):
 
 
 class ValidatingPolicyStrategy(PolicyStrategy):
-    """Prepares and validates validating policies, which have a status."""
+    """Prepares ValidatingAdmissionPolicies, which have a status, for storage and validates them."""
 
     reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
 

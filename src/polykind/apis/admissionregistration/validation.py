@@ -15,7 +15,7 @@ FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
 REINVOCATION_POLICIES = ("IfNeeded", "Never")
 DRY_RUN_SIDE_EFFECTS = ("None", "NoneOnDryRun")
-"""The side effect classes of webhooks that may be called in a dry run."""
+"""The values of sideEffects with which the server may call a webhook in a dry run."""
 _SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
 _REVIEW_VERSIONS = ("v1", "v1beta1")
 _MAX_TIMEOUT = 30
@@ -24,12 +24,12 @@ _SCOPES = ("*", "Cluster", "Namespaced")
 _MAX_CONDITIONS = 64
 
 ExpressionErrors = Callable[[str, str], list[FieldError]]
-"""A function that compiles a CEL expression at a path and returns its errors."""
+"""A function that compiles a CEL expression and returns the errors. The arguments are the expression and its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ratchet:
-    """The rules that an update does not enforce, because the old object already breaks them."""
+    """The rules that an update need not follow, because the old object already violates them."""
 
     side_effects: bool = False
     review_versions: bool = False
@@ -209,9 +209,9 @@ def _validate_resources(resources: list[str], at: str) -> list[FieldError]:
         return [required(at)]
     found: list[FieldError] = []
     with_all_subresources: set[str] = set()
-    """The resources of entries such as pods/*."""
+    """The resources that an entry such as pods/* combines with all subresources."""
     of_all_resources: set[str] = set()
-    """The subresources of entries such as */scale."""
+    """The subresources that an entry such as */scale combines with all resources."""
     has_other = False
     for index, entry in enumerate(resources):
         here = f"{at}[{index}]"
@@ -220,7 +220,7 @@ def _validate_resources(resources: list[str], at: str) -> list[FieldError]:
             continue
         resource, slash, subresource = entry.partition("/")
         if not slash:
-            # As in kube-apiserver, only the last entry without a subresource counts.
+            # As in kube-apiserver, a later entry without a subresource overwrites the result of an earlier one.
             has_other = entry != "*"
             continue
         if resource in with_all_subresources:

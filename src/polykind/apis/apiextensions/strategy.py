@@ -28,9 +28,9 @@ from polykind.resources.cel_loader import Compiler
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 ReconcileCRD = Callable[[str], Awaitable[None]]
-"""A function that updates the status of the CRD with a name."""
+"""A function that updates the status of a CRD. The argument is the name of the CRD."""
 ReportBlocked = Callable[[JsonObject, list[str]], None]
-"""A function that reports the versions that cannot be removed from a CRD because objects may be stored at them."""
+"""A function that reports versions that a client must not remove from a CRD, because objects may be stored at them."""
 
 _CEL_RULES = Compiler()
 
@@ -53,9 +53,9 @@ class CRDResource(BuiltinResource):
     ) -> None:
         super().__init__(cache, CUSTOM_RESOURCE_DEFINITION_V1)
         self.webhooks = webhooks
-        """True if a CRD that uses no conversion webhooks or per-version fields yet may start to use them."""
+        """True if clients may add conversion webhooks or per-version fields to CRDs that do not use them yet."""
         self.defaulting = defaulting
-        """True if a CRD without defaults may start to have defaults."""
+        """True if clients may add defaults to CRDs that have no defaults yet."""
         self._now = now
         self._reconcile = reconcile
         self.report_blocked = report_blocked
@@ -70,26 +70,27 @@ class CRDResource(BuiltinResource):
         )
 
     async def after_write(self, name: str) -> None:
-        """Bring the CRD's status up to date before the server responds, as kube-apiserver's clients expect."""
+        """Update the CRD's status before the server sends the response, so that the next request sees it."""
         await self._reconcile(name)
 
     deletion_bumps_generation = False
     deletion_applies_policy = False
 
     def remember_structural(self, uid: str) -> None:
-        """Remember that validation found only structural schemas in a CRD that is being created."""
+        """Remember that a new CRD has only structural schemas. `pop_structural` returns this fact."""
         self._structural[uid] = None
         if len(self._structural) > _MAX_REMEMBERED:
             del self._structural[next(iter(self._structural))]
 
     def pop_structural(self, uid: str) -> bool:
-        """Return True if a created CRD is known to have only structural schemas. Then the controller need not check it
-        again.
+        """Return True if validation found only structural schemas in a new CRD.
+
+        The controller then skips this check.
         """
         return self._structural.pop(uid, False) is None
 
     def prepare_delete(self, obj: JsonObject) -> bool:
-        """Mark the CRD as terminating. It stays until its custom resources are deleted."""
+        """Add the condition Terminating and a finalizer, which keeps the CRD until its custom resources are deleted."""
         meta = obj["metadata"]
         if not meta.get("deletionTimestamp"):
             pending = terminating_condition("InstanceDeletionPending")

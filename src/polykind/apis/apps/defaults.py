@@ -1,4 +1,4 @@
-"""Defaults of the kinds of the group apps, and annotations that carry fields of older versions."""
+"""Defaults of the kinds of the group apps, and annotations that hold values of fields of older API versions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from polykind.golang.fmt import go_quote
 from polykind.golang.strconv import parse_error, parse_int64
 
 ROLLBACK_ANNOTATION = "deprecated.deployment.rollback.to"
-"""The annotation with the revision to which a controller must roll a Deployment back. Older API versions have a field
-for it.
+"""The annotation with the revision to which a controller must roll a Deployment back.
+
+Older API versions have a field for this revision.
 """
 TEMPLATE_GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 """The annotation that counts the changes of a DaemonSet's pod template. kube-apiserver sets it on every DaemonSet."""

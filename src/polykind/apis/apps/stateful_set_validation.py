@@ -46,7 +46,7 @@ def validate_new_stateful_set(spec: JsonObject) -> list[FieldError]:
 
 def validate_stateful_set_update(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
     """Validate the spec of an updated StatefulSet. Most fields are immutable."""
-    # A template that an older kube-apiserver accepted stays valid.
+    # An update does not validate the template if the old spec is invalid, because an older kube-apiserver accepted it.
     tolerates_template = bool(_validate_spec(old_spec))
     found = _validate_spec(spec, old_spec, validate_template=not tolerates_template)
     kept = [{name: value for name, value in s.items() if name not in _MUTABLE_FIELDS} for s in (spec, old_spec)]
@@ -131,7 +131,9 @@ def _validate_selected_template(
 
 
 def _pod_template(spec: JsonObject) -> JsonObject:
-    """Return the pod template with the values that the controller sets: hostname, subdomain and the claims' volumes."""
+    """Return the pod template as the controller completes it: without host name and subdomain, and with the claims'
+    volumes.
+    """
     template: JsonObject = spec["template"]
     pod_spec = {name: value for name, value in template["spec"].items() if name not in ("subdomain", "hostname")}
     claims = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]

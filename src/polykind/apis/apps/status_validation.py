@@ -83,7 +83,7 @@ _DAEMON_SET_COUNTERS = (
 
 
 def _validate_limits(status: JsonObject, limited: Sequence[str], ready_name: str) -> list[FieldError]:
-    """Validate that the counters are at most the number of replicas, and available replicas at most the ready ones."""
+    """Validate that no counter exceeds the number of replicas, and that at most the ready replicas are available."""
     replicas = status.get("replicas", 0)
     found = [
         errors.invalid(f"status.{name}", status.get(name, 0), "cannot be greater than status.replicas")

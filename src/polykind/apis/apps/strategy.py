@@ -23,7 +23,7 @@ _NEGATIVE_HISTORY_LIMIT = (
 
 
 def _template_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Return the warnings about a pod template that is new or may have changed."""
+    """Return the warnings about the pod template of a new object, or of an object whose spec an update changes."""
     if old is None:
         return pod_template_warnings(new["spec"]["template"], None, "spec.template")
     if not is_spec_changed(new, old):
@@ -32,7 +32,10 @@ def _template_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
 
 
 def _with_annotation(metadata: JsonObject, old: JsonObject, name: str) -> JsonObject:
-    """Return the metadata with the annotation of `old`, which belongs to the spec in kube-apiserver."""
+    """Return the metadata with the value that the annotation `name` has in `old`.
+
+    In kube-apiserver, this annotation is a field of the spec, so that an update of the status cannot change it.
+    """
     annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != name}
     stored = (old["metadata"].get("annotations") or {}).get(name)
     if stored is not None:
@@ -56,7 +59,7 @@ class DeploymentStrategy(WorkloadStrategy):
         super().prepare_update(new, old)
         annotations = [obj["metadata"].get("annotations") or {} for obj in (new, old)]
         if annotations[0] != annotations[1]:
-            # A change of annotations counts as a change of the spec, because a Deployment's annotations are copied to
+            # A change of the annotations increments the generation, because the Deployment controller copies them to
             # its ReplicaSets.
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
@@ -126,7 +129,7 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         found = _template_warnings(new, old)
-        # kube-apiserver's path contains the word "Spec" here.
+        # In an update, kube-apiserver's warning has the path `spec.volumeClaimTemplates[0].Spec`.
         suffix = "" if old is None else ".Spec"
         for index, claim in enumerate(new["spec"].get("volumeClaimTemplates") or ()):
             found += claim_spec_warnings(claim["spec"], f"spec.volumeClaimTemplates[{index}]{suffix}")
@@ -136,7 +139,7 @@ class StatefulSetStrategy(WorkloadStrategy):
 
 
 def _drop_max_unavailable(spec: JsonObject) -> None:
-    """Drop the field, because kube-apiserver's feature gate MaxUnavailableStatefulSet is off by default."""
+    """Remove maxUnavailable, because kube-apiserver's feature gate MaxUnavailableStatefulSet is off by default."""
     (spec["updateStrategy"].get("rollingUpdate") or {}).pop("maxUnavailable", None)
 
 

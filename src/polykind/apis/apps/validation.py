@@ -85,7 +85,7 @@ def unmatched_labels_error(template: JsonObject) -> FieldError:
 
 
 def validate_long_running(pod_spec: JsonObject, subject: str) -> list[FieldError]:
-    """Validate that the pods of a controller never end by themselves."""
+    """Validate that the pods of a controller always restart and have no deadline."""
     found, policy = [], pod_spec.get("restartPolicy")
     if policy != "Always":
         found.append(errors.not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))
@@ -164,7 +164,7 @@ def _validate_daemon_set_strategy(strategy: JsonObject, at: str) -> list[FieldEr
 
 
 def validate_controller_revision(revision: JsonObject) -> list[FieldError]:
-    """Validate the number of a ControllerRevision."""
+    """Validate that the revision of a ControllerRevision is not negative."""
     return validate_nonnegative(revision["revision"], "revision")
 
 

@@ -1,4 +1,4 @@
-"""The common strategy of the kinds that run pods."""
+"""The base class of the strategies of kinds that have a pod template."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pod_name_warnings(name: str) -> list[str]:
 
 
 class WorkloadStrategy(BuiltinStrategy):
-    """The strategy of kinds whose spec decides what runs. It validates the metadata before the spec."""
+    """The base class of the strategies of kinds that have a pod template. It validates the metadata before the spec."""
 
     unconditional_update = True
     counts_generation = True
@@ -42,7 +42,8 @@ class WorkloadStrategy(BuiltinStrategy):
 
     def complete_bookmark(self, obj: JsonObject) -> None:
         if any(subresource.name == "scale" for subresource in self.kind.subresources):
-            # In kube-apiserver's internal types, `replicas` is not a pointer, so it is 0 in an empty object.
+            # kube-apiserver's internal type has an integer for `replicas` instead of a pointer, so an empty object has
+            # 0 replicas.
             obj["spec"]["replicas"] = 0
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -57,5 +58,5 @@ class WorkloadStrategy(BuiltinStrategy):
 
 
 def is_spec_changed(new: JsonObject, old: JsonObject) -> bool:
-    """True if an update has incremented the generation. kube-apiserver sends its warnings only then."""
+    """True if an update has incremented the generation. kube-apiserver sends warnings about the spec only then."""
     return bool(new["metadata"].get("generation") != old["metadata"].get("generation"))

@@ -1,4 +1,7 @@
-"""The resources of authentication and authorization. Their create requests get an answer, and nothing is stored."""
+"""Resources such as tokenreviews and subjectaccessreviews: the response to a create has the result.
+
+Nothing is stored.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,9 @@ from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.resource import ServedVersion
 
 Check = Callable[[JsonObject], None]
-"""A function that raises APIError if a request is invalid."""
+"""A function that raises APIError if the argument, a review object, is invalid."""
 Answer = Callable[[JsonObject, User, str], JsonObject | Awaitable[JsonObject]]
-"""A function that returns the object with its result. The arguments are the object, the requesting user and the time.
-"""
+"""A function that returns a review object with its result. The arguments: the object, the requesting user, the time."""
 
 _METADATA_FIELDS = tuple(field.name for field in OBJECT_META.fields)
 
@@ -86,13 +88,13 @@ def _rules(rules: Rules) -> JsonObject:
 
 
 def _review(kind: Kind, check: Check, answer: Answer) -> ServedVersion:
-    """Return the served version of a kind that is never stored."""
+    """Return the served version of a review kind, whose objects are never stored."""
     resource = BuiltinResource(None, kind)
     return resource.serve(kind, ReviewStrategy(kind, check, answer))
 
 
 class ReviewStrategy(BuiltinStrategy):
-    """Validates and answers requests for authentication and authorization."""
+    """Validates reviews, such as TokenReviews and SubjectAccessReviews, and computes their results."""
 
     reset_fields: ClassVar = {}
 

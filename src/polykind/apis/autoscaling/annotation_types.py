@@ -1,6 +1,4 @@
-"""Types of the metrics in annotations of HorizontalPodAutoscalers at v1. The annotations hold the fields that only v2
-has.
-"""
+"""The types of the JSON in annotations of HorizontalPodAutoscalers at v1, which hold the fields that only v2 has."""
 
 from __future__ import annotations
 

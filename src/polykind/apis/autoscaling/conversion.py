@@ -1,6 +1,4 @@
-"""Conversion of HorizontalPodAutoscalers between v1 and v2. Annotations of v1 hold the values that v1 has no fields
-for.
-"""
+"""Conversion of HorizontalPodAutoscalers between v1 and v2. Fields that only v2 has become annotations of v1."""
 
 from __future__ import annotations
 
@@ -53,7 +51,8 @@ Paths = Mapping[str, Names]
 def to_v1(autoscaler: JsonObject) -> JsonObject:
     """Convert a HorizontalPodAutoscaler from v2 to v1.
 
-    Quantities of the status that are unset in v2 stay unset, so that the conversion back to v2 loses nothing.
+    Quantities that are unset in the status stay unset, although v1 requires them. The conversion back to v2 thus
+    returns the same status.
     """
     spec, status = autoscaler["spec"], autoscaler.get("status") or {}
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
@@ -114,7 +113,9 @@ AUTOSCALER_V1 = VersionConversion(to_v2, to_v1)
 
 
 def fill_current_metrics(annotations: JsonObject) -> None:
-    """Set unset quantities in the annotation with the current metrics to zero, in place. v1 requires a value."""
+    """Set the missing quantities in the annotation with the current metrics to zero, in place, because v1 requires
+    them.
+    """
     metrics = _decode_list(annotations.get(CURRENT_METRICS), annotation_types.METRIC_STATUSES)
     filled = [_fill_quantities(metric, _STATUS_QUANTITIES) for metric in metrics or ()]
     text = _encode_list(filled, annotation_types.METRIC_STATUSES)
@@ -156,7 +157,7 @@ def _is_cpu(metric: JsonObject) -> bool:
 
 
 def _target_utilization(metric: JsonObject) -> int | None:
-    """Return the target of a metric that v1 has a field for. Return None if v1 stores the metric in an annotation."""
+    """Return the target CPU utilization of a metric, for which v1 has a field. Return None for any other metric."""
     utilization: int | None = metric["resource"]["target"].get("averageUtilization") if _is_cpu(metric) else None
     return utilization
 
@@ -189,7 +190,7 @@ _SPEC_PATHS = {
         "targetAverageValue": "target.averageValue",
     },
 }
-"""For each source of a metric, the fields of v1 and their paths in v2."""
+"""The fields of a metric in annotations of v1, each with its path in v2, by the metric's source."""
 _STATUS_PATHS = {
     "object": {
         "target": "describedObject",
@@ -207,7 +208,7 @@ _STATUS_PATHS = {
         "currentAverageValue": "current.averageValue",
     },
 }
-"""For each source of a metric's status, the fields of v1 and their paths in v2."""
+"""The fields of a metric's status in annotations of v1, each with its path in v2, by the metric's source."""
 
 
 _SPEC_QUANTITIES = {"object": "targetValue", "pods": "targetAverageValue"}
@@ -218,7 +219,7 @@ _STATUS_QUANTITIES = {
     "containerResource": "currentAverageValue",
     "external": "currentValue",
 }
-"""The quantities that v1 requires, by source of the metric."""
+"""The quantity that v1 requires in the status of a metric, by the metric's source."""
 
 
 def _metric_to_v1(metric: JsonObject, sources: Paths) -> JsonObject:
@@ -248,9 +249,9 @@ def _metric_to_v2(metric: JsonObject, sources: Paths) -> JsonObject:
 
 
 def _set_target_type(source: str, target: JsonObject) -> None:
-    """Set the type of a target, which v1 does not have."""
+    """Set the type of a metric's target in v2. v1 has no such field."""
     if source == "object" and "averageValue" in target:
-        # v1 requires a value, so a zero stands for no value.
+        # v1 requires a value, so in v1 a zero means that the value is not set.
         if parse_quantity(target.get("value", "0")) == parse_quantity("0"):
             target.pop("value", None)
         target["type"] = "AverageValue"
@@ -261,7 +262,7 @@ def _set_target_type(source: str, target: JsonObject) -> None:
 
 
 def _encode_list(items: list[JsonObject], struct: Struct) -> str | None:
-    """Return a list as JSON with all fields in Go's order. Return None if the list is empty."""
+    """Return a list as the JSON of an annotation, with all fields in Go's order. Return None if the list is empty."""
     if not items:
         return None
     ordered, _ = machinery.decode({"items": items}, struct, report=False)

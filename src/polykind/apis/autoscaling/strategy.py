@@ -12,7 +12,7 @@ from polykind.resources.builtin_codec import BuiltinRepresenter
 
 
 class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
-    """Prepares and validates HorizontalPodAutoscalers at v2, to which those at v1 are converted."""
+    """Prepares and validates HorizontalPodAutoscalers at v2. Objects at v1 are converted to v2 before."""
 
     unconditional_update = True
 
@@ -36,7 +36,7 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
 
 
 class HorizontalPodAutoscalerV1Representer(BuiltinRepresenter):
-    """Returns stored HorizontalPodAutoscalers at v1."""
+    """Returns stored HorizontalPodAutoscalers at v1 in responses."""
 
     def show(self, cached: CachedObject) -> Representation | None:
         shown = super().show(cached)
@@ -48,7 +48,7 @@ class HorizontalPodAutoscalerV1Representer(BuiltinRepresenter):
 
 
 class HorizontalPodAutoscalerV1Strategy(HorizontalPodAutoscalerStrategy):
-    """Sets the defaults of HorizontalPodAutoscalers at v1, and the annotations and fields of the conversion to v1."""
+    """Sets the defaults of HorizontalPodAutoscalers at v1, and the annotations that a conversion from v2 would set."""
 
     representer_class = HorizontalPodAutoscalerV1Representer
 

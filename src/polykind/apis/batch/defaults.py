@@ -24,9 +24,9 @@ def default_job(job: JsonObject) -> None:
 
 
 def default_labels(job: JsonObject) -> None:
-    """Give a Job without labels the labels of its pod template.
+    """Set the labels of a Job without labels to the labels of its pod template.
 
-    Both share one dict, so that a new Job also gets the labels that the server generates for its pods.
+    Both objects share one dict, so that a new Job also gets the labels that the server later generates for its pods.
     """
     labels = job["spec"]["template"]["metadata"].get("labels")
     if labels and not job["metadata"].get("labels"):

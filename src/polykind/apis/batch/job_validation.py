@@ -62,7 +62,7 @@ def validate_job(job: JsonObject, old: JsonObject | None) -> list[FieldError]:
     found = _validate_generated_selector(job, old) + validate_selected_job_spec(spec, old and old["spec"])
     completions = spec.get("completions")
     if is_indexed(spec) and completions is not None and completions > 0:
-        # The host names of the pods end with the index.
+        # The host name of each pod ends with the pod's index, so the name with the highest index must be a valid label.
         name = job["metadata"].get("name", "")
         if names.dns1123_label(f"{name}-{completions - 1}"):
             text = f"will not able to create pod with invalid DNS label: {name}-{completions - 1}"
@@ -71,7 +71,7 @@ def validate_job(job: JsonObject, old: JsonObject | None) -> list[FieldError]:
 
 
 def _validate_generated_selector(job: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate the labels and the selector that the server generates, unless the client manages them."""
+    """Validate the pod labels and the selector that the server generates. Skip them if manualSelector is true."""
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return []
@@ -170,7 +170,7 @@ def _validate_completion_mode(spec: JsonObject, at: str) -> list[FieldError]:
 
 
 def _validate_indexed(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate the limits of an Indexed Job, which keep the lists of indexes in its status short."""
+    """Validate that an Indexed Job is small enough for the lists of indexes in its status."""
     completions, parallelism = spec.get("completions"), spec.get("parallelism", 0)
     max_failed = spec.get("maxFailedIndexes")
     found = []
@@ -214,7 +214,7 @@ def _validate_restart_policy(spec: JsonObject, at: str) -> list[FieldError]:
 
 
 def validate_job_update(job: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate an update of a Job's spec, most of which cannot change."""
+    """Validate an update of a Job's spec. Most of its fields are immutable."""
     spec, old_spec = job["spec"], old["spec"]
     found = validate_selected_job_spec(spec, old_spec) + _validate_completions(spec, old_spec)
     if spec.get("selector") != old_spec.get("selector"):
@@ -242,7 +242,7 @@ def _validate_completions(spec: JsonObject, old_spec: JsonObject) -> list[FieldE
 
 
 def _validate_template_update(spec: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate an update of the pod template: only a suspended Job without pods can change parts of it."""
+    """Validate an update of the pod template. Only a suspended Job without active pods can change parts of it."""
     template, old_template = spec["template"], old["spec"]["template"]
     if _is_template_mutable(old):
         old_template = _with_scheduling_of(template, old_template)
@@ -251,7 +251,7 @@ def _validate_template_update(spec: JsonObject, old: JsonObject) -> list[FieldEr
 
 
 def _is_template_mutable(job: JsonObject) -> bool:
-    """True if the Job is suspended, has no active pods, and either never started or is marked as suspended."""
+    """True if the Job is suspended, has no active pods, and either never started or has the condition Suspended."""
     status = job.get("status") or {}
     conditions = status.get("conditions") or ()
     is_marked = any(c.get("type") == "Suspended" and c.get("status") == "True" for c in conditions)
@@ -260,7 +260,7 @@ def _is_template_mutable(job: JsonObject) -> bool:
 
 
 def _with_scheduling_of(template: JsonObject, old_template: JsonObject) -> JsonObject:
-    """Return the old template with the scheduling directives, labels and annotations of the new one."""
+    """Return the old template with the labels, annotations and scheduling fields of the new one."""
     changed: JsonObject = copy_json(old_template)
     for owner, source, names_ in (
         (changed["metadata"], template["metadata"], ("labels", "annotations")),
@@ -288,7 +288,7 @@ def _take_node_affinity(pod_spec: JsonObject, source: JsonObject) -> None:
 
 
 def _validate_resource_updates(pod_spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
-    """Validate that only the resources of containers differ."""
+    """Validate that two pod specs differ only in the resources of their containers."""
     allowed = copy_json(old_spec)
     for field in ("containers", "initContainers"):
         new, old = pod_spec.get(field) or (), allowed.get(field) or ()

@@ -48,7 +48,8 @@ class JobStrategy(WorkloadStrategy):
         super().prepare_create(obj)
 
     def canonicalize(self, obj: JsonObject) -> None:
-        # kube-apiserver sets these defaults when it reads the stored Job, whose pods have all their labels by then.
+        # kube-apiserver sets the default labels when it reads the stored Job, after it has generated the labels of the
+        # pods.
         defaults.default_labels(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -71,8 +72,9 @@ class JobStrategy(WorkloadStrategy):
 
 
 def _generate_selector(job: JsonObject) -> None:
-    """Set labels on the Job's pods, and a selector for the label with the Job's uid. Keep labels that the client has
-    set.
+    """Set the generated labels of the Job's pods, and a selector for the Job's uid.
+
+    Labels that the client has set keep their values.
     """
     metadata, spec = job["metadata"], job["spec"]
     labels = spec["template"]["metadata"].setdefault("labels", {})

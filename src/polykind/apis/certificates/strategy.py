@@ -33,7 +33,7 @@ class SigningRequestResource(BuiltinResource):
     async def begin_update(
         self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
     ) -> Finish | None:
-        """Set the missing times of conditions that a write to a subresource adds."""
+        """Set the times that are missing in new conditions, if the client writes to a subresource."""
         if ctx.subresource:
             _set_condition_times(new, old, ctx.now())
         return None
@@ -71,10 +71,7 @@ class SigningRequestStrategy(BuiltinStrategy):
 
     @staticmethod
     def name_rule(name: str, prefix: bool = False) -> list[str]:
-        """Return no errors.
-
-        If the rest of a request is valid, a later check requires that the name is a path segment.
-        """
+        """Return no errors. `create_errors` checks the name, and only if the rest of the request is valid."""
         return []
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -106,7 +103,10 @@ class SigningRequestStrategy(BuiltinStrategy):
 
 
 def _with_old_approvals(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
-    """Return the new conditions, but with the old approvals and denials unless their number has changed."""
+    """Return the new conditions with the old values of the conditions Approved and Denied.
+
+    If the number of conditions of one of these types has changed, keep the new ones, so that validation rejects them.
+    """
     conditions = list(new)
     for condition_type in APPROVAL_CONDITIONS:
         places = [index for index, condition in enumerate(new) if condition.get("type") == condition_type]

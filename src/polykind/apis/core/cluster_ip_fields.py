@@ -1,4 +1,4 @@
-"""The fields of a Service that the server completes: cluster IPs, IP families and allocated values of an update."""
+"""Fields of a Service that the server sets: cluster IPs, IP families and, in an update, values allocated before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POLICY_FIELD = "spec.ipFamilyPolicy"
 
 
 def normalize_cluster_ips(spec: JsonObject, old_spec: JsonObject | None) -> None:
-    """Complete `clusterIPs` from `clusterIP`, for clients that know only the older field `clusterIP`."""
+    """Set `clusterIPs` from `clusterIP`, in place, for clients that know only the older field `clusterIP`."""
     ip, ips = spec.get("clusterIP") or "", spec.get("clusterIPs") or []
     if old_spec is None:
         if ip and not ips:
@@ -33,13 +33,15 @@ def normalize_cluster_ips(spec: JsonObject, old_spec: JsonObject | None) -> None
 
 
 def needs_node_port(spec: JsonObject) -> bool:
-    """True if every port of the service gets a port on the nodes."""
+    """True if the server allocates a node port for every port of the service."""
     allocates = spec.get("allocateLoadBalancerNodePorts")
     return spec["type"] == "NodePort" or (spec["type"] == "LoadBalancer" and allocates is not False)
 
 
 def patch_allocated_values(spec: JsonObject, old_spec: JsonObject) -> None:
-    """Keep the allocated values that an update leaves out, so that clients can send the same manifest again."""
+    """Copy the allocated IPs and ports that an update leaves out from `old_spec`, so that clients can repeat a
+    manifest.
+    """
     if needs_cluster_ip(spec) and needs_cluster_ip(old_spec):
         for field in ("clusterIP", "clusterIPs"):
             if not spec.get(field) and old_spec.get(field):
@@ -58,8 +60,10 @@ def patch_allocated_values(spec: JsonObject, old_spec: JsonObject) -> None:
 
 
 def keeps_dual_stack_preference(spec: JsonObject, old_spec: JsonObject | None) -> bool:
-    """True if an update keeps a PreferDualStack service. The families of such a service do not follow changes of the
-    cluster.
+    """True if an update of a PreferDualStack service leaves its type, cluster IPs and IP families unchanged.
+
+    The server then leaves the IP families unchanged, too, even if the cluster has meanwhile become dual-stack or
+    single-stack.
     """
     return (
         old_spec is not None
@@ -71,7 +75,10 @@ def keeps_dual_stack_preference(spec: JsonObject, old_spec: JsonObject | None) -
 
 
 def init_ip_families(spec: JsonObject, old_spec: JsonObject | None, configured: Sequence[str]) -> list[FieldError]:
-    """Set the IP families and their policy. `configured` are the families of the cluster, its default family first."""
+    """Set the IP families and their policy, in place.
+
+    `configured` are the families of the cluster, the default first.
+    """
     if spec["type"] == EXTERNAL_NAME or keeps_dual_stack_preference(spec, old_spec):
         return []
     headless_without_selector = spec.get("clusterIP") == NO_CLUSTER_IP and not spec.get("selector")
@@ -98,8 +105,9 @@ def init_ip_families(spec: JsonObject, old_spec: JsonObject | None, configured: 
 
 
 def _fit_to_policy(spec: JsonObject, old_spec: JsonObject | None) -> list[FieldError]:
-    """Drop the secondary IP and family if an update changes to a single stack. Validate that the policy matches the
-    fields.
+    """Remove the secondary IP and family if an update changes the policy to SingleStack.
+
+    Return the conflicts with the policy.
     """
     policy, found = spec["ipFamilyPolicy"], []
     for field, name in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
@@ -134,7 +142,10 @@ def _infer_families(spec: JsonObject, configured: Sequence[str]) -> list[FieldEr
 
 
 def _complete_families(spec: JsonObject, default: str, *, dual_stack: bool) -> None:
-    """Set the default family and, if the policy asks for both families and `dual_stack` is true, the other one."""
+    """Set `ipFamilies` to the default family if unset.
+
+    Add the other family if `dual_stack` is true and the policy allows it.
+    """
     families = spec.get("ipFamilies") or [default]
     if dual_stack and len(families) == 1 and spec["ipFamilyPolicy"] != _SINGLE:
         families = [*families, *(family for family in IP_FAMILIES if family != families[0])]
@@ -142,7 +153,7 @@ def _complete_families(spec: JsonObject, default: str, *, dual_stack: bool) -> N
 
 
 def default_stored_service(spec: JsonObject, default_family: str) -> None:
-    """Set the fields that services in the store may lack because an older server wrote them."""
+    """Set fields of a stored Service that are missing if an older server has written it."""
     normalize_cluster_ips(spec, None)
     if spec["type"] == EXTERNAL_NAME:
         spec.pop("internalTrafficPolicy", None)

@@ -72,7 +72,7 @@ def _validate_ips(ips: list[str], existing: list[str]) -> list[FieldError]:
 
 
 def validate_cluster_ips_update(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
-    """Validate that an update keeps the cluster IPs. An update may only add or remove the secondary IP."""
+    """Validate that an update does not change the cluster IPs. An update may only add or remove the secondary IP."""
     if EXTERNAL_NAME in (spec["type"], old_spec["type"]) or (is_headless(spec) and is_headless(old_spec)):
         return []
     ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
@@ -93,7 +93,10 @@ def validate_cluster_ips_update(spec: JsonObject, old_spec: JsonObject) -> list[
 
 
 def validate_ip_families_update(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
-    """Validate that an update keeps the IP families. An update may only add or remove the secondary family."""
+    """Validate that an update does not change the IP families.
+
+    An update may only add or remove the secondary family.
+    """
     if EXTERNAL_NAME in (spec["type"], old_spec["type"]) or is_headless(spec) or is_headless(old_spec):
         return []
     families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
@@ -108,7 +111,7 @@ def validate_ip_families_update(spec: JsonObject, old_spec: JsonObject) -> list[
     if len(old_families) > len(families) and not ips:
         found.append(errors.invalid(at, families or None, "primary ipFamily can not be unset"))
     if families and old_families and families[0] != old_families[0]:
-        # Like kube-apiserver's, the message shows the cluster IPs.
+        # As in kube-apiserver, the error shows the cluster IPs as the invalid value.
         found.append(errors.invalid(at, ips or None, _IMMUTABLE))
     if len(old_families) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
         found.append(_must_be_single_stack(spec, "ipFamily"))

@@ -100,9 +100,9 @@ REPLICATION_CONTROLLER = (
 
 
 def _quota(*, limits: bool) -> Callable[[JsonObject], str]:
-    """Return a function for a cell with the used amounts and hard limits of resources.
+    """Return a function that computes a cell: the used amounts and hard limits in a quota.
 
-    `limits` selects the resources whose names start with `limits.`, and otherwise all others.
+    If `limits` is true, the cell shows the resources whose names start with `limits.`. Otherwise it shows all others.
     """
 
     def cell(obj: JsonObject) -> str:
@@ -140,7 +140,7 @@ def _storage_class(obj: JsonObject) -> str:
 
 
 def _optional(name: str) -> Callable[[JsonObject], Any]:
-    """Return a function for a cell with a field of the spec, or `<unset>` if the field is not set."""
+    """Return a function that computes a cell: a field of the spec, or `<unset>` if the field is not set."""
     return lambda obj: obj["spec"].get(name, "<unset>")
 
 

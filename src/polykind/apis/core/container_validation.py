@@ -36,7 +36,7 @@ class PodContext:
     """Values of the pod that the validation of its containers depends on."""
 
     volumes: Mapping[str, JsonObject]
-    """The valid volumes, by name."""
+    """The volumes of the pod that are valid, by name."""
     claim_names: Collection[str]
     """The names of the pod's resource claims."""
     grace_period: int
@@ -79,7 +79,7 @@ def validate_init_containers(spec: JsonObject, pod: PodContext, at: str) -> list
             found.append(duplicate(f"{here}.name", name))
         elif name:
             names.add(name)
-        # Init containers run one after the other, so each may use the host ports of the others.
+        # Init containers run one after the other, so several of them may use the same host port.
         found += _validate_host_ports([container], at)
         found += _validate_init_container(container, pod, here)
     return found
@@ -110,7 +110,7 @@ def validate_ephemeral_containers(spec: JsonObject, pod: PodContext, at: str) ->
 
 
 def _is_set(container: JsonObject, field: str) -> bool:
-    """True if a field is set. An empty list or empty resources count as unset, an empty probe does not."""
+    """True if a field of a container is set. Empty lists and empty resources are unset, but an empty probe is set."""
     value = container.get(field)
     return value is not None and bool(
         value or field not in ("ports", "resources", "resizePolicy", "restartPolicyRules")
@@ -118,8 +118,9 @@ def _is_set(container: JsonObject, field: str) -> bool:
 
 
 def image_whitespace_errors(container: JsonObject, at: str) -> list[FieldError]:
-    """Validate that an image does not start or end with whitespace. Templates may have such images, for historical
-    reasons.
+    """Validate that an image does not start or end with whitespace.
+
+    Pod templates are not checked, because older versions of Kubernetes accepted such images in them.
     """
     image = container.get("image") or ""
     if image == image.strip():
@@ -128,7 +129,7 @@ def image_whitespace_errors(container: JsonObject, at: str) -> list[FieldError]:
 
 
 def _validate_container(container: JsonObject, pod: PodContext, at: str) -> list[FieldError]:
-    """Validate what all types of containers have in common."""
+    """Validate the fields that containers, init containers and ephemeral containers have in common."""
     name = container.get("name") or ""
     found = (
         [invalid(f"{at}.name", name, reason) for reason in dns1123_label(name)] if name else [required(f"{at}.name")]

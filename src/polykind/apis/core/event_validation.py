@@ -25,7 +25,7 @@ _UNSET = (("firstTimestamp", "firstTimestamp"), ("lastTimestamp", "lastTimestamp
 
 
 def validate_event(event: JsonObject, component_field: str) -> list[FieldError]:
-    """Validate the rules for events of all versions.
+    """Validate the rules for events of core/v1 and events.k8s.io/v1.
 
     `component_field` is the name of the field `reportingComponent` in the version of the request.
     """
@@ -58,7 +58,7 @@ def _validate_new_fields(event: JsonObject, component_field: str) -> list[FieldE
 
 
 def validate_strict_event(event: JsonObject) -> list[FieldError]:
-    """Validate the rules for new events that only events.k8s.io/v1 has, without the metadata."""
+    """Validate the additional rules of events.k8s.io/v1 for new events, apart from the metadata."""
     found = validate_series(event)
     if not event.get("eventTime"):
         found.append(errors.required("eventTime"))
@@ -83,7 +83,7 @@ def validate_series(event: JsonObject) -> list[FieldError]:
 
 
 def validate_strict_event_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate the rules for updates that only events.k8s.io/v1 has. Only the series can change."""
+    """Validate the additional rules of events.k8s.io/v1 for updates: only the series can change."""
     found = validate_series(new) if new.get("series") != old.get("series") else []
     for field in _IMMUTABLE:
         value, before = (_comparable(event, field) for event in (new, old))

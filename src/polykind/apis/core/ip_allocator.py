@@ -1,4 +1,4 @@
-"""The allocation of cluster IPs. An allocated address is an IPAddress object, which the store creates only once."""
+"""Allocation of cluster IPs. An address is allocated if an IPAddress object with its name is in the store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _API_VERSION = "networking.k8s.io/v1"
 
 
 class AllocationError(Exception):
-    """An address or a port cannot be allocated. The message is kube-apiserver's."""
+    """An address or a port cannot be allocated. The message is the same as kube-apiserver's."""
 
 
 class RangeFullError(AllocationError):
@@ -44,7 +44,7 @@ class RangeFullError(AllocationError):
 
 
 class IPAllocator:
-    """Allocates cluster IPs from the ServiceCIDRs. The state is in the store, so replicas agree."""
+    """Allocates cluster IPs from the ServiceCIDRs. The store has all state, so that several servers can share it."""
 
     def __init__(self, backend: Backend, network: ServiceNetwork, now: str) -> None:
         self._backend = backend
@@ -53,9 +53,9 @@ class IPAllocator:
         self._addresses = backend.cache.resource_at(IP_ADDRESS.storage_prefix)
 
     async def allocate(self, address: IPAddress, service: JsonObject, *, dry_run: bool) -> None:
-        """Allocate an address that a client asks for.
+        """Allocate the address that a client has chosen.
 
-        Raise AllocationError if the address is taken or in no network.
+        Raise AllocationError if the address is already allocated or is in no ServiceCIDR.
         """
         networks = await self._ready_networks(address.version)
         if dry_run:
@@ -73,7 +73,7 @@ class IPAllocator:
         """Allocate a free address of an IP version. Raise RangeFullError if no address is free."""
         networks = await self._ready_networks(version)
         if dry_run:
-            # As in kube-apiserver, a dry run returns a placeholder.
+            # As in kube-apiserver, a dry run allocates nothing and returns a placeholder.
             return networks[0].network_address if networks else ip_address(0)
         await self._backend.cache.wait_until_fresh(self._addresses)
         for network in networks:
@@ -99,7 +99,9 @@ class IPAllocator:
         return True
 
     async def _ready_networks(self, version: int) -> list[IPNetwork]:
-        """Return the networks of all ServiceCIDRs that are ready, those of the server's own flags first."""
+        """Return the networks for cluster IPs: first those of the server's own flags, then those of all ready
+        ServiceCIDRs.
+        """
         cidrs = self._backend.cache.resource_at(SERVICE_CIDR.storage_prefix)
         await self._backend.cache.wait_until_fresh(cidrs)
         own = [network for network in self._network.networks if network.version == version]
@@ -149,7 +151,10 @@ def ip_address_object(address: IPAddress, service: JsonObject, uid: str, now: st
 
 
 def _last_offset(network: IPNetwork) -> int:
-    """Return the offset of the last address. The broadcast address of an IPv4 network cannot be allocated."""
+    """Return the offset of the last address that can be allocated.
+
+    This excludes the broadcast address of an IPv4 network.
+    """
     return network.num_addresses - (2 if network.version == 4 else 1)
 
 
@@ -158,9 +163,9 @@ def _contains(network: IPNetwork, address: IPAddress) -> bool:
 
 
 def _candidates(network: IPNetwork) -> Iterator[IPAddress]:
-    """Return the addresses of a network in the order in which to try them, starting at random ones.
+    """Yield the addresses of a network in the order in which the allocator tries them, from a random one on.
 
-    The lower part of a network is for addresses that clients choose, so it comes last.
+    Clients usually choose addresses from the lower part of a network, so the allocator tries this part last.
     """
     size, last = network.num_addresses, _last_offset(network)
     reserved = 0 if size <= _MIN_RESERVED else min(max(_MIN_RESERVED, size // _RESERVED_PART), _MAX_RESERVED)

@@ -34,9 +34,9 @@ _ORDER = (
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
 )
-"""The order of the fields.
+"""Pairs of fields of which the first must not exceed the second.
 
-Each row has the lower and the higher field, and for the error: its path, its value, its text.
+Each row has the two fields, the field in the error's path, the field whose value the error shows, and the error's text.
 """
 
 

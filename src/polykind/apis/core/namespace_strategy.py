@@ -26,7 +26,7 @@ class NamespaceResource(BuiltinResource):
     non_orphan_policy = "Foreground"
 
     def prepare_delete(self, obj: JsonObject) -> bool:
-        """Set the phase Terminating. The namespace stays until its objects are deleted."""
+        """Set the phase Terminating. The server deletes the namespace after all objects in it."""
         obj.setdefault("status", {})["phase"] = "Terminating"
         return self.has_spec_finalizers(obj)
 
@@ -85,7 +85,10 @@ class NamespaceStrategy(BuiltinStrategy):
 
 
 def _spec_finalizer_errors(namespace: JsonObject, path: str) -> list[FieldError]:
-    """Validate the finalizers of the spec. `path` has braces if it includes the index of a finalizer."""
+    """Validate the finalizers in the spec.
+
+    `path` is their path in errors. `{}` in it stands for the finalizer's index.
+    """
     finalizers = (namespace.get("spec") or {}).get("finalizers") or []
     found: list[FieldError] = []
     for index, name in enumerate(finalizers):

@@ -28,7 +28,7 @@ def _roles(node: JsonObject) -> str:
 
 
 def _address(kind: str) -> Callable[[JsonObject], str]:
-    """Return a function for a cell with the first address of a type."""
+    """Return a function that computes a cell: the first address of a node that has the type `kind`."""
     return lambda node: (condition_of(node["status"].get("addresses"), kind) or {}).get("address", "<none>")
 
 

@@ -1,4 +1,4 @@
-"""The allocation of node ports. Like kube-apiserver, the server keeps a bitmap of the ports in one stored object."""
+"""Allocation of node ports. As in kube-apiserver, one stored object holds a bitmap of all node ports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MIN_RESERVED, _MAX_RESERVED, _RESERVED_PART = 16, 128, 32
 
 
 class NodePortAllocator:
-    """Allocates and releases node ports by compare-and-swap, so that replicas agree."""
+    """Allocates and releases node ports by compare-and-swap, so that several servers can share one store."""
 
     def __init__(self, backend: Backend, network: ServiceNetwork) -> None:
         self._backend = backend
@@ -35,9 +35,9 @@ class NodePortAllocator:
         return self._in_range(port) and bool((await self._read())[0] >> offset & 1)
 
     async def allocate(self, port: int) -> None:
-        """Allocate a port that a client asks for.
+        """Allocate the port that a client has chosen.
 
-        Raise AllocationError if the port is taken or outside of the range.
+        Raise AllocationError if the port is already allocated or outside of the range.
         """
         if not self._in_range(port):
             valid = f"The range of valid ports is {self._network.node_port_range}"
@@ -69,7 +69,7 @@ class NodePortAllocator:
                 return
 
     async def release_unused(self) -> None:
-        """Release the ports that no Service uses. The caller must make sure that no Service is being created."""
+        """Release the ports that no Service uses. The caller must ensure that no Service is being created meanwhile."""
         stored = await self._backend.store.get(self._key)
         if stored is None:
             return
@@ -82,7 +82,10 @@ class NodePortAllocator:
         return 0 <= port - self._network.first_node_port < self._network.node_port_count
 
     async def _read(self) -> tuple[int, int]:
-        """Return the bitmap and its revision. A bitmap that is missing or of another range is computed anew."""
+        """Return the bitmap and its revision.
+
+        Compute the bitmap from the Services if it is missing or of another range.
+        """
         stored = await self._backend.store.get(self._key)
         if stored is not None:
             ports, data = _decode(stored.value)
@@ -91,7 +94,7 @@ class NodePortAllocator:
         return await self._used_by_services(), stored.revision if stored is not None else 0
 
     async def _write(self, bitmap: int, revision: int) -> bool:
-        """Write the bitmap. Return False if another write was faster."""
+        """Write the bitmap. Return False if another server has written it since `revision`."""
         data = bitmap.to_bytes((bitmap.bit_length() + 7) // 8, "big")
         obj = {
             "apiVersion": "v1",
@@ -135,7 +138,7 @@ def _decode(value: bytes) -> tuple[str, bytes]:
 def _free_offset(bitmap: int, count: int) -> int:
     """Return the offset of a free port, chosen at random. Raise RangeFullError if no port is free.
 
-    The lower part of the range is for ports that clients choose, so it comes last.
+    Clients usually choose ports from the lower part of the range, so this part is used last.
     """
     reserved = 0 if count <= _MIN_RESERVED else min(max(_MIN_RESERVED, count // _RESERVED_PART), _MAX_RESERVED)
     for first, size in ((reserved, count - reserved), (0, reserved)):

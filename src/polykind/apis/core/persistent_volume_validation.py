@@ -261,7 +261,9 @@ def _validate_affinity_update(new: JsonObject | None, old: JsonObject | None) ->
 
 
 def _with_stable_labels(old: JsonObject, new: JsonObject | None) -> JsonObject:
-    """Return the old affinity with stable instead of deprecated label names wherever `new` uses the stable names."""
+    """Return the old affinity, but with a stable label name wherever `new` replaces a deprecated name by the stable
+    one.
+    """
     renamed: JsonObject = copy_json(old)
     for term, new_term in zip(_terms(renamed), _terms(new), strict=False):
         expressions, new_expressions = (t.get("matchExpressions") or () for t in (term, new_term))
@@ -278,7 +280,10 @@ def _terms(affinity: JsonObject | None) -> list[JsonObject]:
 
 
 def _comparable_sources(spec: JsonObject, old_spec: JsonObject) -> JsonObject:
-    """Return the sources of a spec for a comparison. An update may set the secret for expanding a CSI volume once."""
+    """Return the sources of a spec, for a comparison of two specs.
+
+    Omit the secret for expanding a CSI volume if the old spec has none, so that an update may set it once.
+    """
     found = {field: spec[field] for field in _SOURCE_ORDER if spec.get(field) is not None}
     old_csi, secret = old_spec.get("csi"), "controllerExpandSecretRef"
     if "csi" in found and old_csi is not None and old_csi.get(secret) is None:

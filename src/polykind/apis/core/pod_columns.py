@@ -14,11 +14,11 @@ _CONDITIONS = {
     "Succeeded": "The pod has completed successfully.",
     "Failed": "The pod failed.",
 }
-"""The messages of the row conditions, by phase."""
+"""The messages of the conditions of table rows, by the phase of the pod."""
 
 
 class _Summary(NamedTuple):
-    """A summary of the containers of a pod."""
+    """The values of a pod's row in the table: status, ready and total containers, restarts."""
 
     reason: str
     ready: int
@@ -29,7 +29,7 @@ class _Summary(NamedTuple):
 
 
 class _Restarts:
-    """Counts the restarts of containers and finds the last one."""
+    """The number of restarts of containers, and the time of the last restart."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -39,7 +39,7 @@ class _Restarts:
         self.number += status.get("restartCount", 0)
         terminated = status["lastState"].get("terminated")
         if terminated is not None:
-            # Times in UTC with the same number of digits compare as texts.
+            # Times in UTC with the same number of digits can be compared as strings.
             self.last = max(self.last, terminated.get("finishedAt") or "")
 
 
@@ -77,8 +77,10 @@ def _pod_reason(status: JsonObject) -> str:
 
 
 def _summarize_init(status: JsonObject, sidecars: set[str], number: int) -> tuple[str, int, _Restarts, _Restarts]:
-    """Return the reason why init containers are not done, the number of ready sidecars, and the restarts of all and of
-    sidecars.
+    """Return four values about init containers.
+
+    These are the reason why they are not done, the number of ready sidecars, the restarts of all init containers, and
+    the restarts of sidecars.
     """
     restarts, sidecar_restarts, ready = _Restarts(), _Restarts(), 0
     for position, container in enumerate(status.get("initContainerStatuses") or ()):

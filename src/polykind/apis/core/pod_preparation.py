@@ -60,7 +60,7 @@ def drop_disabled_template_fields(template: JsonObject | None, old_template: Jso
 
 
 def drop_disabled_status_fields(status: JsonObject, old_status: JsonObject) -> None:
-    """Remove fields of disabled features from the status of a pod, in place."""
+    """Remove fields of disabled features from the status of a pod, in place, unless the stored status uses them."""
     if not any("volumeStatus" in mount for mount in _mounts(old_status)):
         for mount in _mounts(status):
             mount.pop("volumeStatus", None)
@@ -79,7 +79,10 @@ def _mounts(status: JsonObject) -> list[JsonObject]:
 
 
 def select_by_own_labels(pod: JsonObject) -> None:
-    """Add the values of the pod's labels at matchLabelKeys and mismatchLabelKeys to its selectors, in place."""
+    """Add the pod's own label values to the selectors of its affinity terms and spread constraints, in place.
+
+    The fields matchLabelKeys and mismatchLabelKeys name the labels.
+    """
     labels: dict[str, str] = pod["metadata"].get("labels") or {}
     affinity = pod["spec"].get("affinity") or {}
     for name in ("podAffinity", "podAntiAffinity"):
@@ -107,7 +110,10 @@ def _add_label_values(term: JsonObject, labels: dict[str, str]) -> None:
 
 
 def copy_app_armor_annotations(pod: JsonObject) -> list[str]:
-    """Set AppArmor profiles from the annotations that preceded the field, in place. Return deprecation warnings."""
+    """Set the AppArmor profiles of containers from the deprecated annotations, in place.
+
+    Return deprecation warnings.
+    """
     annotations: dict[str, str] = pod["metadata"].get("annotations") or {}
     spec = pod["spec"]
     if (spec.get("os") or {}).get("name") == "windows":
@@ -130,7 +136,7 @@ def copy_app_armor_annotations(pod: JsonObject) -> list[str]:
 
 
 def keep_observed_generations(status: JsonObject, old_status: JsonObject) -> None:
-    """Restore observedGeneration, in place, where a client does not set it: in the status and in its conditions."""
+    """Copy observedGeneration from the old status and its conditions, in place, where the client has not set it."""
     if not status.get("observedGeneration") and old_status.get("observedGeneration"):
         status["observedGeneration"] = old_status["observedGeneration"]
     old_generations: dict[str, list[int]] = {}
@@ -147,8 +153,8 @@ def keep_observed_generations(status: JsonObject, old_status: JsonObject) -> Non
 def only_resources_changed(spec: JsonObject, old_spec: JsonObject) -> JsonObject:
     """Return the old spec with the resources and resize policies of the new spec.
 
-    If containers were added, removed, renamed or reordered, return the new containers unchanged, so that validation
-    rejects them.
+    If the update adds, removes, renames or reorders containers, return the new containers, so that validation rejects
+    them.
     """
     if any(len(spec.get(field) or ()) != len(old_spec.get(field) or ()) for field in ("containers", "initContainers")):
         return spec

@@ -45,7 +45,7 @@ def _pairs(spec: JsonObject, old_spec: JsonObject, field: str) -> list[tuple[Jso
 
 
 def _node_supports_resize(pod: JsonObject) -> bool:
-    """True if a node reports the resources of running containers, or if no container is running yet."""
+    """True if the node of a pod reports the resources of running containers, or if no container is running yet."""
     for status in (pod.get("status") or {}).get("containerStatuses") or ():
         if (status.get("state") or {}).get("running") is not None:
             return status.get("resources") is not None
@@ -69,7 +69,9 @@ def _has_pod_level(*resources: JsonObject | None) -> bool:
 
 
 def _masked_pod_level(new: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
-    """Return resources of a pod with the old values of CPU and memory."""
+    """Return the new resources of a pod, but with the old values of CPU and memory, for a comparison with the old
+    resources.
+    """
     if new is None:
         return None
     masked = {**new, **{field: _masked(new.get(field), (old or {}).get(field)) for field in ("requests", "limits")}}
@@ -107,7 +109,10 @@ def _validate_order(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
 
 
 def _masked_container(container: JsonObject, before: JsonObject) -> JsonObject:
-    """Return a container with the old values of CPU and memory, and without claims, which cannot be resized."""
+    """Return the new container with the CPU and memory of the old one (`before`), and without claims.
+
+    The caller compares the result with the old container, because a resize may change only CPU and memory.
+    """
     resources, old_resources = container.get("resources") or {}, before.get("resources") or {}
     lists = {field: _masked(resources.get(field), old_resources.get(field)) for field in ("limits", "requests")}
     return {**container, "resources": {field: values for field, values in lists.items() if values}}

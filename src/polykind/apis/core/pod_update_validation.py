@@ -63,7 +63,7 @@ def validate_pod_update(new: JsonObject, old: JsonObject, options: PodValidation
 
 
 def validate_annotation_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that annotations that the kubelet reads only once do not change. Validate the others as on a create."""
+    """Validate that AppArmor and mirror pod annotations do not change. Validate all annotations as on a create."""
     found: list[FieldError] = []
     annotations, old_annotations = (pod["metadata"].get("annotations") or {} for pod in (new, old))
     kinds = ((APP_ARMOR_CONTAINER_PREFIX, "AppArmor annotations"), (MIRROR_POD_ANNOTATION, "mirror pod annotation"))
@@ -81,7 +81,7 @@ def validate_annotation_update(new: JsonObject, old: JsonObject) -> list[FieldEr
 def validate_ephemeral_containers_update(
     new: JsonObject, old: JsonObject, options: PodValidationOptions
 ) -> list[FieldError]:
-    """Validate an update through the ephemeralcontainers subresource, except for the metadata of the pod."""
+    """Validate an update through the ephemeralcontainers subresource, without the metadata of the pod."""
     if MIRROR_POD_ANNOTATION in (old["metadata"].get("annotations") or {}):
         return [forbidden(NO_FIELD, "static pods do not support ephemeral containers")]
     found = validate_pod(new, options) + validate_annotation_update(new, old)
@@ -99,7 +99,10 @@ def validate_ephemeral_containers_update(
 
 
 def _validate_deadline(deadline: int | None, old_deadline: int | None) -> tuple[list[FieldError], bool]:
-    """Return the errors of a deadline, which may only become shorter, and True if validation stops after them."""
+    """Return the errors of a deadline, which can only become shorter.
+
+    The second value is True if validation ends here.
+    """
     at = "spec.activeDeadlineSeconds"
     if deadline is None:
         if old_deadline is None:
@@ -113,7 +116,7 @@ def _validate_deadline(deadline: int | None, old_deadline: int | None) -> tuple[
 
 
 def _validate_added_tolerations(new: list[JsonObject], old: list[JsonObject]) -> list[FieldError]:
-    """Validate that tolerations are only added. The seconds of a toleration may change."""
+    """Validate that an update only adds tolerations. It may also change the tolerationSeconds of old tolerations."""
     without_seconds = [_without(toleration, "tolerationSeconds") for toleration in new]
     if any(_without(toleration, "tolerationSeconds") not in without_seconds for toleration in old):
         reason = "existing toleration can not be modified except its tolerationSeconds"
@@ -138,7 +141,7 @@ def _without(obj: JsonObject, *fields: str) -> JsonObject:
 
 
 def _with_immutable_fields_only(spec: JsonObject, old_spec: JsonObject) -> JsonObject:
-    """Return the new spec with the old values of all fields that an update may change."""
+    """Return the new spec with the old values of all mutable fields, so that a comparison shows forbidden changes."""
     updatable = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
     result = {**_without(spec, *updatable), **{name: old_spec[name] for name in updatable if name in old_spec}}
     for field in ("containers", "initContainers"):
@@ -151,9 +154,9 @@ def _with_immutable_fields_only(spec: JsonObject, old_spec: JsonObject) -> JsonO
 
 
 def _validate_gated_scheduling(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
-    """Validate changes of the node selector and node affinity of a gated pod, which may only become stricter.
+    """Validate the node selector and node affinity of a pod with scheduling gates, which may only become stricter.
 
-    Set the old values in `spec`, in place, so that a comparison with `old_spec` ignores these changes.
+    Then set the old values in `spec`, in place, so that a comparison with `old_spec` ignores these changes.
     """
     found: list[FieldError] = []
     selector, old_selector = spec.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
@@ -184,7 +187,7 @@ def _copy(field: str, source: JsonObject, target: JsonObject) -> None:
 
 
 def _validate_stricter_affinity(new: JsonObject | None, old: JsonObject | None) -> list[FieldError]:
-    """Validate that the required node affinity only gets more requirements."""
+    """Validate that an update only adds requirements to the required node affinity."""
     terms, old_terms = (
         ((value or {}).get(_REQUIRED_TERMS) or {}).get("nodeSelectorTerms") or [] for value in (new, old)
     )

@@ -46,8 +46,9 @@ def pod_warnings(pod: JsonObject) -> list[str]:
 
 
 def pod_template_warnings(template: JsonObject | None, old_template: JsonObject | None, at: str) -> list[str]:
-    """Return the warnings about a pod template. The old template does not matter, because an update repeats the
-    warnings.
+    """Return the warnings about a pod template.
+
+    The old template has no effect, because each update repeats the warnings.
     """
     if template is None:
         return []

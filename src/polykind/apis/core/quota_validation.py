@@ -22,7 +22,7 @@ _SCOPE_RESOURCES = {
     "CrossNamespacePodAffinity": _PODS | _COMPUTE,
     "VolumeAttributesClass": _CLAIMS,
 }
-"""The resources that a quota can limit, by the scope of the quota."""
+"""The names of resources that a quota with a scope can limit, by scope."""
 _SCOPES_WITHOUT_VALUES = frozenset(_SCOPE_RESOURCES) - {"PriorityClass", "VolumeAttributesClass"}
 _CONFLICTING_SCOPES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _MUST_EXIST = (
@@ -59,7 +59,7 @@ def validate_quota_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def quota_warnings(quota: JsonObject) -> list[str]:
-    """Return a warning for each resource whose limit in the quota is lower than its request."""
+    """Return a warning for each resource of which the quota allows fewer limits than requests."""
     hard = {name: parse_quantity(text) for name, text in (quota["spec"].get("hard") or {}).items()}
     found = []
     for resource in ("cpu", "memory", "storage", "ephemeral-storage"):
@@ -102,7 +102,7 @@ def _validate_scope_selector(spec: JsonObject) -> list[FieldError]:
         shown = _TYPES.show("ScopeSelector", spec["scopeSelector"])
         found += [errors.invalid(at, shown, "unsupported scope applied to resource") for _ in _unsupported(spec, scope)]
         found += _validate_scope_expression(expression, scope, at)
-    # Like kube-apiserver's, the message shows the field `scopes`.
+    # As in kube-apiserver, the error shows the field `scopes` as the invalid value.
     conflicts = _conflicts([expression.get("scopeName") or "" for expression in expressions])
     return found + [errors.invalid(at, spec.get("scopes"), "conflicting scopes") for _ in conflicts]
 
@@ -125,7 +125,7 @@ def _validate_scope_expression(expression: JsonObject, scope: str, at: str) -> l
 
 
 def _unsupported(spec: JsonObject, scope: str) -> list[str]:
-    """Return the resources that a quota with the scope cannot limit."""
+    """Return the names of the resources in `hard` that a quota with this scope cannot limit."""
     supported = _SCOPE_RESOURCES.get(scope)
     hard = sorted(spec.get("hard") or {})
     return [] if supported is None else [name for name in hard if is_standard_for_quota(name) and name not in supported]

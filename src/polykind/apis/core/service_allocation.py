@@ -20,7 +20,7 @@ _EXPOSED_TYPES = ("NodePort", "LoadBalancer")
 
 
 class ServiceAllocation:
-    """Allocates the addresses and ports of a service. `finish` keeps or releases them after the write."""
+    """Allocates the cluster IPs and node ports of one Service. The caller must call `finish` after the write."""
 
     def __init__(self, ctx: RequestContext, service: JsonObject, *, dry_run: bool) -> None:
         network = ctx.backend.service_network
@@ -65,7 +65,9 @@ class ServiceAllocation:
             self._released_ports.append(old_spec.get("healthCheckNodePort", 0))
 
     async def finish(self, succeeded: bool) -> None:
-        """Release the values that the service no longer uses or, if the write failed, the values allocated for it."""
+        """Release the IPs and ports that the service no longer uses or, if the write failed, those that were allocated
+        for it.
+        """
         if self._dry_run:
             return
         ips, ports = (self._released_ips, self._released_ports) if succeeded else (self._new_ips, self._new_ports)
@@ -89,7 +91,7 @@ class ServiceAllocation:
             raise self._invalid(*found)
 
     async def _allocate_missing_ips(self) -> None:
-        """Allocate an IP of each family for which the spec names none."""
+        """Allocate a cluster IP of each IP family of the service for which the client has given none."""
         spec = self._spec
         ips = list(spec.get("clusterIPs") or ())
         if spec["type"] == EXTERNAL_NAME or ips[:1] == [NO_CLUSTER_IP]:

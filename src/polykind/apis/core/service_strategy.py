@@ -57,7 +57,7 @@ class ServiceStrategy(BuiltinStrategy):
 
     def canonicalize(self, obj: JsonObject) -> None:
         if obj["spec"]["type"] == EXTERNAL_NAME:
-            # kube-apiserver never shows this field for such services, although it accepts the field.
+            # kube-apiserver accepts internalTrafficPolicy in a Service of type ExternalName, but never returns it.
             obj["spec"].pop("internalTrafficPolicy", None)
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
@@ -71,8 +71,9 @@ class ServiceStrategy(BuiltinStrategy):
 
 
 def drop_type_dependent_fields(spec: JsonObject, old_spec: JsonObject) -> None:
-    """Drop fields that the new type does not have. Keep fields that the update changes, so that validation rejects
-    them.
+    """Remove fields that the new type of a Service does not have.
+
+    Keep fields that the update changes, so that validation rejects them.
     """
     if needs_cluster_ip(old_spec) and not needs_cluster_ip(spec):
         if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):

@@ -115,9 +115,9 @@ def _validate_data_source(source: JsonObject, at: str, any_group: bool) -> list[
 
 
 def _has_group(spec: JsonObject | None) -> bool:
-    """True if a data source has an API group.
+    """True if the dataSource or dataSourceRef of a claim has an API group.
 
-    Older servers did not validate the group, so existing claims may keep it.
+    Older servers did not validate the group, so an update of a claim with a group does not validate it either.
     """
     sources = ((spec or {}).get(name) for name in ("dataSource", "dataSourceRef"))
     return any(source is not None and source.get("apiGroup") is not None for source in sources)
@@ -129,7 +129,7 @@ def _requests(spec: JsonObject) -> JsonObject:
 
 
 def validate_volume_claim_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate an update of a claim, without its metadata."""
+    """Validate the spec of an updated claim."""
     found = validate_volume_claim_spec(new["spec"], "spec", old["spec"])
     expected, comparable = _comparable_spec(new, old, found)
     if expected != comparable:
@@ -141,7 +141,10 @@ def validate_volume_claim_update(new: JsonObject, old: JsonObject) -> list[Field
 
 
 def _comparable_spec(new: JsonObject, old: JsonObject, found: list[FieldError]) -> tuple[JsonObject, JsonObject]:
-    """Return the old and the new spec without the differences that an update may have."""
+    """Return the old and the new spec after making their permitted differences equal.
+
+    Append further errors to `found`.
+    """
     spec, old_spec = copy_json(new["spec"]), copy_json(old["spec"])
     if not old_spec.get("volumeName"):
         _copy_field("volumeName", spec, old_spec)
@@ -183,7 +186,7 @@ def _copy_field(name: str, source: JsonObject, target: JsonObject) -> None:
 
 
 def _validate_shrinking(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate a smaller request. It must stay above the capacity in the status, to recover from a failed expansion."""
+    """Validate the storage request. A smaller request must exceed the capacity in the status."""
     size, old_size = (parse_quantity(_requests(claim["spec"]).get("storage", "0")) for claim in (new, old))
     capacity = parse_quantity(((old.get("status") or {}).get("capacity") or {}).get("storage", "0"))
     if size < old_size and size <= capacity:

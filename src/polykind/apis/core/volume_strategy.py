@@ -167,7 +167,7 @@ def volume_claim_spec_warnings(spec: JsonObject, at: str) -> list[str]:
 
 
 def prepare_data_sources(spec: JsonObject, old_spec: JsonObject) -> None:
-    """Drop data sources that kube-apiserver ignores, then copy `dataSource` and `dataSourceRef` to each other."""
+    """Remove data sources that kube-apiserver ignores. Then set `dataSource` and `dataSourceRef` to the same source."""
     reference = spec.get("dataSourceRef")
     if reference is not None and reference.get("namespace") and old_spec.get("dataSourceRef") is None:
         # References to other namespaces need the feature gate CrossNamespaceVolumeDataSource, which is off.

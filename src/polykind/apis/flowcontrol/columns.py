@@ -40,7 +40,7 @@ FLOW_SCHEMA = (
 
 
 def _queuing(name: str) -> Callable[[JsonObject], Any]:
-    """Return a function for a cell with a setting of the queues, or `<none>` if requests are not queued."""
+    """Return a function that computes a cell: a setting of the queues, or `<none>` if requests are not queued."""
 
     def cell(obj: JsonObject) -> Any:
         queuing = ((obj["spec"].get("limited") or {}).get("limitResponse") or {}).get("queuing")

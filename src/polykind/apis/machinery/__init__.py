@@ -1,4 +1,4 @@
-"""Declarations of built-in types, and decoding by them with the rules of Go's encoding/json."""
+"""Declarations of built-in types, and a decoder that follows the rules of Go's encoding/json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Field", "Struct", "UndecodableObjectError", "ValueType", "decode"]
 
 
 class UndecodableObjectError(BadRequestError):
-    """An object does not match its type. `detail` is the decoder's message without a prefix."""
+    """An object does not match its type. `detail` is the decoder's reason, without the sentence in front of it."""
 
     def __init__(self, kind: str, version: str, reason: str) -> None:
         super().__init__(f'{kind} in version "{version}" cannot be handled as a {kind}: {reason}')
@@ -20,7 +20,10 @@ class UndecodableObjectError(BadRequestError):
 
 
 def decode(value: object, struct: Struct, *, report: bool) -> tuple[JsonObject, list[str]]:
-    """Return the object as Go writes it after decoding it, and the paths of unknown fields if `report` is true."""
+    """Return the object as Go would encode it after decoding, and the paths of unknown fields if `report` is true.
+
+    Raise UndecodableObjectError if the object does not match `struct`.
+    """
     run = Decoding(report)
     try:
         decoded: JsonObject = struct.decode(value, None, run)

@@ -1,4 +1,4 @@
-"""Types for server-side apply and strategies for strategic merge patches, derived from declared structs."""
+"""The types that server-side apply uses for built-in kinds, and the merge strategies of strategic merge patches."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from polykind.apply.typemodel import TypeModel
 
 @cache
 def apply_model(struct: Struct) -> TypeModel:
-    """Return the types of a kind, with the object that exists before the first write: required fields are zero."""
+    """Return the type model of a kind for server-side apply. Its `zero` has the zero values of required fields."""
     return TypeModel(None, root=_type(struct, {}), zero=struct.zero(), ordered=True)
 
 
 def _type(value_type: ValueType, known: dict[Struct, Type]) -> Type:
-    """Return the apply type of a value. `known` holds the types of the structs so far, because structs can be
-    recursive.
+    """Return the type that server-side apply uses for a declared type.
+
+    `known` holds the types of the structs that have been visited, because structs can be recursive.
     """
     if isinstance(value_type, Struct):
         if value_type not in known:
@@ -67,14 +68,14 @@ def _field_type(field: Field, known: dict[Struct, Type]) -> Type:
 
 
 def _key_default(field: Field) -> object:
-    """Return the value that a missing list map key stands for. kube-apiserver defaults required scalars to zero."""
+    """Return the value of a list map key for items without the key. kube-apiserver uses zero for required scalars."""
     is_scalar = isinstance(field.type, types.String | types.Int | types.Bool)
     return field.type.zero() if is_scalar and not field.omitempty and field.default is None else field.default
 
 
 @cache
 def merge_strategy(struct: Struct) -> Strategy:
-    """Return the strategy by which strategic merge patches merge the lists of an object."""
+    """Return the rules by which a strategic merge patch merges or replaces the fields of an object."""
     return _struct_strategy(struct, None, {})
 
 

@@ -1,4 +1,4 @@
-"""The parts of an object that Go decodes with a type's own UnmarshalJSON."""
+"""The values in an object that Go decodes with the UnmarshalJSON method of their type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 
 
 def custom_decoder_paths(value: Any, value_type: ValueType, at: str = "") -> Iterator[str]:
-    """Yield the paths of values whose types have their own decoder. Such a decoder ignores duplicate keys."""
+    """Yield the paths of the values whose Go type has an UnmarshalJSON method. Such methods ignore duplicate keys."""
     if value_type.custom_decoder:
         yield at
     elif isinstance(value_type, Struct) and type(value) is dict:

@@ -1,7 +1,7 @@
-"""The state of one decoding run: the current location, the first error and the unknown fields.
+"""The state of one decoding run: the first error and the unknown fields, with their locations in the input.
 
-A location inside the input is a linked list that grows as the decoder descends. It is rendered as a path only when an
-error or an unknown field must be reported.
+A `Location` is a linked list that grows as the decoder descends. It is rendered as a path only when an error or an
+unknown field must be reported.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from polykind.golang.json import NumberLiteral, json_float
 
 MAX_UNKNOWN_FIELDS = 100
 MAX_DEPTH = 250
-"""The maximum nesting depth of an accepted object. orjson writes at most 254 levels."""
+"""The maximum nesting depth of an object that the server accepts. orjson can write at most 254 levels."""
 
 
 class Location(NamedTuple):
-    """A struct field (`struct` is the name of the struct), a list index or a map key."""
+    """A location in the input. `key` is a list index, a map key or, with a `struct`, the name of a field."""
 
     parent: Location | None
     key: str | int
@@ -26,7 +26,7 @@ class Location(NamedTuple):
 
 
 class PromotedName(str):
-    """The name of an embedded struct's field, with the path that Go prints for it."""
+    """The JSON name of a field of an embedded struct. `path` is its name in Go's error messages."""
 
     __slots__ = ("path",)
     path: str
@@ -38,9 +38,10 @@ class PromotedName(str):
 
 
 class DecodeError(Exception):
-    """A decoding error in Go's words.
+    """A decoding error with the message of Go's encoding/json.
 
-    A type mismatch carries its parts, because each enclosing custom decoder adds the path to its own field.
+    A type mismatch has no `text`. It has `got`, `wanted`, `struct` and `path` instead, because each enclosing type with
+    its own UnmarshalJSON adds field names to the front of `path`.
     """
 
     def __init__(self, text: str = "", *, got: str = "", wanted: str = "", struct: str = "", path: str = "") -> None:
@@ -58,7 +59,7 @@ class DecodeError(Exception):
         return f"json: cannot unmarshal {self.got} into Go {into} of type {self.wanted}"
 
     def located(self, at: Location | None) -> DecodeError:
-        """Return the error as the decoder of the enclosing struct reports it."""
+        """Return a type mismatch with the path to `at` in front of its own path. Return any other error unchanged."""
         fields, struct = _field_path(at)
         if self.text or not fields:
             return self
@@ -67,7 +68,7 @@ class DecodeError(Exception):
 
 
 def _field_path(at: Location | None) -> tuple[list[str], str]:
-    """Return the struct fields that lead to a location, and the name of the innermost struct."""
+    """Return the names of the struct fields on the way to a location, and the name of the innermost struct."""
     names: list[str] = []
     struct = ""
     while at is not None:
@@ -101,12 +102,12 @@ class Decoding:
     unknown: list[str] = field(default_factory=list)
 
     def mismatch(self, value: object, wanted: str, at: Location | None, *, literal: bool = False) -> None:
-        """Record that a value is not of the Go type `wanted`."""
+        """Record that a value is not of the Go type `wanted`, unless an earlier error is recorded."""
         if self.error is None:
             self.error = DecodeError(got=describe(value, literal), wanted=wanted).located(at)
 
     def fail(self, text: str) -> None:
-        """Record an error with a custom message."""
+        """Record an error with the message `text`, unless an earlier error is recorded."""
         if self.error is None:
             self.error = DecodeError(text)
 
@@ -116,7 +117,7 @@ class Decoding:
 
 
 def describe(value: object, literal: bool = False) -> str:
-    """Return the JSON type of a value as Go's error messages name it. `literal` adds the digits of a number."""
+    """Return the JSON type of a value as Go's errors name it. If `literal` is true, add the digits of a number."""
     if isinstance(value, dict):
         return "object"
     if isinstance(value, list):

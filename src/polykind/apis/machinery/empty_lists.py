@@ -1,7 +1,7 @@
-"""Empty lists and maps of required fields, which protobuf cannot tell from absent ones.
+"""Replacement of empty lists and maps by null, as in objects that kube-apiserver has stored.
 
-kube-apiserver stores built-in objects as protobuf messages. If a client sends `"ports": []` for a field that Go always
-writes, the stored object has `"ports": null`.
+kube-apiserver stores built-in objects as protobuf messages, which cannot tell an empty list from an absent one. If a
+client sends `"ports": []` for a field that Go always writes, the stored object has `"ports": null`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from polykind.contract import JsonObject
 
 
 class _Step(NamedTuple):
-    """A field that can be an empty list or map, or that contains structs with such fields."""
+    """A field to visit: a required list or map, or a field that contains structs (`struct`) with such fields."""
 
     name: str
     is_required: bool

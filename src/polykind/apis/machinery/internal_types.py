@@ -1,4 +1,7 @@
-"""JSON of kube-apiserver's internal types, as error messages show it: with Go's field names and all unset fields."""
+"""The JSON of kube-apiserver's internal Go types, which some error messages show.
+
+This JSON has the Go names of the fields, and it contains all fields, even those that are not set.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from polykind.contract import JsonObject
 from polykind.golang.json import escape_html, go_json
 
 METADATA = "@metadata"
-"""Stands for an embedded ObjectMeta. Its fields keep their JSON names and are omitted if unset."""
+"""A field name that stands for an embedded ObjectMeta. Its fields have their JSON names and are omitted if unset."""
 
 _METADATA_ORDER = tuple(field.name for field in OBJECT_META.fields)
 _SELECTOR_ORDER = ("matchLabels", "matchExpressions")
@@ -23,7 +26,7 @@ _leading_capitals = re.compile(r"^(?:[A-Z]+(?=[A-Z][a-z])|[A-Z]+$|[A-Z])")
 
 
 class _Field(NamedTuple):
-    """A field: its Go name, its JSON name in the served version, and a prefix `*` or `[]` with a type."""
+    """A field of an internal Go struct. `json_name` is its name in the API. `prefix` is `*`, `[]` or empty."""
 
     name: str
     json_name: str
@@ -32,7 +35,7 @@ class _Field(NamedTuple):
 
 
 class InternalTypes:
-    """Internal Go structs. Each line of `text` has the name of a struct and its fields, in Go's order.
+    """Declarations of internal Go structs. Each line of `text` has the name of a struct and its fields, in Go's order.
 
     A field is written as `Name`, `Name:type` or `Name:type=jsonName`. The type is empty for a string, `int`, `bool`,
     `quantity`, `*` for any other value that is null if unset, or a struct: `Struct`, `*Struct` or `[]Struct`.
@@ -44,20 +47,20 @@ class InternalTypes:
 
     @cached_property
     def structs(self) -> Mapping[str, tuple[_Field, ...]]:
-        """The fields of each struct."""
+        """The fields of each struct, by the name of the struct."""
         structs: dict[str, tuple[_Field, ...]] = {}
         for types in self._included:
             structs.update(types.structs)
-        # A line that starts with a space continues the previous line.
+        # In `text`, a line that starts with a space continues the previous line.
         for line in self._text.strip().replace("\n ", " ").splitlines():
             name, *fields = line.split()
             structs[name] = tuple(map(_parse_field, fields))
         return structs
 
     def show(self, struct: str, value: JsonObject | None) -> orjson.Fragment | None:
-        """Return the JSON of a struct for an error message.
+        """Return the JSON of an object as the internal type `struct`, for an error message.
 
-        Return None, which is shown as null, if the value is None.
+        Return None, which the message shows as null, if the object is None.
         """
         return None if value is None else orjson.Fragment(escape_html(self._struct(struct, value).encode()))
 
@@ -102,18 +105,16 @@ def _plain(value: Any) -> str:
 
 
 def _selector_text(selector: JsonObject) -> str:
-    # In Go, matchLabels is the first field.
+    # Go writes fields in the order of their declaration: first matchLabels, then matchExpressions.
     members = (f'"{name}":{go_json(selector[name])}' for name in _SELECTOR_ORDER if selector.get(name))
     return f"{{{','.join(members)}}}"
 
 
 def show_json(value: Any) -> orjson.Fragment:
-    """Return a value as JSON for an error message. Go shows strings of types other than `string` in this way."""
+    """Return a value as JSON for an error message. Go shows a string in this way if its type is not plain `string`."""
     return orjson.Fragment(go_json(value))
 
 
 def show_label_selector(selector: JsonObject | None) -> orjson.Fragment | None:
-    """Return a LabelSelector as JSON for an error message. Return None, which is shown as null, if there is no
-    selector.
-    """
+    """Return a LabelSelector as JSON for an error message. Return None, which the message shows as null, for None."""
     return None if selector is None else orjson.Fragment(escape_html(_selector_text(selector).encode()))

@@ -13,11 +13,11 @@ from polykind.apis.meta.types import LIST_META, TYPE_META
 from polykind.contract import JsonObject
 
 Model = Mapping[str, Any]
-"""A schema in which `$ref` is the name of a model."""
+"""An OpenAPI schema in which `$ref` is the plain name of a model, without a path."""
 
 
 def models(roots: Iterable[ValueType]) -> dict[str, Model]:
-    """Return the models of the given types, of the lists of kinds among them and of all types they refer to, sorted."""
+    """Return the models of `roots`, of the lists of kinds among them, and of all types that they refer to, by name."""
     out: dict[str, Model] = {}
     pending = list(roots)
     for root in pending:
@@ -137,7 +137,7 @@ def _property(field: Field) -> Model:
 
 
 def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:
-    """Return the default that kube-openapi publishes for a field that is not a pointer: its zero value in Go.
+    """Return the default that kube-openapi publishes for a field that is not a pointer, which is its zero value.
 
     Return None if kube-openapi publishes no default.
     """
@@ -147,7 +147,7 @@ def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:
 
 
 def _element(value_type: ValueType, enum: tuple[str, ...] = ()) -> JsonObject:
-    """Return the schema of the elements of a list or map, whose default is their zero value."""
+    """Return the schema of the items of a list or map. Its default is the zero value of the items' type."""
     return _schema(value_type, "", _zero_default(value_type, omitempty=False), enum)
 
 

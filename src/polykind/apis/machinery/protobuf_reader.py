@@ -1,4 +1,4 @@
-"""Reading of protobuf messages of built-in types as JSON values."""
+"""Decoding of the protobuf messages of built-in types to JSON values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GO_NAMES = {
     "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
     "x-kubernetes-validations": "XValidations",
 }
-"""Go field names that are not the JSON name with a capital first letter."""
+"""The Go names of fields, by JSON name, if the Go name is not just the JSON name with a capital first letter."""
 _INT_OR_STRING = Struct(
     "intstr.IntOrString", (Field("type", 1, INT64), Field("intVal", 2, INT32), Field("strVal", 3, STRING))
 )
@@ -47,11 +47,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 Reader = Callable[[int | bytes, int], Any]
-"""A function that reads the value of a protobuf field at a nesting depth."""
+"""A function that decodes the raw value of a protobuf field. The second argument is the nesting depth."""
 
 
 def decode_message(data: bytes, struct_type: Struct, depth: int = 0) -> JsonObject:
-    """Return the fields of a message as JSON values, not yet canonical. Raise ProtobufError if it is malformed."""
+    """Return the fields of a message as JSON values, which the caller must still decode by their types.
+
+    Raise ProtobufError if `data` is malformed.
+    """
     if depth > MAX_DEPTH:
         raise ProtobufError("exceeded max depth")
     readers = _field_readers(struct_type)
@@ -75,7 +78,7 @@ def decode_message(data: bytes, struct_type: Struct, depth: int = 0) -> JsonObje
 
 @cache
 def _field_readers(struct_type: Struct) -> dict[int, tuple[str, type[ValueType], Reader]]:
-    """Return the name, the class of the type and the reader of each field, by its number."""
+    """Return the JSON name, the class of the type and the reader of each field, by the field's protobuf number."""
     out: dict[int, tuple[str, type[ValueType], Reader]] = {}
     for field in struct_type.numbered:
         value_type = field.type

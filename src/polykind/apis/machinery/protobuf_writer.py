@@ -1,7 +1,7 @@
-"""Writing of protobuf messages of built-in types, by a plan that is computed once for each type.
+"""Encoding of built-in objects as protobuf messages, by a plan that is computed once for each type.
 
-Go writes fields that are not pointers even if they are zero. A plan therefore holds the bytes of the zero message, and
-the fields of a value replace their parts of it.
+Go writes fields that are not pointers even if they are zero. A plan therefore holds the bytes of a message in which all
+fields are zero. The encoder replaces the bytes of the fields that are set.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Writer = Callable[[Any], bytes]
 
 
 class _Plan(NamedTuple):
-    """The fields of a type, in the order of their numbers."""
+    """The encoding of one type. `names` and `writers` have the fields in the order of their protobuf numbers."""
 
     places: dict[str, int]
     names: tuple[str, ...]
     writers: tuple[Writer, ...]
     zeros: bytes
-    """The message of the zero value. Field i is zeros[offsets[i]:offsets[i + 1]]."""
+    """The message in which all fields are zero. The bytes of field i are zeros[offsets[i]:offsets[i + 1]]."""
     offsets: tuple[int, ...]
 
 
 def encode_message(value: JsonObject, struct_type: Struct) -> bytes:
-    """Encode a canonical value, without an envelope."""
+    """Encode an object as a protobuf message, without Kubernetes' envelope. `value` must be the result of decoding."""
     places, names, writers, zeros, offsets = _plan(struct_type)
     out, at = [], 0
     for position in sorted({places[key] for key, item in value.items() if item is not None and key in places}):
@@ -70,14 +70,14 @@ def _plan(struct_type: Struct) -> _Plan:
 
 
 def _zero(field: Field, write: Writer) -> bytes:
-    """Return the bytes of a field that was never set."""
+    """Return the bytes that Go writes for a field that is not set."""
     if field.pointer or isinstance(field.type, ListOf | MapOf | types.Bytes):
         return b""
     return write(field.type.zero())
 
 
 def _writer(number: int, value_type: ValueType) -> Writer:
-    """Return the function that writes a field with this number."""
+    """Return a function that encodes a value as the field with this protobuf number."""
     if isinstance(value_type, ListOf):
         one = _writer(number, value_type.item)
         return lambda items: b"".join([one(item) for item in items])
@@ -104,7 +104,7 @@ def _writer(number: int, value_type: ValueType) -> Writer:
 
 
 def _payload(value_type: ValueType) -> Writer:
-    """Return the function that writes the content of a length-delimited field."""
+    """Return a function that encodes a value as the content of a length-delimited field."""
     if isinstance(value_type, Struct):
         return lambda value: encode_message(value, value_type)
     for value_class, payload in (

@@ -1,4 +1,4 @@
-"""Go structs: their fields, with all properties that JSON, protobuf, patches, apply and OpenAPI need."""
+"""Declarations of Go structs, with all properties of fields that JSON, protobuf, patches, apply and OpenAPI need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Field:
     pointer: bool = False
     omitzero: bool = False
     keep_empty: bool = False
-    """Keep an empty list or map after decoding, because validation and field ownership depend on it."""
+    """True if decoding keeps an empty list or map, because validation and field ownership depend on it."""
     required: bool | None = None
     """True if OpenAPI lists the field as required. None means: required if it is not a pointer and lacks `omitempty`.
     """
@@ -46,7 +46,7 @@ class Field:
     """The patchMergeKey of strategic merge patches. It implies the patch strategy `merge`."""
     patch_strategy: str = ""
     published: Mapping[str, Any] | None = None
-    """Additional keys of the OpenAPI schema, which the type does not imply."""
+    """Keys of the OpenAPI schema that cannot be derived from the other attributes."""
 
     def __post_init__(self) -> None:
         if self.keys:
@@ -54,7 +54,7 @@ class Field:
 
     @property
     def always(self) -> bool:
-        """True if Go writes the field even if it was never set. Without `omitzero`, Go never omits a struct."""
+        """True if Go writes the field even if it is not set. Go never omits a struct, except with `omitzero`."""
         if self.omitzero:
             return False
         return not self.omitempty or (self.type.go_struct and not self.pointer)
@@ -72,13 +72,13 @@ class Union:
 
     members: tuple[str, ...]
     discriminator: str = ""
-    """The field that names the member that is set."""
+    """The field whose value is the name of the member that is set."""
 
 
 class Struct(ValueType):
-    """A Go struct. `kind` and `version` are set if it is an object with an apiVersion and a kind.
+    """A Go struct. `kind` and `version` are set if the struct is an object with the fields apiVersion and kind.
 
-    `atomic` is structType=atomic: field managers own the struct as one value.
+    `atomic` is Kubernetes' marker structType=atomic: a field manager owns the struct as one value.
     """
 
     __slots__ = ("_declared", "atomic", "kind", "name", "unions", "version", *sorted(_DERIVED))
@@ -108,7 +108,7 @@ class Struct(ValueType):
         self._declared = fields
 
     def __getattr__(self, name: str) -> Any:
-        """Derive the field tables at their first use. This makes declarations cheap and lets structs be recursive."""
+        """Compute the tables of fields at their first use, so that declarations are cheap and can be recursive."""
         if name not in _DERIVED:
             raise AttributeError(name)
         self._define(self._declared() if callable(self._declared) else self._declared)

@@ -1,4 +1,4 @@
-"""Value types of built-in kinds. Decoding a JSON value returns the JSON that Go would write for the value."""
+"""The types of values in built-in objects. Decoding a value returns the JSON that Go would write for it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ValueType:
     __slots__ = ("doc", "go", "model")
 
     plain: type | None = None
-    """Decoding keeps values of this Python type as they are. None if every value must be decoded."""
+    """The Python type of values that decoding returns unchanged, or None if every value must be decoded."""
     go_struct = False
-    """True if the value is a struct in Go, which Go writes even if it is empty and has `omitempty`."""
+    """True if the Go type is a struct. Go writes an empty struct even if the field has `omitempty`."""
     custom_decoder = False
     """True if the Go type has its own UnmarshalJSON, which does not report duplicate and unknown fields."""
 
@@ -36,7 +36,7 @@ class ValueType:
         return None
 
     def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
-        """Return the canonical form of a JSON value that is not null."""
+        """Return the JSON that Go would write for a value that is not null. Record errors in `run`."""
         raise NotImplementedError
 
     def element(self, value: Any, at: Location | None, run: Decoding) -> Any:
@@ -252,7 +252,7 @@ class ListOf(ValueType):
 
 
 class Wrapped(ValueType):
-    """A list of strings that is a separate protobuf message, because protobuf cannot have a map of lists."""
+    """A list of strings that protobuf encodes as a separate message, because protobuf cannot have a map of lists."""
 
     __slots__ = ()
 
@@ -285,7 +285,7 @@ class MapOf(ValueType):
 def sorted_keys(
     value: Any, run: Decoding, depth: int = 0, order: Callable[[JsonObject], Iterable[str]] = sorted
 ) -> Any:
-    """Return untyped JSON with all keys in `order`, and with numbers converted as Go converts untyped numbers."""
+    """Return JSON without a declared type. Sort all keys with `order`, and convert numbers as Go does for such JSON."""
     python_type = type(value)
     if python_type is dict:
         if depth > MAX_DEPTH:
@@ -313,9 +313,9 @@ def finite(value: float) -> float | None:
 
 
 def decode_separately(value_type: ValueType, value: Any, at: Location | None) -> Any:
-    """Decode a value like a Go type with UnmarshalJSON: report no unknown fields and raise the first error."""
+    """Decode a value as Go does for a type with UnmarshalJSON: ignore unknown fields and raise the first error."""
     run = Decoding(report_unknown=False)
-    # The root location only carries the depth. The path to `at` is added to an error below.
+    # The location of the value starts with an empty path, at the depth of `at`. An error gets the path to `at` below.
     root = Location(None, "", "", at.depth if at is not None else 0)
     try:
         decoded = value_type.decode(value, root, run)
@@ -327,7 +327,7 @@ def decode_separately(value_type: ValueType, value: Any, at: Location | None) ->
 
 
 _APIMACHINERY = "io.k8s.apimachinery.pkg"
-"""The start of the names of OpenAPI models."""
+"""The prefix of the names of OpenAPI models from Kubernetes' apimachinery module."""
 
 STRING = String("string")
 BOOL = Bool("bool")

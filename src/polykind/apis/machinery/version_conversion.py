@@ -1,4 +1,4 @@
-"""Conversion of built-in objects between the versions, or groups, that share one stored object."""
+"""Conversion of built-in objects between API versions, or groups, whose objects the server stores at one version."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.contract import JsonObject
 
 Convert = Callable[[JsonObject], JsonObject]
-"""A function that returns the converted object. The result may share unchanged parts with the argument."""
+"""A function that converts an object. The result may share unchanged parts with the argument."""
 
 
 class VersionConversion(NamedTuple):
-    """The conversion between a kind's version and the version at which its objects are stored."""
+    """Functions that convert the objects of a kind to and from the version at which they are stored."""
 
     to_stored: Convert
     from_stored: Convert
@@ -24,8 +24,9 @@ class VersionConversion(NamedTuple):
 
 @cache
 def _conversion(kind: Kind) -> VersionConversion:
-    """Import and return the conversion that a kind declares. Without a declaration, the versions differ only in
-    apiVersion.
+    """Import and return the conversion that a kind declares.
+
+    If it declares none, its objects differ from the stored objects only in apiVersion.
     """
     if not kind.conversion:
         return VersionConversion(dict, dict)
@@ -34,10 +35,9 @@ def _conversion(kind: Kind) -> VersionConversion:
 
 
 class StoredKind:
-    """The declarations of all versions of one kind of stored object, served or not.
+    """The declarations of one kind at all versions, whether the server serves the version or not.
 
-    kube-apiserver validates and stores objects at one internal version, whatever version a client uses. Here the stored
-    version has this role.
+    kube-apiserver validates all objects at an internal version. This server validates them at the stored version.
     """
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
@@ -47,13 +47,13 @@ class StoredKind:
         )
 
     def to_stored(self, obj: JsonObject, kind: Kind) -> JsonObject:
-        """Convert an object from the version of a declaration to the stored version."""
+        """Convert an object from the version of `kind` to the stored version."""
         if kind is self.stored:
             return obj
         return {**_conversion(kind).to_stored(obj), "apiVersion": self.stored.group_version.api_version}
 
     def from_stored(self, obj: JsonObject, kind: Kind) -> JsonObject:
-        """Convert an object from the stored version to the version of a declaration."""
+        """Convert an object from the stored version to the version of `kind`."""
         if kind is self.stored:
             return obj
         return {**_conversion(kind).from_stored(obj), "apiVersion": kind.group_version.api_version}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from polykind.verbs.context import RequestContext
 
 _EMPTY_LISTS = "(empty lists)"
-"""The key that marks a spec that a client sent with empty lists. Validation removes the key."""
+"""The key that marks a spec which a client sent with empty lists. The validation of the update removes the key."""
 
 
 class IngressStrategy(BuiltinStrategy):
@@ -42,7 +42,8 @@ class IngressStrategy(BuiltinStrategy):
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         if old is not None:
-            # Only the status endpoint changes the status, and only its updates warn about addresses.
+            # An update changes the status only at the status endpoint, and only then kube-apiserver warns about
+            # addresses.
             return ingress_validation.load_balancer_warnings(new["status"]) if new["status"] != old["status"] else []
         annotation = ingress_validation.CLASS_ANNOTATION
         annotations = new["metadata"].get("annotations") or {}
@@ -77,10 +78,10 @@ class NetworkPolicyResource(BuiltinResource):
     async def begin_update(
         self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
     ) -> Finish | None:
-        """Mark a spec that the client has sent with empty lists, which decoding has dropped.
+        """Mark the spec if the client has sent empty lists in it. Decoding has already removed these lists.
 
-        kube-apiserver compares the specs before it stores the new one, and there an empty list differs from a missing
-        list. So `ingress: []` increments the generation with every update.
+        In kube-apiserver's comparison of the new spec with the stored spec, an empty list differs from a missing list.
+        So `ingress: []` increments the generation with every update.
         """
         if new["spec"] == old["spec"] and _sends_empty_list(ctx.request.body):
             new["spec"] = {**new["spec"], _EMPTY_LISTS: True}

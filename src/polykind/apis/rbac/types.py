@@ -83,7 +83,7 @@ def _role_ref(obj: JsonObject) -> str:
 
 
 def _subjects(kind: str) -> Callable[[JsonObject], str]:
-    """Return a function for a cell with the names of a binding's subjects of one kind."""
+    """Return a function that computes a cell: the names of a binding's subjects of one kind."""
 
     def cell(obj: JsonObject) -> str:
         return ", ".join(
