@@ -1,4 +1,4 @@
-"""The frame that planned closures run on, the checks of its cost limit, and closures that resolve variables."""
+"""The evaluation frame (variables and cost), the checks of its cost limit, and closures that read variables."""
 
 from __future__ import annotations
 
@@ -13,15 +13,20 @@ PER_CALL_LIMIT = 1_000_000
 """Runtime cost limit of one evaluation, kube-apiserver's PerCallLimit."""
 SELF, OLD_SELF, FIRST_FREE_SLOT = 1, 2, 3
 _INTERRUPT_INTERVAL = 50
-"""Runtime cost between two interrupt checks. The value is small because cost says little about elapsed time."""
+"""Runtime cost between two calls of the interrupt check. Small, because cost says little about elapsed time."""
 
 Frame: TypeAlias = list[Any]
-"""A list of: runtime cost so far, variables, interrupt check, and the cost at which to check the limit next."""
+"""The state of one evaluation, a list: the runtime cost so far, the value of each variable, the interrupt check, and
+the cost at which to check the limit next.
+"""
 Closure: TypeAlias = Callable[[Frame], Any]
 
 
 class Plan(NamedTuple):
-    """A planned expression. `cost` is the fixed part of its cost, which the caller of `run` must add."""
+    """The closure `run`, which evaluates an expression, and the fixed part of the expression's runtime cost.
+
+    `run` does not add `cost` to the frame. Its caller does.
+    """
 
     run: Closure
     cost: int
@@ -50,7 +55,7 @@ def reserve_cost(frame: Frame, cost: int) -> None:
 
 
 def slot_field(slot: int, key: str, name: str) -> Closure:
-    """Return a closure that reads the field `key` of the JSON object in a slot. Errors call the field `name`."""
+    """Return a closure that reads the field `key` of the JSON object at `frame[slot]`. Errors call the field `name`."""
 
     def get(frame: Frame) -> Any:
         value = frame[slot].get(key)
@@ -74,7 +79,7 @@ def nested_field(operand: Closure, key: str, name: str) -> Closure:
 
 
 def authorizer_variable(name: str, slot: int) -> Plan:
-    """Plan an authorizer variable. Its evaluation fails if the caller provided no authorizer."""
+    """Plan the variable `name`, an authorizer. Evaluating it raises EvalError if the frame contains no authorizer."""
 
     def get(frame: Frame) -> Any:
         value = frame[slot]

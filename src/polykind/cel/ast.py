@@ -127,7 +127,7 @@ def children(node: Expr) -> list[Expr]:
 
 
 def copy_expr(node: Expr) -> Expr:
-    """Return a deep copy. A node that occurs twice, such as a part of a comprehension, is copied once."""
+    """Return a deep copy. If a node occurs twice in the tree, its one copy occurs twice in the copied tree."""
     copies: dict[int, Expr] = {}
 
     def copy(node: Expr) -> Expr:

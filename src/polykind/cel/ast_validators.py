@@ -25,7 +25,7 @@ _CLAUSE_KINDS = {
     "x": frozenset({"int", "uint", "string", "bytes"}),
     "o": frozenset({"int", "uint"}),
 }
-"""Kinds of arguments that each clause of a format string accepts."""
+"""Kinds of arguments that each clause of a format string, such as %d, accepts."""
 _RUNTIME_NAMES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}
 
 
@@ -74,7 +74,7 @@ def _validate_map(node: MapExpr, source: Source) -> None:
 
 
 def _is_equivalent(first: Type, second: Type) -> bool:
-    """True if the types are equal apart from type parameters."""
+    """True if the types are equal. A type parameter is equal to every type."""
     if first.kind == "param" or second.kind == "param":
         return True
     if first.kind != second.kind or first.name != second.name or len(first.params) != len(second.params):

@@ -94,7 +94,7 @@ class EstimatedCall(NamedTuple):
 
 
 Estimator = Callable[[EstimatedCall], CallEstimate | None]
-"""A function that estimates the cost of a call. It returns None if the call costs the same as a standard function."""
+"""A function that estimates the cost of a call. If it returns None, the standard library's estimate applies."""
 
 
 def _int_literal(arg: Argument) -> int | None:

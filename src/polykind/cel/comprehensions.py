@@ -75,7 +75,7 @@ def macro_comprehension(
 
 
 def _single_quantifier(iter_range: Plan, slot: int, predicate: Plan, stop: bool, step_cost: int) -> Plan:
-    """Plan all() or exists() with one variable. This is the hot path of most rules."""
+    """Plan all() or exists() with one variable. Most rules spend most of their time here."""
     source, test = iter_range.run, predicate.run
     iteration_cost = step_cost + predicate.cost
     go_on = not stop
@@ -141,9 +141,10 @@ def _exists_one(iter_range: Plan, slots: Sequence[int], predicate: Plan) -> Plan
 
 
 def _collect(iter_range: Plan, slots: Sequence[int], parts: Sequence[Plan], is_constant: bool) -> Plan:
-    """Plan map() or filter(): append to one list instead of concatenating a new list per item.
+    """Plan map() or filter(). The closure appends each item to one list instead of concatenating lists.
 
-    An error does not end the loop. The result is the error of the last failed predicate, or of the first failed item.
+    An error does not end the loop. After the loop, the closure raises the error of the last predicate that failed, or
+    else of the first item that failed.
     """
     iterate, (make_item, item_cost) = _iterator(iter_range.run, slots), parts[0]
     item_cost += _COUNT_COST if is_constant else _APPEND_COST
@@ -176,7 +177,7 @@ def _collect(iter_range: Plan, slots: Sequence[int], parts: Sequence[Plan], is_c
 def general_comprehension(
     iter_range: Plan, slots: Sequence[int], accu_slot: int, accu_init: Plan, loop_step: Plan
 ) -> Plan:
-    """Plan a comprehension that builds a new map. The accumulator takes the result of each step, even an error."""
+    """Plan a comprehension that builds a new map. Each step assigns its result, or its error, to the accumulator."""
     iterate = _iterator(iter_range.run, slots)
 
     def run(frame: Frame) -> Any:
@@ -196,7 +197,7 @@ def general_comprehension(
 
 
 def bind(slot: int, value: Plan, body: Plan) -> Plan:
-    """Plan a body with a variable bound to a value. An error is raised only where the body uses the variable."""
+    """Plan cel.bind(). If the value fails to evaluate, the error is raised only where the body uses the variable."""
     evaluate, (result, cost) = value.run, body
 
     def run(frame: Frame) -> Any:

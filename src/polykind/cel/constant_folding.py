@@ -17,7 +17,7 @@ NameResolver = Callable[[Expr], tuple[Any] | None]
 """A function that returns a 1-tuple with the constant that a name denotes, or None if the name denotes a variable."""
 
 REGEX_FUNCTIONS = frozenset({"matches", "find", "findAll"})
-"""Functions whose second argument is a regular expression. The receiver counts as the first argument."""
+"""Functions whose second argument is a regular expression. The first argument is the receiver."""
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 
 

@@ -30,7 +30,7 @@ _SCALARS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 
 
 class _Entry(NamedTuple):
-    """The sizes of the elements of a list or map: of its indexes or keys, and of its values."""
+    """The sizes of the elements of a list or map: `key` is the size of its indexes or keys, `value` of its values."""
 
     kind: str
     key: Range

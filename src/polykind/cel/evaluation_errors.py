@@ -27,7 +27,7 @@ class InternalError(Exception):
 
 
 CEL_ERRORS = (EvalError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
-"""Exceptions that count as CEL errors. Python operations raise the built-in ones for data that violates its schema."""
+"""Exceptions to treat as CEL errors. Python operations raise the built-in ones for data that violates its schema."""
 
 
 def is_valid(parse: Callable[..., Any]) -> Callable[..., bool]:

@@ -35,7 +35,7 @@ _ESCAPED_NAME = re.compile(r"`[A-Za-z0-9_.\-/ ]*")
 
 
 class Token(NamedTuple):
-    """A token. `kind` is the text of an operator or keyword, or else the name of the token class."""
+    """A token. `kind` is the text of an operator or keyword. For other tokens, it is the name of the token class."""
 
     kind: str
     text: str

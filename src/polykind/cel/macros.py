@@ -34,7 +34,10 @@ Expander: TypeAlias = Callable[[int, Expr, list[Expr]], Expr]
 
 
 def expand(offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr | None:
-    """Return the expansion of a macro call, or None for other calls. Raise MacroError for invalid arguments."""
+    """Return the expansion of a macro call. Return None if the function is no macro.
+
+    Raise MacroError if the macro's arguments are invalid.
+    """
     if target is None:
         return _has(offset, args[0]) if function == "has" and len(args) == 1 else None
     expander = _RECEIVER_MACROS.get((function, len(args)))

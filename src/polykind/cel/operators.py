@@ -36,7 +36,9 @@ _INT_ARITHMETIC: dict[str, Callable[[Any, Any], int]] = {
 
 
 def logical(parts: Sequence[Plan], *, stop: bool) -> Plan:
-    """Plan && (`stop` is false) or || (`stop` is true). A term equal to `stop` is the result despite other errors."""
+    """Plan && (`stop` is False) or || (`stop` is True). If any term equals `stop`, the result is `stop`, even if other
+    terms fail.
+    """
     if len(parts) == 2:
         return Plan(_logical_pair(parts[0].run, parts[1], stop), parts[0].cost)
     terms = [(part.run, part.cost) for part in parts[1:]]
@@ -60,7 +62,7 @@ def logical(parts: Sequence[Plan], *, stop: bool) -> Plan:
 
 
 def _logical_term(run: Closure, frame: Frame, stop: bool) -> bool | EvalError:
-    """Return True if the term equals `stop` and False if it is the other bool. Return an EvalError if it fails."""
+    """Evaluate one term of && or ||. Return True if it equals `stop`, False if it is the other bool, or its error."""
     try:
         value: object = run(frame)
     except CEL_ERRORS as error:
@@ -117,7 +119,7 @@ def conditional(condition: Plan, then: Plan, otherwise: Plan) -> Plan:
 
 
 def optional_or(first: Plan, second: Plan, *, unwrap: bool) -> Plan:
-    """Plan or() or orValue(). The second operand is evaluated only if the first is absent."""
+    """Plan or(), or orValue() if `unwrap` is true. The second operand is evaluated only if the first has no value."""
     left, (right, cost) = first.run, second
 
     def run(frame: Frame) -> Any:
@@ -134,7 +136,9 @@ def optional_or(first: Plan, second: Plan, *, unwrap: bool) -> Plan:
 
 
 def optional_index_or_select(container: Closure, key: Plan, cost: int) -> Plan:
-    """Plan container[?key] or container.?key. A present element costs 1. If the container is absent, return it."""
+    """Plan container[?key] or container.?key. Reading a present element costs 1. If the container is optional.none(),
+    the result is optional.none().
+    """
     evaluate_key, key_cost = key
 
     def run(frame: Frame) -> Optional:

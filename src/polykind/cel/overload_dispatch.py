@@ -13,7 +13,7 @@ from polykind.cel.runtime_values import KIND_BY_CLASS, kind_of, runtime_type
 Implementation = Callable[..., Any]
 
 _RECEIVERS = frozenset(["duration", "string", "timestamp"])
-"""Kinds with cel-go's Receiver trait. A value of such a kind reports an unsupported call itself."""
+"""Kinds with cel-go's Receiver trait. cel-go passes an unsupported call to the value, which returns a shorter error."""
 _TRAIT_KINDS = {
     "_+_": _RECEIVERS | {"bytes", "double", "int", "list", "uint"},
     "_-_": _RECEIVERS | {"double", "int", "uint"},
@@ -29,7 +29,7 @@ _OPERATORS = frozenset(["_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_<_", "_<=_", 
 _ANY_ITEM_FUNCTIONS = frozenset(["@sortByAssociatedKeys", "flatten", "sort"])
 """Functions that accept lists with items of any kind."""
 _TERSE_FUNCTIONS = frozenset(["!_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "endsWith"])
-"""Functions whose "no such overload" error does not name the argument types."""
+"""Functions whose "no such overload" error contains no argument types."""
 
 
 def dispatcher(function: str, overloads: Sequence[str]) -> Implementation:

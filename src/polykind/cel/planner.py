@@ -1,4 +1,4 @@
-"""Planner: turns a checked AST into Python closures that count runtime cost in the same way as cel-go."""
+"""Planner: turns a checked AST into Python closures that add up the same runtime cost as cel-go."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ _HASHABLE = frozenset({"bool", "double", "int", "string", "uint"})
 
 
 class _Variable(NamedTuple):
-    """A variable in a frame slot. The slot holds JSON if `decl_type` is set. The slot of an accumulator may hold an
-    EvalError.
+    """A variable whose value is at index `slot` of the frame.
+
+    The value is JSON if `decl_type` is set, and a CEL value otherwise. The value of an accumulator may be an EvalError.
     """
 
     slot: int
@@ -55,7 +56,7 @@ class Planner:
     def __init__(
         self, variables: Mapping[str, DeclType | None], *, optional_old: bool = False, untyped: bool = False
     ) -> None:
-        """Assign the first slots to the variables in order. Variables without a declared type hold CEL values.
+        """Assign the first frame slots to the variables in order. Variables without a DeclType have CEL values.
 
         If `untyped` is true, a value with a struct type may also be a plain map.
         """

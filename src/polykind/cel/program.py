@@ -1,4 +1,4 @@
-"""Programs: planned expressions that can be evaluated."""
+"""Programs: compiled expressions with a method that evaluates them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ class Program:
         self._free_slots = (None,) * (planner.size - len(names) - 1)
 
     def run(self, variables: Mapping[str, Any], check: InterruptCheck | None = None) -> EvaluationResult:
-        """Evaluate with JSON variables. A missing variable is null. An exception from `check` ends the evaluation."""
+        """Evaluate the expression. `variables` are JSON values by name. A missing variable is null.
+
+        An exception from `check` ends the evaluation.
+        """
         values = map(variables.get, self._names)
         return _evaluate(self._closure, [self._fixed_cost, *values, *self._free_slots, *interrupt_slots(check)])
 

@@ -42,7 +42,7 @@ class RuleCompiler:
         return _RuleCheck(request).run()
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
-        """Return the violations of a default value on an update that keeps the value, or else on create."""
+        """Return the rules that a default value violates in an update that does not change it, or else in a create."""
         rules = compile_schema(schema, resource=root)
         if rules is None:
             return []

@@ -79,7 +79,7 @@ class SchemaObject:
         self.object_fields = object_fields
 
     def get(self, name: str) -> Any:
-        """Return a field's value. A null field counts as absent. Raise EvalError if the field is absent or invalid."""
+        """Return a field's value. Raise EvalError if the field is absent, null or invalid."""
         field = self.object_fields.field(name)
         value = self.raw.get(field[0]) if field else None
         if field is None or value is None:
@@ -186,7 +186,7 @@ class OpaqueValue:
 
 
 class IncomparableValue:
-    """A value that cannot be compared as a right operand: kube-apiserver's library returns it as a pointer."""
+    """A value that cannot be the right operand of ==, because it is a Go pointer in kube-apiserver."""
 
     __slots__ = ()
 
@@ -273,7 +273,7 @@ def actual_size(value: Any) -> int:
 
 
 def equals(left: Any, right: Any) -> bool | None:
-    """Compare two values. Return None if they are incomparable. Incomparable items in lists and maps count as equal."""
+    """Compare two values. Return None if they are incomparable. Treat incomparable items of lists and maps as equal."""
     if left is None or right is None:
         return left is right
     one, other = kind_of(left), kind_of(right)

@@ -14,7 +14,7 @@ UNPARSED = -2
 
 
 class SourceError(NamedTuple):
-    """An error at an offset of the source text. A negative offset stands for no position in the text."""
+    """An error at an offset of the source text. The offset is negative if the error has no position in the text."""
 
     offset: int
     message: str

@@ -63,7 +63,10 @@ def type_name_errors(value: Any, path: str) -> list[str]:
 
 
 def object_to_native(obj: ConstructedObject) -> JsonObject:
-    """Return the fields as JSON, or as GoValue if they have none. Raise UnconvertibleError for invalid map keys."""
+    """Return the fields as JSON, or as GoValue if JSON cannot represent them.
+
+    Raise UnconvertibleError if a map key is not a string.
+    """
     return {name: _field(name, value) for name, value in obj.fields.items()}
 
 

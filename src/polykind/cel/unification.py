@@ -86,7 +86,7 @@ def _are_assignable(bindings: Bindings, actual: Sequence[Type], expected: Sequen
 
 
 def _bind_param(bindings: Bindings, value: Type, param: Type) -> tuple[bool, bool]:
-    """Bind a type parameter to a type. Return two bools: is the binding valid, and was the parameter bound before."""
+    """Bind a type parameter to a type. Return two bools: True if the binding is valid, and True if one existed."""
     if value == param:
         return True, True
     bound = bindings.get(param.name)

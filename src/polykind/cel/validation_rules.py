@@ -152,7 +152,7 @@ class Rules:
 
 
 def _normalize_field_path(path: str, schema: JsonObject) -> str:
-    """Return a rule's fieldPath as it appears in error paths. Return an empty string if there is no such field."""
+    """Return a rule's fieldPath in the notation of error paths. Return an empty string if there is no such field."""
     try:
         names, _ = find_field(path, schema)
     except FieldPathError:
@@ -204,7 +204,10 @@ def _children(node: JsonObject) -> Iterator[Any]:
 
 
 def _build_child(schema: JsonObject, parent: DeclType | None, type_provider: DeclTypeProvider) -> RuleNode | None:
-    """Return the node of a container's members. `parent` is None if the container's type does not have members."""
+    """Return the rule node for the items of a list or the values of a map. Return None if they have no rules.
+
+    `parent` is the declared type of the list or map, or None if the declared type is no list or map.
+    """
     if parent is not None and parent.elem is not None:
         return _build_node(schema, parent.elem, type_provider)
     return RuleNode(schema, None, type_provider) if schema.get(VALIDATIONS) else None

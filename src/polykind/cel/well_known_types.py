@@ -163,9 +163,9 @@ def _nanoseconds(fields: dict[str, Any]) -> int:
 
 
 def _value(fields: dict[str, Any]) -> Any:
-    """Return the value of the last field set in google.protobuf.Value.
+    """Construct a google.protobuf.Value: return the value of the last field that the expression sets.
 
-    A null_value gives null, whatever number it has.
+    If this field is null_value, return None. The field's number is ignored.
     """
     name, value = next(reversed(fields.items()), ("null_value", 0))
     return None if name == "null_value" else value
@@ -219,4 +219,4 @@ _ALIASES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protob
 """Names that the checker accepts as message types. Constructing a value with such a name fails at runtime."""
 WELL_KNOWN_TYPES |= {alias: WELL_KNOWN_TYPES[name] for alias, name in _ALIASES.items()}
 REGISTERED_TYPES = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration", EMPTY_TYPE.name})
-"""Message types whose names are also type values at runtime."""
+"""Message types whose names can be used as values at runtime, for example in type(x) == google.protobuf.Duration."""

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: decoding, defaults, validation and status. All functions take the v1 representation."""
+"""CustomResourceDefinitions: decoding, defaults, validation and status. Functions take CRDs as apiextensions/v1."""
 
 from polykind.crd.approval import approval_condition
 from polykind.crd.codec import decode, encode

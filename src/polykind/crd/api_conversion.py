@@ -1,4 +1,5 @@
-"""Conversion of CRDs between v1 (which is stored), v1beta1, and kube-apiserver's internal type (which is validated).
+"""Conversion of CRDs between v1, v1beta1, and kube-apiserver's internal type. v1 is stored, and the internal type is
+validated.
 
 The internal spec moves settings that all versions share to its top level (`validation`, `subresources`,
 `additionalPrinterColumns`, `selectableFields`). Its webhook fields are those of v1beta1. Error messages use the paths
@@ -21,7 +22,7 @@ VERSION_SETTINGS = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
-"""The settings of a version entry, each with its name at the top level of the internal spec."""
+"""The settings of an entry of spec.versions, each with its name at the top level of the internal spec."""
 
 _VERSION_ORDER = (
     "name",
@@ -99,7 +100,7 @@ def internal_to_v1(internal: JsonObject) -> JsonObject:
 
 
 def v1beta1_to_internal(spec: JsonObject) -> JsonObject:
-    """Convert a v1beta1 spec to the internal type. The types differ only in the name of a printer column's jsonPath."""
+    """Convert a v1beta1 spec to the internal type. Only the key `JSONPath` of a printer column becomes `jsonPath`."""
     internal = dict(spec)
     internal.setdefault("versions", None)
     if "additionalPrinterColumns" in internal:
@@ -152,9 +153,9 @@ _ABSENT_FIELDS: JsonObject = dict.fromkeys(("group", "names", "scope", "versions
 
 
 def share_version_settings(versions: list[JsonObject]) -> None:
-    """If a setting differs between version entries only in empty values, set it to the same value in all, in place.
+    """If a setting of the version entries differs only in empty values, set it to the same value in all, in place.
 
-    kube-apiserver does this because it stores such a setting once, at the top level of the internal type.
+    kube-apiserver has the same effect, because its internal type has such a setting once, at the top level.
     """
     for setting in VERSION_SETTINGS:
         first = versions[0].get(setting)

@@ -1,4 +1,6 @@
-"""API approval: CRDs in *.k8s.io and *.kubernetes.io groups need an annotation (KEP-1111)."""
+"""API approval: CRDs in the groups *.k8s.io and *.kubernetes.io need the annotation api-approved.kubernetes.io
+(KEP-1111).
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _BLOCK = re.compile(
 
 
 def has_invalid_ca_bundle(spec: JsonObject) -> bool:
-    """True if the CA bundle of a CRD's conversion webhook is invalid, so that the webhook cannot be called."""
+    """True if the CA bundle of a CRD's conversion webhook is invalid, so that the server cannot call the webhook."""
     webhook = (spec.get("conversion") or {}).get("webhook") or {}
     return ca_bundle_error((webhook.get("clientConfig") or {}).get("caBundle")) is not None
 

@@ -1,4 +1,4 @@
-"""The interface between CRD validation and a checker of CEL rules (x-kubernetes-validations)."""
+"""The interface through which CRD validation checks CEL rules (x-kubernetes-validations)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SchemaStep(NamedTuple):
 
 
 class RuleLocation(NamedTuple):
-    """A schema that has CEL rules and, apart from the rules, no errors.
+    """A schema node with CEL rules. CRD validation found no other errors in the node.
 
     `uncorrelated` is the path of the outermost list or map whose items cannot be correlated with old items.
     """
@@ -41,7 +41,7 @@ class RuleCheckRequest(NamedTuple):
 
 
 class RuleChecker(Protocol):
-    """The interface of a checker of CEL rules that callers pass to CRD validation."""
+    """A checker of CEL rules. Callers pass one to CRD validation."""
 
     def check(self, request: RuleCheckRequest) -> list[FieldError]:
         """Check the rules and message expressions of a schema, and their estimated cost."""

@@ -1,4 +1,4 @@
-"""Decoding of CRDs to v1, with the defaults of the version that they are written in, and encoding at any version."""
+"""Decoding of v1 and v1beta1 CRDs to v1, with the defaults of their own version, and encoding at either version."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ WEBHOOK_PORT = 443
 
 
 def decode(body: object, version: Version, report: bool, *, validate: bool = True) -> tuple[JsonObject, list[str]]:
-    """Decode and default a CRD. Return its v1 representation and, with `report`, the paths of unknown fields.
+    """Decode and default a CRD. Return it as v1 and, if `report` is true, the paths of unknown fields.
 
-    Raise BadRequestError if a field has a wrong type. A v1beta1 CRD that v1 cannot express is always invalid, so it is
-    validated here, and InvalidError with all its errors is raised. A stored CRD is not validated (`validate` is False).
+    Raise BadRequestError if a field has a wrong type. A v1beta1 CRD that v1 cannot represent is always invalid: it is
+    validated here, and InvalidError with all its errors is raised. `validate` is False for a stored CRD, which is not
+    validated.
     """
     if version == "v1":
         crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1, report=report)

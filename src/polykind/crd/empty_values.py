@@ -22,7 +22,8 @@ def drop_empty_values(crd: JsonObject) -> JsonObject:
 def drop_empty_from_spec(spec: JsonObject, *, keep_items: bool = False) -> JsonObject:
     """Remove empty values like `drop_empty_values` from a v1 or internal spec.
 
-    With `keep_items`, an `items` that is neither a schema nor a list of schemas is replaced by False, not dropped.
+    If `keep_items` is true, an `items` that is neither a schema nor a list of schemas becomes False instead of being
+    removed.
     """
     reduced = _drop_empty_from_settings(spec, keep_items)
     conversion = spec.get("conversion")
@@ -35,9 +36,9 @@ def drop_empty_from_spec(spec: JsonObject, *, keep_items: bool = False) -> JsonO
 
 
 def drop_empty_from_setting(setting: Any, *, keep_items: bool = False) -> Any:
-    """Remove empty values like `drop_empty_values` from one setting of a version entry.
+    """Remove empty values like `drop_empty_values` from one setting of a version entry, such as `schema`.
 
-    An empty list counts as unset.
+    Return None for an empty list.
     """
     if isinstance(setting, list):
         return setting or None
@@ -97,7 +98,7 @@ def _is_same(left: object, right: object) -> bool:
 
 
 def equal_settings(left: Any, right: Any) -> bool:
-    """True if two settings of version entries are equal apart from empty values."""
+    """True if a setting has the same value in two version entries. Empty values are the same as absent values."""
     if deep_equal(left, right):
         return True
     reduced, other = drop_empty_from_setting(left, keep_items=True), drop_empty_from_setting(right, keep_items=True)
@@ -105,7 +106,7 @@ def equal_settings(left: Any, right: Any) -> bool:
 
 
 def equal_specs(left: JsonObject, right: JsonObject) -> bool:
-    """True if two specs, both v1 or both internal, are equal apart from empty values."""
+    """True if two specs, both v1 or both internal, are equal. Empty values are the same as absent values."""
     if deep_equal(left, right):
         return True
     reduced, other = drop_empty_from_spec(left, keep_items=True), drop_empty_from_spec(right, keep_items=True)

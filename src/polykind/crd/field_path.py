@@ -11,7 +11,7 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class FieldPathError(ValueError):
-    """A path that cannot be parsed or that leads to no field of the schema. The message is kube-apiserver's."""
+    """A path that cannot be parsed or that leads to no field of the schema. The message is that of kube-apiserver."""
 
 
 def find_field(

@@ -1,4 +1,4 @@
-"""JSON of kube-apiserver's internal CRD types as in error messages, with Go's field names and zero values."""
+"""JSON of kube-apiserver's internal CRD types, as error messages show it: with Go's field names and zero values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def schema(value: JsonObject) -> Any:
 
 
 def items_list(value: Any) -> Any:
-    """Return the `items` of a schema as JSON. `items` must not be a single schema."""
+    """Return the `items` of a schema as JSON. `items` is a list of schemas, None or False."""
     return orjson.Fragment(escape_html(_items(value).encode()))
 
 

@@ -18,7 +18,7 @@ _MIXED_CASE = "may have mixed case, but should otherwise match: "
 
 
 def validate_spec_names(names: JsonObject) -> list[FieldError]:
-    """Validate spec.names: all names are required."""
+    """Validate spec.names. Plural, singular, kind and listKind are required."""
     missing = [
         required(f"spec.names.{key}") for key in ("plural", "singular", "kind", "listKind") if not names.get(key)
     ]
@@ -26,7 +26,7 @@ def validate_spec_names(names: JsonObject) -> list[FieldError]:
 
 
 def validate_names(names: JsonObject, path: str) -> list[FieldError]:
-    """Validate the syntax of the names that are set."""
+    """Validate the syntax of all names in spec.names or status.acceptedNames. Empty names are not checked."""
     errors: list[FieldError] = []
     for key in ("plural", "singular", "kind", "listKind"):
         name = names.get(key)
@@ -48,16 +48,19 @@ def _validate_name_list(names: list[str] | None, path: str) -> list[FieldError]:
 
 
 def accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:
-    """Return the next status of a CRD. The status accepts the names that no other CRD of the group holds, and
-    establishes the CRD.
+    """Return the CRD's status after its names are accepted and the CRD is established.
 
-    `others` are other CRDs of any group, or an AcceptedNames that a caller maintains for all CRDs including this one.
+    A name is accepted if no other CRD in the group has it as an accepted name. `others` are other CRDs of any group, or
+    an AcceptedNames that a caller maintains for all CRDs including this one.
     """
     return establish(crd, _accept_names(crd, others, now), now)
 
 
 def establish(crd: JsonObject, status: JsonObject, now: str) -> JsonObject:
-    """Set the condition Established if all names are accepted. Its status is False if the CA bundle is invalid."""
+    """Return the status with the condition Established if all names are accepted.
+
+    The condition's status is False if the CA bundle of the conversion webhook is invalid.
+    """
     current = {"status": status}
     if conditions.is_true(current, ESTABLISHED) or not conditions.is_true(current, NAMES_ACCEPTED):
         return status
@@ -90,7 +93,7 @@ def _accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames,
 
 
 class GroupNames(NamedTuple):
-    """The accepted names of the CRDs in one group, with the number of CRDs that hold each."""
+    """The accepted names of the CRDs in one group, each with the number of CRDs for which it is accepted."""
 
     resources: Counter[str]
     kinds: Counter[str]

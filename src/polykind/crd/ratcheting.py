@@ -28,9 +28,9 @@ _NO_BETA_DEFAULTS = "(cannot set default values in apiextensions.k8s.io/v1beta1 
 
 
 class ValidationOptions:
-    """The validation options of one write. `new` and `old` are internal specs; `old` is None for a create.
+    """The optional checks of one create or update. `new` and `old` are internal specs. `old` is None for a create.
 
-    Options are computed on first use.
+    Each option is computed on first use.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ValidationOptions:
 
     @cached_property
     def pruned_defaults_required(self) -> bool:
-        """True if defaults may not have unknown fields."""
+        """True if defaults must not contain fields that their schema does not declare."""
         return self.old is None or not any(has_unpruned_defaults(schema) for schema in root_schemas(self.old))
 
     @cached_property
@@ -106,8 +106,9 @@ class ValidationOptions:
         return ca_bundle_error(client.get("caBundle")) is not None
 
     def many_selectable_fields_allowed(self, version: str | None) -> bool:
-        """True if the old CRD also has too many selectable fields and they are the same. `version` is None for the top
-        level.
+        """True if too many selectable fields are allowed, because the old CRD has the same ones.
+
+        `version` is None for the selectable fields at the top level of the spec.
         """
         if self.old is None:
             return False

@@ -81,7 +81,9 @@ def has_non_atomic_set_items(node: JsonObject) -> bool:
 
 
 def validate_list_keys(node: JsonObject, path: str) -> list[FieldError]:
-    """Check that items of set and map lists are not nullable, and that list map keys are never null or absent."""
+    """Check that items of set and map lists are not nullable, and that list map keys are required or have a default and
+    are not nullable.
+    """
     items, list_type = node.get("items"), node.get(LIST_TYPE)
     if list_type not in ("set", "map") or not isinstance(items, dict):
         return []

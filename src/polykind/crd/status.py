@@ -34,7 +34,7 @@ def reconcile(
     *,
     non_structural: JsonObject | EllipsisType | None = ...,
 ) -> JsonObject:
-    """Return the status that kube-apiserver's CRD controllers would arrive at. Unchanged conditions keep their times.
+    """Return the status that kube-apiserver's CRD controllers would set. Unchanged conditions keep their times.
 
     `non_structural` is the result of `nonstructural_condition`, which callers can reuse while the spec is unchanged.
     """
@@ -71,6 +71,9 @@ def nonstructural_condition(crd: JsonObject) -> JsonObject | None:
 
 
 def terminating_condition(reason: str, message: str = "") -> JsonObject:
-    """Return the condition Terminating for a stage of the deletion. `message` replaces the stage's default message."""
+    """Return the condition Terminating. `reason` is a stage of the deletion, such as InstanceDeletionInProgress.
+
+    `message` replaces the default message of the stage.
+    """
     status, default_message = _TERMINATING[reason]
     return condition(TERMINATING, status, reason, message or default_message)

@@ -56,7 +56,7 @@ def _with_storage_version(status: JsonObject, crd: JsonObject) -> JsonObject:
 
 
 def warnings(crd: JsonObject, old: JsonObject | None = None) -> list[str]:
-    """Return warnings about unknown formats in the schemas. Formats that the old CRD uses too are left out."""
+    """Return a warning for each unknown format in the schemas, except for formats that the old CRD has too."""
     unknown = _unknown_formats(crd)
     if unknown and old is not None:
         known = set(_unknown_formats(old))

@@ -1,4 +1,4 @@
-"""Structural schemas. They specify fields outside of allOf, anyOf, oneOf and not, which may only constrain fields."""
+"""Structural schemas. Their allOf, anyOf, oneOf and not may only constrain fields that are declared outside of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CONSTRAINTS = frozenset({"allOf", "anyOf", "oneOf", "not", "pattern"})
 _ABSENT_IF_EMPTY = frozenset(
     {"$ref", "enum", "allOf", "anyOf", "oneOf", "patternProperties", "dependencies", "definitions"}
 )
-"""Keywords that count as absent if they are empty. An empty `required` counts as present."""
+"""Keywords that are treated as absent if their value is empty. An empty `required` is treated as present."""
 
 _UNSUPPORTED = (
     ("id", "id"),
@@ -74,7 +74,7 @@ def is_structural(schema: JsonObject) -> bool:
 
 
 def unsupported_reason(schema: JsonObject) -> str | None:
-    """Return the message about a keyword that structural schemas do not support. Return None if all are supported."""
+    """Return the message about the first keyword that a structural schema must not have, or None if there is none."""
     if _RELEVANT.isdisjoint(schema):
         return None
     for key, name in _UNSUPPORTED:
@@ -117,7 +117,7 @@ def structural_violations(schema: JsonObject, path: str) -> list[FieldError]:
 
 
 def _check_specified(node: JsonObject, level: str, path: str, errors: list[FieldError]) -> None:
-    """Check a schema outside of allOf, anyOf, oneOf and not, which specifies fields."""
+    """Check a schema that is not inside allOf, anyOf, oneOf or not, and the schemas of its fields and items."""
     type_, items, properties = node.get("type", ""), node.get("items"), node.get("properties")
     if isinstance(items, dict):
         _check_specified(items, _ITEM, f"{path}.items", errors)
@@ -167,7 +167,7 @@ def _check_embedded(node: JsonObject, type_: str, path: str, errors: list[FieldE
 def _check_type_and_object_meta(
     properties: JsonObject, level: str, embedded: bool, path: str, errors: list[FieldError]
 ) -> None:
-    """Check the types of kind, apiVersion and metadata. At the root, metadata may specify only names."""
+    """Check the types of kind, apiVersion and metadata. Root metadata may declare only name and generateName."""
     resource = level is _ROOT or embedded
     if resource:
         for name in ("kind", "apiVersion"):
@@ -193,7 +193,7 @@ def _is_int_or_string(clauses: Any) -> bool:
 
 
 def _without_empty(clause: JsonObject) -> JsonObject:
-    """Return a clause without keywords that count as absent."""
+    """Return a clause, a schema of an anyOf, without the empty keywords that kube-apiserver treats as absent."""
     return {
         key: value
         for key, value in clause.items()
@@ -202,7 +202,7 @@ def _without_empty(clause: JsonObject) -> JsonObject:
 
 
 def _counts_as_absent(key: str, value: Any) -> bool:
-    """True if a keyword is present but empty, so that it counts as absent."""
+    """True if the value of a keyword is empty and kube-apiserver treats the keyword as absent."""
     return not value and (key in _ABSENT_IF_EMPTY or (key == "items" and not isinstance(value, dict)))
 
 
@@ -214,7 +214,11 @@ def _first_is_int_or_string(node: JsonObject) -> bool:
 def _check_clauses(
     node: JsonObject, path: str, errors: list[FieldError], skip_any_of: bool, skip_first_all_of: bool
 ) -> None:
-    """Check allOf, anyOf, oneOf, not and the pattern of a schema. The flags skip an anyOf that means int-or-string."""
+    """Check allOf, anyOf, oneOf, not and the pattern of a schema.
+
+    If `skip_any_of` is true, skip the anyOf. If `skip_first_all_of` is true, skip the anyOf in the first allOf. An
+    int-or-string schema may have either.
+    """
     if not skip_any_of:
         for index, clause in enumerate(node.get("anyOf") or ()):
             _check_clause(clause, f"{path}.anyOf[{index}]", errors)
@@ -266,7 +270,7 @@ def _clauses_with_paths(node: JsonObject, path: str) -> list[tuple[JsonObject, s
 def _check_completeness(
     clause: JsonObject, node: JsonObject | None, path: str, at: str, errors: list[FieldError]
 ) -> None:
-    """Check that `node` specifies all fields that `clause`, inside its allOf, anyOf, oneOf or not, constrains."""
+    """Check that `node` declares all fields that `clause` constrains. `clause` is in its allOf, anyOf, oneOf or not."""
     if node is None:
         errors.append(required(path, f"because it is defined in {at}"))
         return

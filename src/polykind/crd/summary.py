@@ -16,7 +16,7 @@ Load = Callable[[], JsonObject]
 class CRDSummary(dict[str, Any]):
     """A v1 CRD whose version entries have no schema. `load` returns the full CRD.
 
-    Schemas make up nearly all of a CRD's size, and of a thousand CRDs few are in use at a time.
+    This saves memory: schemas make up nearly all of a CRD's size, and most CRDs are not used at a given time.
     """
 
     __slots__ = ("load", "spec_digest")
@@ -78,9 +78,7 @@ class _Spec(msgspec.Struct, omit_defaults=True):
 
 
 split_crd = msgspec.json.Decoder(CRDParts).decode
-"""Splits the JSON of a CRD into its parts. Raises msgspec.MsgspecError if a field does not have the type it has in a
-CRD.
-"""
+"""Splits the JSON of a CRD into its top-level fields. Raises msgspec.MsgspecError if a field has a wrong type."""
 _spec = msgspec.json.Decoder(_Spec).decode
 
 

@@ -39,7 +39,7 @@ def _limit_nesting(validate: Callable[P, list[FieldError]]) -> Callable[P, list[
 def validate_create(
     crd: JsonObject, request_version: str = "v1", *, rules: RuleChecker | None = None, defaulting: bool = True
 ) -> list[FieldError]:
-    """Validate a new CRD of a request at `request_version`. If `defaulting` is false, schemas may not have defaults."""
+    """Validate a new CRD, sent by a client at `request_version`. If `defaulting` is false, defaults are errors."""
     return validate_internal_create(crd, to_internal(crd["spec"]), request_version, rules, defaulting)
 
 
@@ -50,7 +50,7 @@ def validate_internal_create(
     rules: RuleChecker | None = None,
     defaulting: bool = True,
 ) -> list[FieldError]:
-    """Validate a CRD like `validate_create`, with an internal spec that differs from that of its v1 representation."""
+    """Validate a CRD like `validate_create`, but validate `internal` instead of the spec of `crd`."""
     beta = request_version == "v1beta1"
     errors = _validate_metadata(crd)
     errors += validate_spec(internal, ValidationOptions(internal, beta=beta, defaulting=defaulting), rules)
@@ -122,7 +122,7 @@ def _validate_stored_versions(stored: list[str] | None, versions: list[JsonObjec
 
 
 def _validate_v1(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Return the errors that are checked only in requests at v1."""
+    """Return the errors that kube-apiserver reports only for requests at v1, not at v1beta1."""
     errors = validate_approval(crd, old)
     if old is not None and old["spec"].get("preserveUnknownFields"):
         return errors

@@ -31,7 +31,10 @@ def validate_webhook_url(text: str, path: str) -> list[FieldError]:
 
 
 def validate_webhook_service(service: JsonObject, path: str) -> list[FieldError]:
-    """Validate the service of a webhook. As in kube-apiserver, errors swap the paths of name and namespace."""
+    """Validate the service of a webhook.
+
+    As in kube-apiserver, an error about the namespace has the path of the name, and vice versa.
+    """
     errors = []
     if not service["namespace"]:
         errors.append(required(f"{path}.name"))

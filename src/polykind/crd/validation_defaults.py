@@ -1,4 +1,4 @@
-"""Validation of defaults in schemas. Each must be pruned and valid. Defaults in metadata must be valid metadata."""
+"""Validation of defaults in schemas. A default must be valid and have no unknown fields."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ class _DefaultsWalker:
     def visit(
         self, schema: JsonObject, path: str, resource: JsonObject, keys: tuple[str | int, ...], inside_meta: bool
     ) -> None:
-        """Visit a schema, which is at the path `keys` in `resource`, the enclosing root or embedded resource."""
+        """Validate the defaults in `schema`, which is at the path `keys` in `resource`.
+
+        `resource` is the schema of the enclosing object: the root or an embedded resource.
+        """
         if EMBEDDED in schema:
             resource, keys, inside_meta = schema, (), False
         if "default" in schema:

@@ -99,7 +99,7 @@ def validate_version_schema(
 
 
 def _validate_root_keywords(schema: JsonObject, schema_path: str) -> list[FieldError]:
-    """Check the keywords at the root. If the status subresource is enabled, only some keywords are allowed."""
+    """Check the keywords at the root of a schema with the status subresource, where only some keywords are allowed."""
     other_keywords = schema.keys() - set(_ALLOWED_AT_ROOT.values())
     if "type" in schema and schema["type"] != "object" and other_keywords.isdisjoint(_BEFORE_TYPE):
         detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'

@@ -58,7 +58,7 @@ class SchemaStrictness(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """The state that a schema node inherits from its parent."""
+    """The part of the validation state that a schema node passes on to the schemas inside it."""
 
     defaults: str | None
     inside_meta: bool
@@ -272,7 +272,10 @@ def _type_error(path: str, type_: str, detail: str) -> FieldError:
 
 
 def _set_items_error(node: JsonObject, path: str) -> FieldError:
-    """Return the error for a set with non-atomic items. As in kube-apiserver, it always shows the items' list type."""
+    """Return the error for a set with non-atomic items.
+
+    As in kube-apiserver, the error always quotes the list type of the items, even if the items are objects.
+    """
     items = node["items"]
     key = LIST_TYPE if items["type"] == "array" else MAP_TYPE
     detail = "must be atomic as item of a list with x-kubernetes-list-type=set"

@@ -33,7 +33,7 @@ _SHARED_SETTINGS = (
         "additionalPrinterColumns",
     ),
 )
-"""For each setting: its name in version entries, its name at the top level, and its two names in error messages."""
+"""For each setting: its name in version entries, its name at the top level of the spec, and its two names in errors."""
 
 
 def validate_spec(spec: JsonObject, options: ValidationOptions, rules: RuleChecker | None) -> list[FieldError]:
@@ -161,7 +161,9 @@ def _has_status(subresources: JsonObject | None) -> bool:
 
 
 def _validate_version_list(spec: JsonObject) -> list[FieldError]:
-    """Check that settings are not both shared and per version, and that names and storage version are unique."""
+    """Check that no setting is both at the top level and in version entries, that a setting differs between version
+    entries, that version names are unique, and that exactly one version is the storage version.
+    """
     versions = spec["versions"] or []
     errors: list[FieldError] = []
     for context, top, plural, _ in _SHARED_SETTINGS:
@@ -184,7 +186,7 @@ def _validate_version_list(spec: JsonObject) -> list[FieldError]:
 
 
 def _is_set(part: JsonObject, context: str) -> bool:
-    """True if a setting is present. An empty list counts as unset."""
+    """True if a setting is present and not an empty list."""
     return part.get(context) not in (None, [])
 
 

@@ -16,7 +16,10 @@ _MAX_INT64 = 2**63 - 1
 
 
 def priority_key(name: str) -> tuple[Any, ...]:
-    """Return a sort key: stable, beta and alpha versions, each with the highest number first, then other names."""
+    """Return a key that sorts version names by priority: stable, beta and alpha versions, then other names.
+
+    Among versions of the same stability, the highest number comes first.
+    """
     match = _KUBE_LIKE.fullmatch(name)
     if match is not None:
         major, minor = int(match[1]), int(match[3] or 0)
@@ -53,7 +56,7 @@ def find_version(crd: JsonObject, name: str) -> JsonObject | None:
 
 
 def version_schema(crd: JsonObject, name: str) -> JsonObject | None:
-    """Return the openAPIV3Schema of a version, or None. Raise LookupError if the version is unknown."""
+    """Return the openAPIV3Schema of a version, or None if it has none. Raise LookupError if the version is unknown."""
     version_entry = find_version(crd, name)
     if version_entry is None:
         raise LookupError(f"{crd['metadata'].get('name')} has no version {name}")

@@ -1,7 +1,7 @@
 """Generation of Python functions for one schema.
 
-Text of a schema (property names, enum values, patterns) never becomes source code. The source refers to such values by
-generated names. See docs/decisions/0013-generated-schema-programs.md.
+Text of a schema (property names, enum values, patterns) never becomes source code: the source code refers to such
+values by generated names. See docs/decisions/0013-generated-schema-programs.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ Function = Callable[..., Any]
 
 
 class FunctionBody:
-    """The source lines of one function while it is generated. `room` is the number of nodes it can still inline."""
+    """The source lines of a function that is being generated.
+
+    `room` is the number of schema nodes whose code may still be added. Further nodes get functions of their own.
+    """
 
     def __init__(self, room: int) -> None:
         self.text: list[str] = []
@@ -33,7 +36,10 @@ class FunctionBody:
         return f"v{self._variables}"
 
     def block(self, heading: str, write: Callable[[], None]) -> None:
-        """Append a heading and the indented lines that `write` appends. Omit the heading if `write` appends nothing."""
+        """Append `heading`, such as `if x:`, and then the indented lines that `write` appends.
+
+        If `write` appends nothing, remove the heading again.
+        """
         self.add(heading)
         self.indent += 1
         before = len(self.text)
@@ -47,7 +53,7 @@ class Program:
     """The functions generated for one schema, and their constants. Each function is compiled on its first call."""
 
     NODES_PER_FUNCTION = 70
-    """The maximum number of nodes per function. Compiling a longer function would block the event loop for too long."""
+    """The maximum number of schema nodes per function. Compiling a longer function blocks the event loop too long."""
 
     def __init__(self, builtins: dict[str, Any]) -> None:
         self._names: dict[str, Any] = {"__builtins__": {}, **builtins}
@@ -57,7 +63,7 @@ class Program:
         self._lock = threading.RLock()
 
     def constant(self, value: Any) -> str:
-        """Bind a value to a name and return the name, so that the generated source can refer to the value."""
+        """Assign a value to a new global name of the generated code and return the name. Equal values share a name."""
         shared_key = (type(value), value) if type(value) in (str, int) else None
         if shared_key in self._constants:
             return self._constants[shared_key]
@@ -68,7 +74,7 @@ class Program:
         return name
 
     def function(self, key: Any, arguments: str, write: Callable[[FunctionBody], None]) -> str:
-        """Return the name of the function whose body `write` generates. The same key gives the same function."""
+        """Return the name of the function for `key`. If there is none, add one. `write` generates its body later."""
         if key in self._functions:
             return self._functions[key]
         name = self._functions[key] = f"F{len(self._names)}"

@@ -1,4 +1,4 @@
-"""The compiled schema of one version, which prunes, defaults and validates objects."""
+"""The compiled schema of one version of a custom resource. It prunes, defaults and validates objects."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def _limit_nesting(method: Callable[Concatenate[CompiledSchema, P], R]) -> Calla
 
 
 class CompiledSchema:
-    """An openAPIV3Schema that can be applied to objects. Creating one is cheap, because it is read on first use.
+    """Prunes, defaults and validates objects by an openAPIV3Schema. The schema is read on first use.
 
-    A schema that is used several times gets generated programs. They handle common objects. All other objects take the
-    slow path, which also reports errors.
+    After several uses, Python functions are generated from the schema. They handle most objects. The slow path handles
+    all other objects and reports errors.
     """
 
     def __init__(self, openapi: JsonObject | None, *, preserve_unknown: bool = False) -> None:
@@ -75,10 +75,10 @@ class CompiledSchema:
         return self._root
 
     def prune_and_default(self, obj: JsonObject, *, report: bool) -> list[str]:
-        """Prune, drop nulls, coerce embedded metadata and apply defaults to an object of a request, in place.
+        """Prune the object of a request, drop its nulls, coerce embedded metadata and apply defaults, in place.
 
-        Root apiVersion, kind and metadata are not touched. With `report`, return the paths of unknown fields in
-        kube-apiserver's order. Raise BadObjectMetaError if the metadata of an embedded resource is malformed.
+        The object's own apiVersion, kind and metadata do not change. If `report` is true, return the paths of unknown
+        fields in kube-apiserver's order. Raise BadObjectMetaError if the metadata of an embedded resource is malformed.
         """
         try:
             if self._pruning_and_defaulting is not None:
@@ -106,11 +106,10 @@ class CompiledSchema:
         return [*sorted_strings(unknown), *sorted_strings(in_metadata)] if report else []
 
     def prune_default_and_validate(self, obj: JsonObject, *, report: bool) -> tuple[list[str], bool]:
-        """Prune and default like `prune_and_default`, and try to validate in the same pass. Return unknown fields and a
-        flag.
+        """Prune and default like `prune_and_default`, and try to validate in the same pass.
 
-        The flag is True if the object is valid. It stays valid while the caller changes only root metadata and removes
-        `status`. If the flag is False, the caller has to call `validate`.
+        Return the paths of unknown fields, and True if the object is valid. It stays valid if the caller then changes
+        only the object's metadata and removes `status`. If the second value is False, the caller must call `validate`.
         """
         if self._pruning_and_defaulting is not None and not self._single_pass_generated:
             self._generate_single_pass()
@@ -123,7 +122,7 @@ class CompiledSchema:
 
     @_limit_nesting
     def prune_and_default_stored(self, obj: JsonObject) -> None:
-        """Prune and default an object from the store like `prune_and_default`, but drop malformed embedded metadata."""
+        """Prune and default a stored object like `prune_and_default`. Drop malformed metadata of embedded resources."""
         try:
             if self._pruning_and_defaulting is not None:
                 self._pruning_and_defaulting(obj, False)
@@ -163,7 +162,10 @@ class CompiledSchema:
 
     @property
     def steps_per_value(self) -> int:
-        """The highest number of properties, required fields and branches that apply to one value."""
+        """The highest number of properties, required fields and allOf, anyOf or oneOf branches that apply to one value.
+
+        It measures how long it takes to default and validate a value.
+        """
         if self._steps_per_value == 0:
             self._steps_per_value = _steps_per_value(self._raw)
         return self._steps_per_value
@@ -175,21 +177,21 @@ class CompiledSchema:
 
     @property
     def has_floats(self) -> bool:
-        """True if the schema contains a float. If it is False, no default contains a float either."""
+        """True if the schema, including its defaults, contains a float."""
         if self._has_floats is None:
             self._has_floats = _has_floats(self._raw)
         return self._has_floats
 
     def compile_programs(self) -> None:
-        """Generate all programs now instead of after several uses. May be called in a thread."""
+        """Generate all functions for this schema now instead of after several uses. May be called in a thread."""
         self._generate_validation()
         self._generate_pruning_and_defaulting()
         self._generate_single_pass()
         self._generate_pruning()
 
     def _count_use(self) -> None:
-        """Count a use of the schema. If the schema is used often, generate one program per call, because more would
-        block the event loop.
+        """Count a use of the schema. After several uses, generate functions: only one per call, because generating all
+        would block the event loop for too long.
         """
         self._uses += 1
         if self._uses >= _USES_BEFORE_GENERATION:
@@ -218,7 +220,10 @@ class CompiledSchema:
             self._single_pass = self._single_pass_program()
 
     def _single_pass_program(self) -> Function | None:
-        """Generate the single-pass program. Return None if root keywords do not allow early validation."""
+        """Generate the function that prunes, defaults and validates in one pass.
+
+        Return None if the root schema has keywords that the caller's later changes of metadata or status may violate.
+        """
         root = self.root
         if not root.raw.keys() <= _KEYWORDS_FOR_SINGLE_PASS or "status" in root.required or root.embedded_resource:
             return None
@@ -234,7 +239,7 @@ class CompiledSchema:
     ) -> list[FieldError]:
         """Validate an object: values, the paths of the scale subresource, embedded resources and list types.
 
-        With `old`, errors of values that did not change are dropped (ratcheting).
+        If `old` is given, errors of values that are the same in `old` are dropped (ratcheting).
         """
         try:
             if self._validation is not None and self._validation(obj):
@@ -256,7 +261,7 @@ class CompiledSchema:
 
     @_limit_nesting
     def validate_beyond_values(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-        """Validate embedded resources and list types, but not values."""
+        """Validate embedded resources and list types, but not types, formats, ranges and other keywords of values."""
         all_errors: list[FieldError] = []
         validate_embedded(self.root, obj, "", all_errors)
         self._validate_lists(obj, old, all_errors)
@@ -297,7 +302,7 @@ class CompiledSchema:
 
 
 def _steps_per_value(schema: JsonObject | None) -> int:
-    """Return the highest number of steps that a value can take at any node, including all branches of that node."""
+    """Return the highest number of steps for one value at any node of the schema, including the node's branches."""
     highest = 1
     pending: list[Any] = [schema]
     while pending:
@@ -326,7 +331,7 @@ def _steps_per_value(schema: JsonObject | None) -> int:
 
 _STEPS_PER_BRANCH = 5
 _STEPS_WITHOUT_CHECK = 100_000
-"""The estimated number of properties above which the size of an object with its defaults is checked."""
+"""The estimated number of properties in an object above which the size of its defaults is checked."""
 
 
 def _has_floats(value: object) -> bool:

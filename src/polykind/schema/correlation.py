@@ -9,7 +9,7 @@ from polykind.schema.node import ABSENT, SchemaNode
 
 
 class Correlation:
-    """A new value with the old value at the same place.
+    """A new value, and the old value at the same place in the old object.
 
     Values are correlated by property and by map key. Items of lists of type map are correlated by the list's keys.
     """
@@ -37,7 +37,7 @@ class Correlation:
         return child  # type: ignore[no-any-return]
 
     def unchanged(self) -> bool:
-        """True if the value did not change. A value that contains parts without a schema always counts as changed."""
+        """True if the new value equals the old one. False if the value contains parts without a schema."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal

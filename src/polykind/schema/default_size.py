@@ -1,4 +1,4 @@
-"""The size of the defaults that an object would get. A few bytes per list item can become a large object."""
+"""The size of the defaults that an object would get. Defaults can turn a few bytes per list item into megabytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.schema.pruning import effective_default
 
 MAX_DEFAULT_BYTES: Final = 1536 * 1024
-"""The size of all defaults in an object, in bytes of JSON. No store accepts larger objects."""
+"""The maximum size of all defaults in one object, in bytes of JSON. No store accepts larger objects."""
 _TOO_LARGE: Final = "etcdserver: request is too large"
 
 
@@ -42,7 +42,7 @@ def check_default_size(root: SchemaNode, obj: Any) -> None:
 
 
 def _size(node: SchemaNode, key: str, sizes: dict[int, int]) -> int:
-    """Return the size of a property's default with its key, 0 if there is none."""
+    """Return the size of a property's key and default as JSON. Return 0 if the property has no default."""
     size = sizes.get(id(node))
     if size is None:
         default = effective_default(node)

@@ -24,7 +24,7 @@ class EmbeddedResourceError(Exception):
 def coerce_embedded(node: SchemaNode | None, value: Any, path: str, unknown: list[str], *, strict: bool) -> None:
     """Coerce the metadata of embedded resources in place. Append the paths of unknown metadata fields to `unknown`.
 
-    With `strict`, malformed metadata raises EmbeddedResourceError. Otherwise it is dropped.
+    If `strict` is true, raise EmbeddedResourceError if metadata is malformed. Otherwise drop malformed metadata.
     """
     if node is None:
         return
@@ -63,7 +63,7 @@ def _coerce_resource(value: JsonObject, path: str, unknown: list[str], *, strict
 
 
 def validate_embedded(node: SchemaNode | None, value: Any, path: str, field_errors: list[FieldError]) -> None:
-    """Append the errors in type and metadata of all embedded resources to `field_errors`."""
+    """Append the errors in apiVersion, kind and metadata of all embedded resources in `value` to `field_errors`."""
     if node is None:
         return
     if type(value) is dict:

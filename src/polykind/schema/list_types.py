@@ -12,7 +12,7 @@ from polykind.schema.node import SchemaNode
 
 
 def validate_list_types(node: SchemaNode | None, value: Any, path: str, field_errors: list[FieldError]) -> None:
-    """Append the errors of all lists in a value to `field_errors`."""
+    """Append an error to `field_errors` for each duplicate item of a set or map list in `value`, at any depth."""
     if node is None:
         return
     if type(value) is dict:
@@ -33,7 +33,7 @@ def validate_list_types(node: SchemaNode | None, value: Any, path: str, field_er
 
 
 def validate_list_type(node: SchemaNode, value: list[Any], path: str, field_errors: list[FieldError]) -> None:
-    """Append the errors of one list to `field_errors`. Lists inside its items are not validated."""
+    """Append an error to `field_errors` for each duplicate item of one list. Lists inside its items are not checked."""
     if node.list_type == "set":
         field_errors.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _second_occurrences(value))
     elif node.list_type == "map":
@@ -51,7 +51,7 @@ def _validate_map_list(node: SchemaNode, value: list[Any], path: str, field_erro
 
 
 def _second_occurrences(values: list[Any]) -> list[int]:
-    """Return the index of the second occurrence of each repeated value. kube-apiserver does not report further ones."""
+    """Return the index of each value's second occurrence. kube-apiserver reports no further occurrences."""
     counts: dict[Any, int] = {}
     repeated = []
     for at, value in enumerate(values):

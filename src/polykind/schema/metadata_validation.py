@@ -18,7 +18,7 @@ _MAX_ANNOTATION_BYTES = 256 * 1024
 _MAX_MANAGER_BYTES = 128
 _MAX_SUBRESOURCE_BYTES = 256
 _MAX_CONTROLLER_TEXT = 1024 * 1024
-"""The number of characters after which further errors that quote all owner references are dropped."""
+"""The maximum total length of errors about several controllers. Each quotes all owner references, so drop the rest."""
 _COMMON_SUBRESOURCES = ("", "status", "scale")
 _STANDARD_FINALIZERS = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 _OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
@@ -30,7 +30,7 @@ _IMMUTABLE = (
     ("deletionTimestamp", None),
     ("deletionGracePeriodSeconds", None),
 )
-"""The immutable fields of metadata, each with the value that stands for an absent field."""
+"""The immutable fields of metadata, each with its value in Go if the field is absent."""
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -120,7 +120,10 @@ def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[
 
 
 def dedupe_owner_references(meta: JsonObject, *, after_admission: bool = False) -> list[str]:
-    """Remove owner references that repeat an earlier one, in place. Return a warning if any were removed."""
+    """Remove owner references that repeat an earlier one, in place. Return a list with a warning if any were removed.
+
+    If `after_admission` is true, the warning says that mutating admission added the duplicates.
+    """
     owners = meta.get("ownerReferences")
     if not isinstance(owners, list) or len(owners) < 2:
         return []

@@ -1,4 +1,4 @@
-"""A node of an openAPIV3Schema with typed attributes. Keywords of a wrong type count as absent."""
+"""A node of an openAPIV3Schema with typed attributes. A keyword whose value has a wrong type is ignored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ META_KEYS = frozenset(("apiVersion", "kind", "metadata"))
 
 
 class EnumIndex:
-    """An enum prepared for lookup and for error messages. A large enum is as fast as a small one."""
+    """The values of an enum, prepared for error messages and for a lookup whose time does not grow with the enum."""
 
     __slots__ = ("keys", "supported", "text", "types")
 
@@ -34,8 +34,8 @@ class EnumIndex:
 class SchemaNode:
     """A schema node. Child nodes are created on first use, so the unused parts of a large schema cost nothing.
 
-    By default x-kubernetes-int-or-string overrides the type, and unknown formats are ignored. With `for_defaults` type
-    and format are used as written, as kube-apiserver does when it validates defaults.
+    By default x-kubernetes-int-or-string overrides the type, and unknown formats are ignored. If `for_defaults` is
+    true, type and format are used as written, as kube-apiserver does when it validates defaults.
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class SchemaNode:
         self.additional_allowed: bool | None = (
             additional if isinstance(additional, bool) else True if isinstance(additional, dict) else None
         )
-        """True if additionalProperties allows other keys, False if it forbids them, None if it is not specified."""
+        """True if additionalProperties allows undeclared keys, False if it forbids them, None if it is absent."""
         properties = raw.get("properties")
         self._properties: dict[str, Any] = dict(properties) if isinstance(properties, dict) else {}
         self._items: Any = ABSENT
@@ -121,7 +121,7 @@ class SchemaNode:
 
     @property
     def items(self) -> SchemaNode | None:
-        """The node of list items. None if the schema does not specify items."""
+        """The schema node of list items. None if the schema does not specify items."""
         if self._items is ABSENT:
             raw = self.raw.get("items")
             self._items = (
@@ -133,7 +133,7 @@ class SchemaNode:
 
     @property
     def additional(self) -> SchemaNode | None:
-        """The node of additionalProperties. None if additionalProperties is not a schema."""
+        """The schema node of additionalProperties. None if additionalProperties is absent or a bool."""
         if self._additional is ABSENT:
             raw = self.raw.get("additionalProperties")
             self._additional = (
@@ -148,7 +148,7 @@ class SchemaNode:
         return self.property_node(key) if key in self._properties else self.additional
 
     def specifies(self, key: str) -> bool:
-        """True if the schema allows a key. A key that `additionalProperties: true` allows still has no node."""
+        """True if `key` is a declared property or additionalProperties is present. `child(key)` may still be None."""
         return key in self._properties or self.additional_allowed is not None
 
     @property

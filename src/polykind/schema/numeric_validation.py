@@ -1,4 +1,7 @@
-"""Validation of minimum, maximum and multipleOf. As in kube-openapi, bounds are float64 and truncated for integers."""
+"""Validation of minimum, maximum and multipleOf.
+
+As in kube-openapi, bounds are float64. For an integer value, a bound is truncated to an integer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ _MAX_EXACT = float(2**53 - 1)
 
 
 def is_integral(value: float) -> bool:
-    """True if a float64 counts as an integer: it is below 2**53 and equals a whole number up to a rounding error."""
+    """True if kube-openapi accepts a float64 as an integer: it is below 2**53 and equals a whole number up to a
+    rounding error.
+    """
     if not -_MAX_EXACT <= value <= _MAX_EXACT:
         return False
     if value == int(value):

@@ -1,4 +1,4 @@
-"""ObjectMeta coercion: metadata as it comes out of a round trip through Go's metav1.ObjectMeta."""
+"""ObjectMeta coercion: changes metadata as decoding it into Go's metav1.ObjectMeta and encoding it again would."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_UNKNOWN_FIELDS = 100
 
 
 class ObjectMetaDecodeError(ValueError):
-    """Metadata that does not fit its Go type. The message is that of Go's JSON decoder."""
+    """The metadata cannot be decoded into its Go type. The message is that of Go's JSON decoder."""
 
 
 class BadObjectMetaError(errors.BadRequestError):
@@ -36,10 +36,11 @@ class BadObjectMetaError(errors.BadRequestError):
 def coerce(
     meta: object, *, strict: bool, kind: str = "", version: str = "", served: str = ""
 ) -> tuple[JsonObject, list[str]]:
-    """Return the coerced metadata, possibly the input itself, and the paths of its unknown fields such as metadata.x.
+    """Return the coerced metadata, and the paths of unknown fields in it, such as metadata.x.
 
-    With `strict`, malformed metadata raises BadObjectMetaError. Otherwise malformed fields are dropped. `kind` and
-    `version` are those of the object. `served` is the kind of the resource if it differs from `kind`.
+    If coercion changes nothing, the first value is `meta` itself. If `strict` is true, raise BadObjectMetaError if the
+    metadata is malformed. Otherwise drop malformed fields. `kind` and `version` are those of the object. `served` is
+    the kind of the resource if it differs from `kind`.
     """
     try:
         coerced, unknown = round_trip(meta, strict=strict)
@@ -52,7 +53,7 @@ def coerce(
 def round_trip(meta: object, *, strict: bool) -> tuple[JsonObject, list[str]]:
     """Coerce metadata like `coerce`, but return paths relative to the metadata.
 
-    With `strict`, raise ObjectMetaDecodeError if the metadata is malformed.
+    If `strict` is true, raise ObjectMetaDecodeError if the metadata is malformed.
     """
     if type(meta) is dict and _is_unchanged(meta):
         return meta, []
@@ -80,7 +81,7 @@ def round_trip(meta: object, *, strict: bool) -> tuple[JsonObject, list[str]]:
 
 
 def _is_unchanged(meta: JsonObject) -> bool:
-    """True if the round trip would not change the metadata. This decides the common case quickly."""
+    """True if coercion would certainly not change the metadata. This check is much faster than the coercion."""
     for key, value in meta.items():
         kind = type(value)
         if key in _STRINGS:

@@ -41,7 +41,7 @@ def prune(node: SchemaNode | None, value: Any, path: str, unknown: list[str] | N
 def _prune_specified(
     node: SchemaNode | None, value: Any, path: str, unknown: list[str] | None, *, root: bool = False
 ) -> None:
-    """Prune inside specified fields, but keep unknown fields (x-kubernetes-preserve-unknown-fields)."""
+    """Prune the values of known fields, but keep unknown fields (x-kubernetes-preserve-unknown-fields)."""
     if node is None:
         return
     if type(value) is dict:
@@ -74,7 +74,7 @@ def _remove_all(value: dict[str, Any], path: str, unknown: list[str] | None) -> 
 
 
 def drop_nulls(node: SchemaNode | None, value: Any, *, root: bool = False) -> None:
-    """Remove keys with a null value if the field is neither nullable nor has a default. Nulls in lists stay."""
+    """Remove keys with a null value, in place, if the field is not nullable and has no default. Nulls in lists stay."""
     if node is None:
         return
     if type(value) is dict:
@@ -153,7 +153,7 @@ def _prepare_default(node: SchemaNode) -> Any:
 
 
 def _coerce_metadata_default(path: tuple[str | int, ...], value: Any) -> Any:
-    """Return a default inside the metadata of an embedded resource, without parts that ObjectMeta cannot hold."""
+    """Return a default inside the metadata of an embedded resource, without parts that ObjectMeta does not allow."""
     head, *keys = path
     if head != "metadata":
         return value if isinstance(value, str) else None

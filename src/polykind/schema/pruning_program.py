@@ -1,7 +1,7 @@
-"""Generated pruning and defaulting programs, which prune, drop nulls and fill in defaults in one pass.
+"""Generation of functions that prune an object, drop its nulls and fill in its defaults in one pass.
 
-For rare values a program raises SlowPathError, and the caller runs the slow path of pruning.py on the object. The
-program may have changed the object before, but the slow path leads to the same result.
+For rare values a generated function raises SlowPathError, and the caller runs the slow path of pruning.py on the same
+object. The function may already have changed the object, but the result of the slow path is the same.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _MAX_LITERAL_DEPTH, _MAX_LITERAL_LENGTH = 6, 30
 
 
 class SlowPathError(Exception):
-    """The program cannot handle a value, for example an unknown field that has to be reported."""
+    """The generated function cannot handle a value, for example an unknown field that has to be reported."""
 
 
 class PruningProgramWriter:
-    """Generates the programs for the nodes of one schema. With `fill_defaults`, the programs also fill in defaults."""
+    """Generates functions for the nodes of one schema. If `fill_defaults` is true, they also fill in defaults."""
 
     def __init__(self, *, fill_defaults: bool) -> None:
         names = {"SlowPathError": SlowPathError, "META_KEYS": META_KEYS, "deep_copy": deep_copy}
@@ -33,7 +33,7 @@ class PruningProgramWriter:
         self._nodes: list[SchemaNode] = []
 
     def function(self, node: SchemaNode, *, root: bool = False) -> str:
-        """Return the name of the generated function for a node. Its parameters are the object and `report`."""
+        """Return the name of the generated function for a schema node. Its parameters are the value and `report`."""
         self._nodes.append(node)
         return self.program.function(id(node), "x, report", partial(self._write, node, root))
 
@@ -98,7 +98,7 @@ class PruningProgramWriter:
         body.indent -= 1
 
     def _visit_each(self, body: FunctionBody, node: SchemaNode, names: list[str], var: str, root: bool) -> None:
-        """Generate code that visits every value by its key. Maps and objects that preserve unknown fields need this."""
+        """Generate a loop over all keys of the dict `var`, for schemas that allow undeclared keys."""
         key, item, null = body.variable(), body.variable(), body.variable()
         by_key = root or names
         body.add(f"{null} = False")
@@ -146,8 +146,8 @@ class PruningProgramWriter:
         return node.preserve_unknown or (len(node.types) == 1 and node.types[0] in _CONTAINERS)
 
     def _container(self, body: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
-        """Generate code for a value that is a dict or list as its node expects: run the statement `done`, then visit
-        the value.
+        """Generate code that runs the statement `done` and visits the value `var` if it is a dict or list as the schema
+        expects.
         """
         if node.preserve_unknown:
             if (
@@ -193,8 +193,8 @@ class PruningProgramWriter:
         body.indent -= 1
 
     def _null_helper(self, node: SchemaNode, root: bool) -> str:
-        """Return the name of a helper that drops or defaults nulls. The helper returns the number of dicts and lists it
-        adds.
+        """Return the name of a helper that drops the nulls of a dict or replaces them by defaults. The helper returns
+        the number of defaults that are dicts or lists.
         """
 
         def replace_nulls(value: dict[str, Any]) -> int:
@@ -214,7 +214,7 @@ class PruningProgramWriter:
         return self.program.constant(replace_nulls)
 
     def _literal(self, value: Any, depth: int = 0) -> str:
-        """Return an expression that creates a new copy of a value."""
+        """Return Python source code that creates a new copy of `value`."""
         if type(value) not in (dict, list):
             return self.program.constant(value)
         if depth > _MAX_LITERAL_DEPTH or len(value) > _MAX_LITERAL_LENGTH:

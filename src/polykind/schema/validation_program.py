@@ -1,6 +1,6 @@
-"""Generated validation programs: they decide if a value is valid, exactly as the slow path does.
+"""Generation of functions that return True if a value is valid. They give the same result as the slow path.
 
-For rare keywords a program calls the slow path (value_validation.py, list_types.py, embedded_resources.py) itself.
+For rare keywords a generated function calls the slow path (value_validation.py, list_types.py, embedded_resources.py).
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ _PYTHON_TYPES = {"string": "str", "integer": "int", "boolean": "bool", "object":
 
 
 class ValidationProgramWriter:
-    """Generates the programs for the nodes of one schema. A program returns False for values the slow path rejects.
+    """Generates functions for the nodes of one schema. A function returns False for values that the slow path rejects.
 
-    Inside anyOf, oneOf, allOf and not, only values are validated (`values_only`). Elsewhere list types and embedded
-    resources are validated too.
+    Inside anyOf, oneOf, allOf and not, list types and embedded resources are not validated (`values_only` is true).
 
-    A `single_pass` program also prunes and defaults. It accepts only valid values that pruning and defaulting would not
-    change, except for scalar defaults, which it fills in. The caller has to prune, default and validate all values that
-    the program rejects.
+    If `single_pass` is true, the functions also fill in scalar defaults. They then return True only if the value is
+    valid and if pruning and defaulting would not change it any more. If a function returns False, the caller has to
+    prune, default and validate the value.
     """
 
     def __init__(self, *, single_pass: bool = False) -> None:
@@ -65,7 +64,7 @@ class ValidationProgramWriter:
         return self.program.constant(valid)
 
     def _value(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool, for_none: str = "") -> None:
-        """Generate the checks of a variable. `for_none` is the code to run if the variable is None, meaning absent."""
+        """Generate the checks of the variable `var`. `for_none` is the code to run if `var` is None (absent)."""
         if self._is_trivial(node, values_only):
             return
         word = "if"
@@ -81,7 +80,7 @@ class ValidationProgramWriter:
             body.add(f"{word} not {self._slow_path(node, values_only)}({var}): return False")
 
     def _is_trivial(self, node: SchemaNode, values_only: bool) -> bool:
-        """True if the schema accepts every value except null, so that the program needs no check."""
+        """True if the schema accepts every value except null, so that no check needs to be generated."""
         return not (
             (self._single_pass and not values_only and not node.preserve_unknown)
             or node.types
@@ -100,9 +99,7 @@ class ValidationProgramWriter:
         )
 
     def _kinds(self, node: SchemaNode) -> list[str]:
-        """Return the Python types that the program checks itself. The program calls the slow path for values of other
-        types.
-        """
+        """Return the Python types whose values the generated function checks. It calls the slow path for all others."""
         if node.embedded_resource:
             return []
         if not node.types:
@@ -229,7 +226,7 @@ class ValidationProgramWriter:
         return self.program.constant(unique)
 
     def _child(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool) -> None:
-        """Generate the checks of a nested value, inline while there is room, otherwise in a separate function."""
+        """Generate the checks of a nested value: in this function if it is not too long yet, otherwise in another."""
         if self._single_pass and not values_only and self._is_trivial(node, values_only):
             body.add(f"if {var} is None: return False")
         if body.room > 0 and body.indent < 16:
@@ -300,8 +297,8 @@ class ValidationProgramWriter:
             body.add(f"elif not {self.function(child, values_only=values_only)}({value}): return False")
 
     def _fill_default(self, node: SchemaNode, child: SchemaNode, name: str, var: str) -> str:
-        """Return the code to run if a property is absent. The code fills in a scalar default or makes the program
-        reject the value.
+        """Return the code to run if a property is absent. The code fills in a scalar default, or ends the generated
+        function with False.
         """
         default = effective_default(child)
         size_checked = node.min_properties is not None or node.max_properties is not None

@@ -10,7 +10,7 @@ from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
 
 _MAX_TEXT = 4 * 1024 * 1024
-"""The number of characters in error texts after which further errors are dropped."""
+"""The maximum total length of the error texts in one result, in characters. Further errors are dropped."""
 
 
 class SchemaError(NamedTuple):
@@ -26,7 +26,8 @@ class SchemaError(NamedTuple):
 class ValidationResult:
     """Errors without duplicates, and the number of successful checks.
 
-    If no branch of anyOf or oneOf is valid, only the errors of the branch with the most successful checks count.
+    `match_count` is the number of successful checks. If no branch of anyOf or oneOf is valid, the errors of the branch
+    with the highest count are reported.
     """
 
     __slots__ = ("_size", "_texts", "errors", "match_count")

@@ -1,6 +1,6 @@
 """Value validation with kube-openapi's messages and order of errors.
 
-This is the slow path. Generated validation programs accept most values, and only values that they reject come here.
+This is the slow path. It validates only values that the functions of validation_program.py reject.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMERIC_FORMATS = {int: "int64", float: "float64"}
 def validate_value(
     node: SchemaNode, value: Any, path: str = "", correlation: Correlation | None = None
 ) -> ValidationResult:
-    """Validate a value. With a correlation, errors of values that did not change are dropped (ratcheting)."""
+    """Validate a value. If `correlation` is given, errors of values that did not change are dropped (ratcheting)."""
     result = _validate(node, value, path, correlation)
     if result.errors and correlation is not None and correlation.unchanged():
         ratcheted = ValidationResult()
@@ -118,7 +118,7 @@ def _validate_string(node: SchemaNode, value: str, path: str, result: Validation
 
 
 def is_in_enum(node: SchemaNode, value: Any) -> bool:
-    """True if the enum lists the value. Null never counts as listed."""
+    """True if the enum contains the value. Always False for null."""
     if value is None:
         return False
     enum = node.enum_index
@@ -128,9 +128,9 @@ def is_in_enum(node: SchemaNode, value: Any) -> bool:
 
 
 def _go_convert(value: Any, kind: type) -> Any:
-    """Convert a number to the type of an enum value as Go's reflection does.
+    """Convert `value` to the Python type `kind` of an enum value, as Go's reflection does.
 
-    For a string, an int becomes a character.
+    An int is converted to a string as a code point: 65 becomes "A".
     """
     if type(value) is float and kind is int:
         return float_to_int64(value)

@@ -36,7 +36,10 @@ _TYPE_CONSTRUCTORS = {"list": cel_types.list_of, "optional": cel_types.optional_
 
 
 class Overload(NamedTuple):
-    """One overload of a function. The first argument of a `member` is its receiver. `params` are type parameters."""
+    """One overload of a function.
+
+    If `member` is true, the first argument is the receiver. `params` are the type parameters.
+    """
 
     id: str
     function: str

@@ -15,7 +15,8 @@ from polykind.names import dns1123_label, dns1123_subdomain
 class AuthorizationAttributes(NamedTuple):
     """The attributes of an authorization check.
 
-    `service_account` is a namespace and a name, or None to check the requesting user. `path` is None for a resource.
+    `service_account` is a namespace and a name, or None to check the user of the request. `path` is None if the check
+    is about a resource.
     """
 
     service_account: tuple[str, str] | None = None

@@ -11,7 +11,7 @@ from polykind.quantity import Quantity, QuantityError, parse_quantity
 
 
 class Computed(Quantity, IncomparableValue):
-    """The result of add() or sub(). kube-apiserver returns it as a pointer."""
+    """The result of add() or sub(). In kube-apiserver it is a Go pointer, which cannot be the right operand of ==."""
 
     __slots__ = ()
 

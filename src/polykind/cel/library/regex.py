@@ -42,7 +42,7 @@ def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
     results: list[str] = []
     end = -1
     for start, stop in _match_spans(matches) if limit else ():
-        # As in Go, an empty match directly after another match does not count.
+        # As in Go, skip an empty match directly after another match.
         if stop == start <= end:
             continue
         end = stop
