@@ -10,7 +10,7 @@ from pathlib import Path
 
 _MODULES = {"kube-apiserver": "polykind.launchers.kube_apiserver", "etcd": "polykind.launchers.etcd_stub"}
 _MAX_SHEBANG = 127
-"""The length of the first line of a script that every Linux kernel and macOS accept."""
+"""The maximum length of a script's first line (`#!...`) that every Linux kernel and macOS accept."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,7 +45,7 @@ def write_launchers(directory: Path) -> None:
         temporary = directory / f".{name}.{os.getpid()}"
         temporary.unlink(missing_ok=True)
         if getattr(sys, "frozen", False):
-            # The single-file executable runs the launcher by whose name it is called.
+            # The single-file executable starts as kube-apiserver or etcd if a link with that name runs it.
             temporary.symlink_to(sys.executable)
         else:
             temporary.write_text(launcher_script(sys.executable, module))
@@ -61,7 +61,7 @@ def launcher_script(python: str, module: str) -> str:
     """Return a script that runs the main function of a module with a Python interpreter."""
     lines = [f"#!{python}", "import sys", f"from {module} import main", "sys.exit(main())", ""]
     if len(lines[0]) > _MAX_SHEBANG or set(python) & set(" '"):
-        # The shell runs the second line, which replaces the shell; to Python it is a string.
+        # The kernel cannot run this interpreter by `#!`, so /bin/sh executes it. Python reads lines 2 and 3 as strings.
         quoted = python.replace("'", "'\"'\"'")
         lines[:1] = ["#!/bin/sh", f"'''exec' '{quoted}' \"$0\" \"$@\"", "' '''"]
     return "\n".join(lines)

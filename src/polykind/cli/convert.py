@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Run:
-    """One run of the command."""
+    """One run of `polykind convert`. `counts` are the numbers of objects by result, for the summary."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args

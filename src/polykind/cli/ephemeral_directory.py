@@ -14,15 +14,15 @@ from pathlib import Path
 _PREFIX = "polykind-ephemeral-"
 _LOCK = "in-use.lock"
 _MIN_AGE_SECONDS = 60.0
-"""A younger directory may belong to a process that has not locked it yet."""
+"""Seconds before a directory may be removed as abandoned. Until then, its process may not have locked it yet."""
 
 
 @contextmanager
 def ephemeral_directory() -> Iterator[Path]:
-    """Create a temporary directory, and remove it at the end.
+    """Yield a new temporary directory for a server's data, and remove the directory when the `with` block ends.
 
-    Some test tools kill their servers, which then cannot remove their directories. So each start removes the
-    directories that no process uses any more.
+    Some test tools kill their servers, and a killed server cannot remove its directory. Therefore each call also
+    removes the directories of earlier servers that no longer run.
     """
     _remove_abandoned(Path(tempfile.gettempdir()))
     directory = Path(tempfile.mkdtemp(prefix=_PREFIX))

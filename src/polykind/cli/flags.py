@@ -13,7 +13,7 @@ from polykind.server.settings import SettingsError
 
 
 class UsageError(Exception):
-    """The arguments are invalid. The command stops before it does anything."""
+    """The command-line arguments are invalid. It is raised before the command changes anything."""
 
 
 def parse_bool(text: str) -> bool:
@@ -26,13 +26,13 @@ def parse_bool(text: str) -> bool:
 
 
 def add_bool_flag(command: argparse.ArgumentParser, name: str, help: str, *, default: bool = True) -> None:
-    """Add a boolean flag. It is true if it is given without a value."""
+    """Add a boolean flag, such as `--wire` or `--wire=false`. The flag without a value means true."""
     text = f"{help} (default: {str(default).lower()})"
     command.add_argument(name, type=parse_bool, nargs="?", const=True, default=default, metavar="BOOL", help=text)
 
 
 def add_list_flag(command: argparse.ArgumentParser, name: str, metavar: str, help: str) -> None:
-    """Add a flag that may be repeated. Its values form a list."""
+    """Add a flag that may be repeated. The parsed arguments contain the list of its values."""
     command.add_argument(name, action="append", default=[], metavar=metavar, help=f"{help}; may be repeated")
 
 
@@ -46,7 +46,7 @@ def add_etcd_flags(command: argparse.ArgumentParser) -> None:
 
 
 def add_verbosity_flag(command: argparse.ArgumentParser, debug: str) -> None:
-    """Add the flag for the log level. `debug` describes what is logged from level 4 on."""
+    """Add the flag -v for the log level. `debug` completes its help text: "4 and above log ..."."""
     text = f"log level; 4 and above log {debug} (default: %(default)s)"
     command.add_argument("-v", "--verbosity", type=int, default=2, metavar="LEVEL", help=text)
 
@@ -68,12 +68,12 @@ def configure_logging(verbosity: int) -> None:
 
 
 def on_hangup(reload: Callable[[], None]) -> None:
-    """Call `reload` on SIGHUP, which a service manager or a log rotation may send."""
+    """Call `reload` whenever this process receives SIGHUP, for example from a service manager."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
 def stop_event() -> asyncio.Event:
-    """Return an event that SIGINT and SIGTERM set."""
+    """Return an event that is set when this process receives SIGINT or SIGTERM."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

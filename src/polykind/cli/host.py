@@ -148,9 +148,9 @@ def manifests(args: argparse.Namespace) -> str:
 
 
 def _pod_flags(args: argparse.Namespace) -> list[str]:
-    """Return the flags that a host in a pod shares with this command.
+    """Return the flags of this command that the Deployment in the printed manifests passes to its hosts.
 
-    Raise UsageError if a flag is invalid in a pod.
+    Raise UsageError if a flag has no effect on the printed manifests.
     """
     for name in ("kubeconfig", "tls_cert_file", "tls_private_key_file", "cert_secret"):
         if getattr(args, name):
@@ -165,8 +165,9 @@ def _pod_flags(args: argparse.Namespace) -> list[str]:
 
 
 def endpoint(args: argparse.Namespace) -> WebhookEndpoint | None:
-    """Return the --service or --url of the host, or None without either flag. Raise UsageError or ValueError if a flag
-    is invalid.
+    """Return the address that --service or --url gives the host, or None if neither flag is set.
+
+    Raise UsageError or ValueError if a flag is invalid.
     """
     from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
 
@@ -178,7 +179,7 @@ def endpoint(args: argparse.Namespace) -> WebhookEndpoint | None:
 
 
 def build_host(args: argparse.Namespace) -> tuple[Host, ClusterClient | None]:
-    """Return the host that the flags describe, and a client of its API server.
+    """Return a host with the settings of the flags, and a client of the API server if the host needs one.
 
     Raise UsageError or ValueError if a flag is invalid.
     """

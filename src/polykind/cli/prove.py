@@ -179,6 +179,6 @@ def _positive(text: str) -> int:
 
 
 def _progress(text: str) -> None:
-    """Replace the progress line. Do nothing if the output is not a terminal."""
+    """Replace the progress line on stderr by `text`. Do nothing if stderr is not a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

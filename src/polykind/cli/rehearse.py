@@ -53,7 +53,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     import uvloop
 
-    # The report says what the server rejects. The server's own warnings would stand in the middle of it.
+    # Hide the server's warnings: the printed report already contains the errors of the server.
     server_log = logging.getLogger("polykind")
     level = server_log.level
     server_log.setLevel(logging.ERROR)
@@ -120,7 +120,7 @@ def _conversion_functions(converters: Iterable[str], stage: Stage) -> list[Conve
 
 
 def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
-    """Return the objects that the first release can serve. Skip all other objects in the files."""
+    """Return the objects in the files that `stage`, the CRD of the first release, can serve. Skip all others."""
     from polykind.toolkit.crd_versions import RejectedError
     from polykind.toolkit.files import manifests
 

@@ -37,7 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_serve_flags(command: argparse.ArgumentParser) -> None:
-    """Add the flags of a server: one for each setting, and the log level."""
+    """Add the flags of `polykind serve`: one for each field of Settings, and the log level."""
     flag = command.add_argument
     flag("--bind-address", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: %(default)s)")
     flag(
@@ -164,7 +164,7 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
 
 
 def _add_token_flags(command: argparse.ArgumentParser) -> None:
-    """Add the flags of the tokens of service accounts."""
+    """Add the flags for service account tokens, such as --service-account-issuer."""
     flag = command.add_argument
     add_list_flag(
         command,
@@ -201,7 +201,7 @@ def _add_token_flags(command: argparse.ArgumentParser) -> None:
 
 
 def settings(args: argparse.Namespace) -> Settings:
-    """Return the flags as settings. Raise SettingsError if a flag is invalid."""
+    """Return the server's settings from the parsed flags. Raise SettingsError if a flag is invalid."""
     gates: dict[str, bool] = {}
     for part in ",".join(args.feature_gates).split(","):
         if part.strip():
@@ -251,7 +251,7 @@ def _secure_port(args: argparse.Namespace) -> int:
 
 
 def _split(values: list[str]) -> tuple[str, ...]:
-    """Return the names of a flag that may be repeated and whose values are comma-separated."""
+    """Return the names in the values of a repeatable flag. Each value is a comma-separated list of names."""
     return tuple(name for name in ",".join(values).split(",") if name)
 
 
@@ -266,7 +266,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def run_server(args: argparse.Namespace, *, program: str, stop_with_parent: bool) -> int:
-    """Run a server with these flags until it is stopped. Return the exit code. Errors start with `program`."""
+    """Run a server with these flags until it is stopped, and return the exit code of the process.
+
+    Error messages start with `program`. If `stop_with_parent` is true, the server also stops when the process that
+    started it ends.
+    """
     import uvloop
 
     try:
@@ -282,7 +286,7 @@ def run_server(args: argparse.Namespace, *, program: str, stop_with_parent: bool
 async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
     import gc
 
-    # Disable the garbage collector during the start, because almost all allocated objects stay in use.
+    # Disable the garbage collector while the server starts: it would find little to free, and delays the start.
     gc.disable()
     from polykind.http.descriptors import raise_descriptor_limit
     from polykind.server.server import Server
@@ -294,16 +298,17 @@ async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
         if args.ephemeral and args.data_dir is None:
             from polykind.cli.ephemeral_directory import ephemeral_directory
 
-            # Create the directory after stop_event, so that no signal can leave it behind.
+            # Create the directory only after stop_event has replaced the signal handlers. Otherwise a signal could end
+            # the process before the directory is removed.
             args.data_dir = cleanup.enter_context(ephemeral_directory())
         async with Server(settings(args)) as server:
             on_hangup(server.reload)
             print(f"Serving at {server.url}", flush=True)
             print(f"To use it: export KUBECONFIG={server.kubeconfig}", flush=True)
-            # Exclude everything allocated so far from later collections.
+            # Let later garbage collections skip the objects that the start has allocated.
             gc.collect()
             gc.freeze()
-            # Raise the threshold: with Python's default, a dozen active requests trigger a collection.
+            # Collect garbage less often: with Python's default threshold, a dozen active requests trigger a collection.
             gc.set_threshold(10_000, 10, 10)
             gc.enable()
             await (_wait_for_parent(stop, parent) if stop_with_parent else stop.wait())
@@ -311,7 +316,7 @@ async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
 
 
 async def _wait_for_parent(stop: asyncio.Event, parent: int) -> None:
-    """Wait for the stop signal or the end of the parent process."""
+    """Wait until `stop` is set or the process with the id `parent`, which started the program, has ended."""
     while _parent_process() == parent and not stop.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _PARENT_CHECK_SECONDS)

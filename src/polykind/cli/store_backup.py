@@ -65,7 +65,7 @@ def _add_data_dir(command: argparse.ArgumentParser) -> None:
 
 
 def _guarded(action: str, run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """Return a function that runs an action and prints the message of a StoreError."""
+    """Wrap `run` in a function that prints a StoreError to stderr instead of raising it."""
 
     def guarded(args: argparse.Namespace) -> int:
         try:
@@ -93,7 +93,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 async def _etcd_damage(args: argparse.Namespace) -> list[str]:
-    """Return a line for each key whose value is neither a JSON object nor an object in Kubernetes' protobuf."""
+    """Return a line for each key in etcd whose value is neither a JSON object nor a Kubernetes protobuf object."""
     from polykind.cli.store_copy import open_store
     from polykind.store.copier import public_keys
     from polykind.store.sqlite.backup import json_problem
@@ -139,7 +139,7 @@ def _restore(args: argparse.Namespace) -> int:
 
 
 def _restore_running(data_dir: Path, backup: Path) -> int:
-    """Hand a backup to the running server and wait until the server has restored it. Return the number of keys."""
+    """Let the server that runs on `data_dir` restore the backup, and wait for it. Return the number of keys."""
     import uvloop
 
     from polykind.server.store_restore import DIRECTORY

@@ -73,7 +73,7 @@ def open_store(text: str, args: argparse.Namespace) -> Store:
 
 
 class ProgressBar:
-    """Shows progress: on a terminal in a single line, otherwise in one line per stage."""
+    """Shows the progress of a copy: a line that is updated if `out` is a terminal, otherwise one line per stage."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

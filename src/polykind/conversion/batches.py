@@ -1,8 +1,8 @@
-"""Conversion of many objects in few calls.
+"""Conversion of many objects in few calls to a converter.
 
-kube-apiserver sends one object per call. A converter that supports only one object, or that fails on one object of
-many, must still work here. Therefore a failed batch is split in halves until the first failing object is alone. If both
-halves succeed, smaller batches are sent from then on.
+kube-apiserver sends one object per call, so a converter may support only one object, or may fail because of one object
+of many. If a batch fails, it is therefore split in halves until the first failing object is alone. If both halves of a
+failed batch succeed, later batches are smaller.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import AttemptError, ConversionFailedError
 
 _GROW_AFTER = 200
-"""The number of full batches that must succeed before larger ones are tried again."""
+"""The number of full batches that must succeed before the batch size is doubled again."""
 
 
 class EncodedObject(NamedTuple):
@@ -30,7 +30,7 @@ ConvertBatch = Callable[[Sequence[EncodedObject], str], Awaitable[list[JsonObjec
 
 
 class LocatedError(Exception):
-    """A failed conversion with the first object that failed."""
+    """A failed conversion: `failure` is the error, and `obj` the first object that could not be converted."""
 
     def __init__(self, failure: AttemptError, obj: JsonObject) -> None:
         super().__init__(failure.message)
@@ -61,10 +61,11 @@ class Batches:
     async def convert_where_needed(
         self, objects: Sequence[JsonObject], to: str, address: Callable[[], str]
     ) -> list[JsonObject]:
-        """Convert the objects that are neither empty nor at the version `to`.
+        """Return all objects at the apiVersion `to`. The converter is called only for the objects that need it.
 
-        `address` returns the address of the converter for the error message. Raise ConversionFailedError if a
-        conversion fails.
+        Objects that already have this apiVersion are returned unchanged. Empty objects only get the new apiVersion.
+        `address` returns the address of the converter for error messages. Raise ConversionFailedError if a conversion
+        fails.
         """
         out = [{**obj, "apiVersion": to} if is_empty(obj) else obj for obj in objects]
         indexes = [i for i, obj in enumerate(out) if obj.get("apiVersion") != to]
@@ -78,7 +79,7 @@ class Batches:
         return out
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        """Convert all objects. Raise LocatedError for the first object, in order, that fails."""
+        """Convert all objects to the apiVersion `to`, in their order. Raise LocatedError for the first that fails."""
         if len(objects) == 1:
             return await self._convert_or_split([EncodedObject(objects[0], self._encode(objects[0]))], to)
         tasks: list[asyncio.Task[list[JsonObject]]] = []
@@ -114,9 +115,10 @@ class Batches:
     async def _convert_or_split(
         self, batch: list[EncodedObject], to: str, *, suspect: bool = False
     ) -> list[JsonObject]:
-        """Convert a batch, if necessary in halves.
+        """Convert a batch. If the conversion fails, convert its two halves separately.
 
-        A `suspect` batch is split without an attempt: the other half succeeded, so this one holds the failing object.
+        `suspect` is true if the batch is the second half of a failed batch whose first half succeeded. It then contains
+        the failing object, so it is split without an attempt.
         """
         attempted = len(batch) == 1 or (len(batch) <= self._batch_limit and not suspect)
         if attempted:
@@ -143,7 +145,5 @@ class Batches:
 
 
 def is_empty(obj: JsonObject) -> bool:
-    """True if the object has nothing but apiVersion and kind. Like kube-apiserver, this server does not convert such an
-    object.
-    """
+    """True if the object has only apiVersion and kind. As in kube-apiserver, the converter is not called for it."""
     return len(obj) == 2 and "apiVersion" in obj and "kind" in obj

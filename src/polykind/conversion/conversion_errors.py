@@ -1,7 +1,7 @@
-"""Conversion errors: kube-apiserver's message, then the object, versions and converter for the user.
+"""Errors of conversions.
 
-AttemptError             one attempt failed; an attempt with fewer objects may succeed
-ConversionFailedError    the error for the client
+AttemptError             one attempt to convert a batch of objects failed; a smaller batch may succeed
+ConversionFailedError    the error response for the client: kube-apiserver's message, then the object and the converter
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _MAX_MESSAGE_CHARS = 16 * 1024
 class AttemptError(Exception):
     """An attempt to convert some objects failed.
 
-    `message` is kube-apiserver's complete message, `kind` its type in the metrics, `cause` one of HTTPStatus, Timeout,
-    TLS, Connection, Answer, Exception. If `divisible`, an attempt with fewer objects could succeed.
+    `message` is the complete message as in kube-apiserver, `kind` the failure type in kube-apiserver's metrics, and
+    `cause` one of HTTPStatus, Timeout, TLS, Connection, Answer, Exception. `divisible` is true if an attempt with fewer
+    objects could succeed.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class AttemptError(Exception):
         return self.cause == "Timeout"
 
     def explain(self) -> str:
-        """Return a short explanation for the user."""
+        """Return a short explanation of the failure for the user."""
         if self.explanation:
             return self.explanation
         if self.cause == "HTTPStatus":
@@ -66,7 +67,7 @@ _EXPLANATIONS = {
 
 
 class ConversionFailedError(UnknownReasonError):
-    """A 500 that begins like kube-apiserver's and then names the object, the versions and the converter."""
+    """A response with status 500. Its message is kube-apiserver's, followed by the object, versions and converter."""
 
     def __init__(self, failure: AttemptError, obj: JsonObject, to: str, address: str) -> None:
         identity = ObjectIdentity(obj)
@@ -94,7 +95,9 @@ class ConversionFailedError(UnknownReasonError):
 
 
 class ObjectIdentity:
-    """The identity fields of an object. As in kube-apiserver, a value that is not a string counts as empty."""
+    """The identity fields of an object, such as its name and uid. As in kube-apiserver, values that are not strings are
+    read as "".
+    """
 
     __slots__ = ("api_version", "kind", "name", "namespace", "uid")
 

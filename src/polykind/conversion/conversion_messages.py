@@ -1,7 +1,7 @@
 """The ConversionReview request, and the validation of a converter's response.
 
-kube-apiserver sends one object per call and words its errors for one object, and so does this module. If a batch fails,
-the caller finds the failing object by sending smaller batches.
+kube-apiserver sends one object per call, so its error messages name one object. The error messages of this module name
+the first object of a batch. The caller finds the object that fails by sending smaller batches.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ _MAX_ANNOTATION_BYTES = 256 * 1024
 
 
 def request(version: str, uid: str, to: str, objects: Sequence[bytes]) -> bytes:
-    """Return the body of a request for encoded objects. Like kube-apiserver, include an empty response."""
+    """Return the body of a ConversionReview that asks to convert `objects` (in JSON) to the apiVersion `to`.
+
+    `version` is the version of the ConversionReview. Like kube-apiserver, include an empty response.
+    """
     return b"".join(
         (
             b'{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/',
@@ -125,9 +128,10 @@ def _decode_object(item: Raw) -> JsonObject:
 
 
 def check_converted(original: JsonObject, converted: JsonObject, to: str) -> JsonObject:
-    """Return the converted object with restored metadata. Raise AttemptError if the object is invalid.
+    """Return the converted object with the metadata of the original, except for the labels and annotations.
 
-    The object must be the original at the requested version: apiVersion, kind, name, namespace and uid are checked.
+    Raise AttemptError if the apiVersion is not `to`, if the kind, name, namespace or uid differs from the original, or
+    if the metadata is invalid.
     """
     message = _identity_error(original, converted, to)
     if message is None:
@@ -158,7 +162,7 @@ def _identity_error(original: JsonObject, converted: JsonObject, to: str) -> str
 
 
 class InvalidMetadataError(Exception):
-    """Metadata of a converted object that is not acceptable."""
+    """A converted object has invalid metadata, labels or annotations."""
 
 
 def restore_metadata(original: JsonObject, converted: JsonObject) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Observation of conversions: the metrics protocol, and the conversion time per request."""
+"""Observation of conversions: the interface for metrics, and the time that each request waits for conversions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class Observer(Protocol):
     """Receives conversion statistics. Its methods must not block."""
 
     def converter_called(self, crd: str, objects: int, seconds: float, failure: AttemptError | None) -> None:
-        """Count a call to a remote converter."""
+        """Count a call to a converter with some objects. `failure` is None if the call succeeded."""
 
     def objects_converted(
         self, crd: str, converter: str, from_version: str, to_version: str, seconds: float, failure: AttemptError | None
     ) -> None:
-        """Count a conversion from one version to another. `failure` is None if it succeeded."""
+        """Count a conversion of objects from one version to another. `failure` is None if it succeeded."""
 
     def objects_shared(self, crd: str, objects: int) -> None:
-        """Count objects that a request got from the conversion that another request had started."""
+        """Count objects for which a request waited for a running conversion instead of starting its own."""
 
 
 class ConversionTime:
@@ -40,10 +40,10 @@ T = TypeVar("T")
 
 
 class ConversionTimer(Generic[T]):
-    """Awaits a coroutine and sums the time that it spends on conversions.
+    """Awaits the coroutine of a request. `time` is the time that the request waits for conversions.
 
-    A request may start outside a task and continue in one, so it can run in two contexts. The context variable is
-    therefore set around each step of the coroutine.
+    The server may start a coroutine outside a task and continue it in a task, which has another context. Therefore the
+    context variable that points to `time` is set before each step of the coroutine and reset after it.
     """
 
     __slots__ = ("_coroutine", "time")

@@ -36,9 +36,10 @@ def build_converter(
     on_health: Callable[[Health], None] | None = None,
     seconds: float = SECONDS,
 ) -> MonitoredConverter:
-    """Return a converter for a v1 CRD. When the CRD changes, build a new one and close this one.
+    """Return a converter for a v1 CRD. When the CRD changes, the caller builds a new converter and closes this one.
 
-    A library that handles the kind has precedence over the strategy of the CRD.
+    If one of the in-process `libraries` handles the kind, it is used instead of the CRD's conversion strategy.
+    `seconds` is the timeout of one call to a webhook.
     """
     spec, metadata = crd["spec"], crd["metadata"]
     group, kind, name = spec["group"], spec["names"]["kind"], metadata["name"]
@@ -69,7 +70,7 @@ def build_converter(
 
 
 class _DisabledConverter:
-    """Stands in for a webhook converter while the feature gate is off. Every conversion fails."""
+    """Replaces the webhook converter if the feature gate for webhook conversion is off. Every conversion fails."""
 
     name = address = f"--feature-gates={WEBHOOK_GATE}=false"
     certificate_expires: datetime | None = None

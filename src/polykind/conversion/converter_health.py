@@ -1,7 +1,7 @@
-"""The health of a CRD's converter and its condition ConversionHealthy on the CRD.
+"""The health of a CRD's converter, and the condition ConversionHealthy in the CRD's status that reports the health.
 
-The condition is a function of the health. A condition is written only if it differs from the CRD's current one, so that
-calls do not cause a write each.
+The condition is computed from the health. The server writes the condition only if it differs from the CRD's current
+condition, so that not every call to the converter causes a write.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polykind.conversion.conversion_errors import AttemptError
 
 TYPE = "ConversionHealthy"
 UNHEALTHY_FAILURES = 3
-"""The number of consecutive failures that make a converter unhealthy. Fewer may be the fault of one object."""
+"""The number of consecutive failures that make a converter unhealthy. Fewer failures may be caused by one object."""
 _EXPIRES_SOON = timedelta(days=14)
 _MAX_ERROR_CHARS = 1024
 _REASONS = {
@@ -53,7 +53,7 @@ class Health:
 
 
 def condition(health: Health, now: datetime) -> JsonObject:
-    """Return the condition for the health, without lastTransitionTime."""
+    """Return the condition ConversionHealthy that reports this health, without lastTransitionTime."""
     if not health.calls:
         return _condition("Unknown", "NotCalled", "no conversion has been asked for yet")
     if health.failures >= UNHEALTHY_FAILURES:
@@ -74,9 +74,9 @@ def condition(health: Health, now: datetime) -> JsonObject:
 
 
 def transition(health: Health, previous: JsonObject | None, now: datetime) -> JsonObject | None:
-    """Return the condition to write, given the CRD's current one. Return None if nothing has changed.
+    """Return the condition to write to a CRD whose current condition is `previous`, or None if no write is needed.
 
-    A CRD whose converter has never failed gets no condition, so that it looks as in kube-apiserver.
+    A CRD whose converter has never failed gets no condition, so that its status is the same as in kube-apiserver.
     """
     current = condition(health, now)
     if previous is None:

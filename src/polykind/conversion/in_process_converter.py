@@ -1,7 +1,8 @@
-"""Conversion by a Python function in this process, as named by --converter package.module:object.
+"""Conversion by a Python function in the server's process. The flag --converter package.module:object names it.
 
 The result of the function is checked like the response of a webhook: kind, name, namespace and uid must not change,
-and of the metadata only labels and annotations are used. An exception becomes the message of the error.
+and of the metadata only labels and annotations are used. If the function raises an exception, the error message for the
+client contains the text of the exception.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _THREADS = 4
 
 
 class InProcessConverter:
-    """Converts by a function, in a thread pool of its own, so that a slow function cannot block the server."""
+    """Calls a function to convert objects, in its own thread pool, so a slow function cannot block the server."""
 
     def __init__(self, spec: str, function: Convert, *, seconds: float = _SECONDS) -> None:
         self.name = self.address = spec
@@ -38,7 +39,7 @@ class InProcessConverter:
         self._batches = Batches(self._convert_batch, json_codec.encode, max_objects=100, concurrency=_THREADS)
 
     async def close(self) -> None:
-        """Close the thread pool. Conversions in progress continue to their end."""
+        """Close the thread pool without waiting for the conversions in progress, which continue."""
         threads, self._threads = self._threads, None
         if threads:
             threads.shutdown(wait=False)
@@ -73,7 +74,7 @@ class InProcessConverter:
 
 
 def _check_result(original: JsonObject, returned: Any, to: str) -> JsonObject:
-    """Check the function's result, and return a copy of it in plain JSON."""
+    """Return a copy of the function's result as decoded JSON. Raise LocatedError if the result is invalid."""
     prefix = error_prefix(original)
     if inspect.isawaitable(returned):
         if inspect.iscoroutine(returned):
@@ -99,7 +100,8 @@ def _check_result(original: JsonObject, returned: Any, to: str) -> JsonObject:
 
 def _function_error(error: BaseException, obj: JsonObject) -> LocatedError:
     if isinstance(error, ConversionError) and error.__cause__ is not None:
-        # Report the error of the conversion function itself: the object and the versions are added for every converter.
+        # Report the original exception of the conversion function. The ConversionError around it only adds the object
+        # and the versions, which ConversionFailedError adds anyway.
         error = error.__cause__
     try:
         message = str(error)

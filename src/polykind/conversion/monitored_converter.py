@@ -1,4 +1,4 @@
-"""The converter of a CRD with version checks, metrics and health."""
+"""The converter of a CRD. It checks the versions, records metrics and tracks the converter's health."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class RemoteConverter(Converter, Protocol):
-    """A converter that can fail, takes time and holds resources such as connections."""
+    """A converter that calls a webhook or a function. Calls can fail and take time. `close` releases its resources."""
 
     @property
     def name(self) -> str:
@@ -36,9 +36,10 @@ class RemoteConverter(Converter, Protocol):
 
 
 class MonitoredConverter:
-    """The Converter for one CRD. `identity` changes whenever the results might change.
+    """The converter for one CRD. `identity` is a string that differs if the CRD's conversions may give other results.
 
-    `remote` is None if the CRD's conversion strategy is "None". Such conversions are not counted in the metrics.
+    `remote` is the converter to call, or None if the CRD's conversion strategy is "None". A conversion then only sets
+    apiVersion, and is not counted in the metrics.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class MonitoredConverter:
     ) -> None:
         self.crd_name = crd_name
         self.disabled_reason = disabled_reason
-        """The reason why every conversion fails, "" if conversions are possible."""
+        """The reason why every conversion fails, or "" if conversions are possible."""
         self.identity = identity
         self.health = Health()
         self._versions = frozenset(versions)
@@ -66,7 +67,7 @@ class MonitoredConverter:
 
     @property
     def is_remote(self) -> bool:
-        """True if a conversion may take time, so that its results are worth caching."""
+        """True if a conversion calls a webhook or a function. Callers cache the results of such conversions."""
         return self._remote is not None
 
     async def close(self) -> None:
@@ -88,7 +89,7 @@ class MonitoredConverter:
             add_conversion_time(time.monotonic() - started)
 
     def shared(self, objects: int) -> None:
-        """Count objects that a request got from the conversion that another request had started."""
+        """Count objects for which a request waited for a running conversion instead of starting its own."""
         if self._observer:
             self._observer.objects_shared(self.crd_name, objects)
 
@@ -106,7 +107,7 @@ class MonitoredConverter:
         try:
             converted = await remote.convert(objects, to)
         except APIError as error:
-            # Any other APIError means that the converter could not be called at all.
+            # An APIError that is not a ConversionFailedError means that the converter could not be called.
             failure = (
                 error.failure if isinstance(error, ConversionFailedError) else AttemptError(error.message, CALL, "TLS")
             )

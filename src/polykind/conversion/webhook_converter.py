@@ -27,17 +27,18 @@ if TYPE_CHECKING:
 SECONDS = 30.0
 _MAX_OBJECT_BYTES = 3 * 1024 * 1024
 _MAX_RESPONSE_BYTES = 16 * 1024 * 1024
-"""The size limit of a response. A larger one is requested again in smaller batches."""
+"""The maximum size of a response. If a response is larger, the objects are sent again in smaller batches."""
 _MAX_ON_LOOP_BYTES = 128 * 1024
-"""Larger responses are parsed in a thread."""
+"""The maximum size of a response that is parsed on the event loop. A larger response is parsed in a thread."""
 _INDIVISIBLE_STATUSES = frozenset({401, 403, 404, 405, 407, 415, 429, 501, 502, 503, 504, 505})
 """HTTP statuses that do not depend on the objects sent, so that smaller batches would fail as well."""
 
 
 class WebhookConverter:
-    """Converts by a webhook. Connects on the first conversion.
+    """Calls a webhook to convert objects. It connects to the webhook on the first conversion.
 
-    `config` is spec.conversion.webhook of a v1 CRD, `seconds` the timeout of one call.
+    `config` is spec.conversion.webhook of a v1 CRD, `seconds` the timeout of one call. `uid` returns the uid for a new
+    ConversionReview.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class WebhookConverter:
 
     @property
     def name(self) -> str:
-        """The URL that the CRD names."""
+        """The URL of the webhook according to the CRD, used as the converter's name in metrics."""
         try:
             return self._client.target().url
         except TargetError:
@@ -75,7 +76,7 @@ class WebhookConverter:
 
     @property
     def address(self) -> str:
-        """The URL that the converter calls, with the endpoint of the service if the endpoint differs from the URL."""
+        """The URL of the webhook for error messages, with the connection's host and port if they differ from it."""
         try:
             target = self._client.target()
         except TargetError:
@@ -85,11 +86,11 @@ class WebhookConverter:
 
     @property
     def certificate_expires(self) -> datetime | None:
-        """The expiry of the certificate that the webhook presented last."""
+        """The expiry of the certificate that the webhook presented most recently, or None if unknown."""
         return self._client.expires
 
     async def close(self) -> None:
-        """Close the connections after the last running call has ended."""
+        """Close the connections as soon as no call to the webhook is in progress."""
         await self._client.close()
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def deprecated_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module `__getattr__` that resolves old names and warns.
+    """Return a function for a module's `__getattr__` that resolves old names with a DeprecationWarning.
 
     `names` maps each old name to its replacement, written as `package.module:name`.
     """

@@ -1,7 +1,7 @@
-"""The server's metrics, under kube-apiserver's names where it has them, else with the prefix `polykind_`.
+"""The server's metrics. Metrics that kube-apiserver also has get its names, all others the prefix `polykind_`.
 
-Recording must cost almost nothing: callers look a series up once and keep it, so that a sample is an addition to a
-plain number. Series become Prometheus samples only during a scrape, in a thread.
+Recording must cost almost nothing. Therefore callers look up a series once and keep it, and recording a value only adds
+to a number. The series are converted to Prometheus' text format in a thread when a client requests /metrics.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ T = TypeVar("T", Number, Histogram)
 
 
 class Family(Generic[T]):
-    """All series of one metric. `of` returns the series with the given label values, for callers to keep."""
+    """All series of one metric, by label values. `make` creates the value of a new series.
+
+    `of` returns the series with the given label values. Callers keep the result, so that they look it up only once.
+    """
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str], make: Callable[[], T]) -> None:
         self.name = name
@@ -66,7 +69,7 @@ class Family(Generic[T]):
         return series
 
     def forget(self, label: str, value: str) -> None:
-        """Drop all series with this label value, because the object that the value names was deleted."""
+        """Drop all series whose label `label` has this value, because the object with that name was deleted."""
         at = self.labels.index(label)
         for values in [v for v in self._series if v[at] == value]:
             del self._series[values]
@@ -76,7 +79,7 @@ class Family(Generic[T]):
         self._series.pop(values, None)
 
     def drop_all(self, *first: str) -> None:
-        """Drop all series whose first label values are these."""
+        """Drop all series whose label values start with `first`."""
         for values in [v for v in self._series if v[: len(first)] == first]:
             del self._series[values]
 
@@ -114,7 +117,7 @@ class ConversionFailure(Protocol):
 
 
 class RequestSeries:
-    """The request metrics of one route. The route keeps this object."""
+    """The request metrics of one route (verb, resource, scope). The caller keeps this object for the route."""
 
     __slots__ = ("_codes", "_counter", "_labels", "_seconds", "_sizes", "name")
 
@@ -130,7 +133,7 @@ class RequestSeries:
         self._codes: dict[int, Number] = {}
 
     def done(self, code: int, seconds: float, size: int) -> None:
-        """Record a response."""
+        """Record a response: its status code, the duration of the request, and the size of its body in bytes."""
         count = self._codes.get(code)
         if count is None:
             count = self._codes[code] = self._counter.of(*self._labels, str(code))
@@ -152,9 +155,9 @@ class Metrics:
         self.histograms: list[tuple[Family[Histogram], tuple[float, ...]]] = []
         self._requests: dict[tuple[str, ...], RequestSeries] = {}
         self.usage = UsageRegistry()
-        """The clients of each served version."""
+        """The clients that have requested each served version."""
         self.before_scrape: list[Callable[[], None]] = []
-        """Functions to call before each scrape. They measure values that are not recorded continuously."""
+        """Functions that are called before each scrape. They set gauges whose values are not updated continuously."""
         self._declare_requests()
         self._declare_conversions()
         self._declare_admission()
@@ -177,7 +180,7 @@ class Metrics:
         return family
 
     async def render(self) -> bytes:
-        """Return the scrape page, rendered in a thread."""
+        """Return the content of /metrics in Prometheus' text format. A thread renders it."""
         for measure in self.before_scrape:
             measure()
         return await asyncio.to_thread(_render, self)

@@ -20,7 +20,7 @@ _ENDPOINTS = frozenset({"healthz", "livez", "readyz", "version", "metrics", "ope
 
 
 class RequestMonitor:
-    """Records the requests of one server. `reading` and `writing` count active requests other than watches."""
+    """Records the requests of one server. `reading` and `writing` count the active requests, except watches."""
 
     def __init__(self, metrics: Metrics, registry: Registry) -> None:
         self._metrics = metrics
@@ -70,7 +70,10 @@ class RequestMonitor:
             self._converting.observe(seconds)
 
     def record_endpoint(self, request: Request, response: Response, started: float) -> None:
-        """Record the response of an endpoint. Unknown paths are not recorded, because their number is unbounded."""
+        """Record the response of an endpoint that is not a resource, such as /version or /healthz.
+
+        Unknown paths are not recorded, because clients could create any number of series with them.
+        """
         root = request.path[1:].partition("/")[0]
         if root in _ENDPOINTS and request.method in ("GET", "HEAD"):
             series = self._metrics.request("GET", "", "", "", subresource=f"/{root}")

@@ -25,7 +25,7 @@ def render(metrics: Metrics) -> bytes:
 
 
 class _Collector:
-    """Presents the metrics as Prometheus metric families."""
+    """Converts the metrics to the metric families of the Prometheus client library."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

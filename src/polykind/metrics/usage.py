@@ -1,11 +1,11 @@
-"""Usage of served versions: the clients that would be affected by the removal of a version."""
+"""Usage of served versions: the clients that request each version and would fail without it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 MAX_CLIENTS = 100
-"""The maximum number of clients counted separately per version. It bounds memory: clients can invent names."""
+"""The maximum number of clients counted separately per version. It limits memory, because clients can send any name."""
 OTHERS = ("", b"")
 """The key under which all clients beyond MAX_CLIENTS are counted together."""
 
@@ -18,10 +18,10 @@ class ClientUsage:
     def __init__(self, user: str, agent: str) -> None:
         self.user = user
         self.agent = agent
-        """The first word of the User-Agent header, or "" for clients beyond MAX_CLIENTS, which also have no `user`."""
+        """The first word of the User-Agent header. `agent` and `user` are empty in the entry OTHERS."""
         self.reads = self.writes = 0
         self.last = 0.0
-        """The time at which the last request started, on the caller's clock."""
+        """The time at which the last request started, as the caller of `record` passed it."""
 
 
 class VersionUsage:

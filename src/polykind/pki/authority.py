@@ -40,7 +40,7 @@ class KeyPair(NamedTuple):
         )
 
     def outlasts(self, moment: datetime) -> bool:
-        """True if the certificate is still valid at the given time."""
+        """True if the certificate expires after `moment`."""
         return self.certificate.not_valid_after_utc > moment
 
 
@@ -131,7 +131,10 @@ def serves(certificate: x509.Certificate, ca: x509.Certificate, names: Sequence[
 
 
 def issue(directory: Path, names: list[str], now: datetime) -> datetime:
-    """Create the certificates that are missing, invalid or about to expire. Return the time of the next renewal."""
+    """Create the CA and the serving certificate in `directory` if they are missing, invalid or about to expire.
+
+    `names` are the host names and IP addresses of the server. Return the time of the next renewal.
+    """
     ca, serving = _read(directory, "ca", now), _read(directory, "apiserver", now)
     if ca is None or serving is None or not serves(serving.certificate, ca.certificate, names):
         if ca is None:
@@ -149,7 +152,7 @@ def issue(directory: Path, names: list[str], now: datetime) -> datetime:
 
 
 def is_foreign(directory: Path) -> bool:
-    """True if the serving certificate in the directory was not issued by `issue`."""
+    """True if the directory has a serving certificate of another CA than the CA that `issue` creates."""
     try:
         serving = read_pair((directory / "apiserver.crt").read_bytes(), (directory / "apiserver.key").read_bytes())
     except OSError:

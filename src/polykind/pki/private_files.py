@@ -39,5 +39,5 @@ def write_kubeconfig(file: Path, url: str, ca: bytes | None, name: str, user: Js
 
 
 def to_base64(data: bytes) -> str:
-    """Return bytes as the base64 text that a kubeconfig contains."""
+    """Encode bytes in base64, as in the `...-data` fields of a kubeconfig."""
     return base64.b64encode(data).decode()

@@ -14,9 +14,10 @@ _FILES = ("ca.crt", "ca.key", "apiserver.crt", "apiserver.key")
 
 
 def ensure(directory: Path, names: list[str], now: datetime) -> tuple[Path, Path, Path]:
-    """Create the certificates that are missing, invalid or about to expire. Return certificate, key and CA paths.
+    """Create the CA and the serving certificate in `directory` if they are missing, invalid or about to expire.
 
-    A serving certificate that another program has put into the directory is used unchanged and never overwritten.
+    Return the paths of the certificate, of its key and of the CA. A serving certificate that another program has put
+    into the directory is used unchanged and never overwritten.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not _is_verified(directory, names, now):
@@ -27,22 +28,23 @@ def ensure(directory: Path, names: list[str], now: datetime) -> tuple[Path, Path
             return _serve_foreign(directory)
         renew_at = issue(directory, names, now)
         verified = {"digest": _digest(directory), "names": names, "until": renew_at.isoformat()}
-        # Ignore a read-only directory. The certificates are then verified at every start.
+        # If the directory is read-only, known.json cannot be written, and each start verifies the certificates again.
         with suppress(OSError):
             write_private(directory / "known.json", json.dumps(verified).encode() + b"\n")
     return directory / "apiserver.crt", directory / "apiserver.key", directory / "ca.crt"
 
 
 def _serve_foreign(directory: Path) -> tuple[Path, Path, Path]:
-    """Return the paths of a certificate that the user provides. If there is no ca.crt, clients trust the certificate
-    itself.
+    """Return the paths of the certificate, key and CA that the user has put into the directory.
+
+    If there is no ca.crt, return the certificate as the CA, so that clients trust the certificate itself.
     """
     certificate, authority = directory / "apiserver.crt", directory / "ca.crt"
     return certificate, directory / "apiserver.key", authority if authority.exists() else certificate
 
 
 def _is_verified(directory: Path, names: list[str], now: datetime) -> bool:
-    """True if an earlier start verified these files for these names and no certificate is due for renewal."""
+    """True if known.json says that an earlier start verified these files for `names`, and no renewal is due."""
     try:
         verified = json.loads((directory / "known.json").read_bytes())
         covered, renew_at = set(verified["names"]), datetime.fromisoformat(verified["until"])

@@ -38,13 +38,13 @@ FIELD_MANAGER = "polykind-testing"
 _CRD_KIND = "CustomResourceDefinition"
 _V1BETA1 = "apiextensions.k8s.io/v1beta1"
 STOP_SECONDS = 2.0
-"""Seconds that requests in progress have to finish when a server stops."""
+"""The maximum time that a stopping server waits for the requests in progress, in seconds."""
 CLOSE_SECONDS = 0.002
-"""Seconds that clients have to close their connections when a server stops."""
+"""The maximum time that a stopping server waits for clients to close their connections, in seconds."""
 
 
 class ApiServer:
-    """A running API server. Its methods block, so an async test calls those of `aio`."""
+    """A running API server. Its methods block, so an async test calls the methods of its attribute `aio` instead."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ApiServer:
 
     @property
     def aio(self) -> AsyncApiServer:
-        """The methods of this object for async tests: `await polykind.aio.apply(...)`."""
+        """An object with the same methods for async tests: `await polykind.aio.apply(...)`."""
         from polykind.testing.async_apiserver import AsyncApiServer
 
         return AsyncApiServer(self)
@@ -115,7 +115,7 @@ class ApiServer:
     @property
     @raise_at_caller
     def converter(self) -> Converter:
-        """The converter that runs beside the server. Raise Refused if the server has no converter."""
+        """The conversion webhook that runs in this process. Raise Refused if the test configures no converters."""
         if self._converter is None:
             raise Refused(
                 "this server has no converter: set `polykind_converters` in pytest's configuration, or use "
@@ -155,8 +155,9 @@ class ApiServer:
     def wait_for(self, obj: Mapping[str, Any], condition: str | Predicate, *, timeout: float = 10.0) -> JsonObject:
         """Wait until an object meets a condition, and return the object.
 
-        The condition is a function of the object, or as in kubectl `create`, `delete`, `condition=Ready` or
-        `condition=Ready=False`. A function may raise LookupError and the like while fields such as status are missing.
+        The condition is `create`, `delete`, `condition=Ready` or `condition=Ready=False` as in `kubectl wait --for`, or
+        a function that takes the object and returns true if the condition is met. If the function raises LookupError,
+        TypeError, AttributeError or AssertionError, for example because status is missing, the wait continues.
         Raise Unmet, an AssertionError that shows the object, if the object does not meet the condition in time.
         """
         return Wait(self._client, obj, Condition(condition), timeout).run()
@@ -172,17 +173,17 @@ class ApiServer:
         return EventWatch(self._client, obj)
 
     def checkpoint(self) -> Checkpoint:
-        """Save all stored data for a later rollback. Requests in progress are not affected."""
+        """Copy all stored data, so that `rollback` can restore it. The server continues to serve requests."""
         file = self._folder / f"checkpoint-{len(self._checkpoints)}.db"
         self._checkpoints.append(checkpoints.take_checkpoint(self._folder, file))
         return self._checkpoints[-1]
 
     @raise_at_caller
     def rollback(self, to: Checkpoint | None = None) -> None:
-        """Return to a checkpoint: by default to the latest checkpoint, or else to the state at the start of the test.
+        """Restore the data of a checkpoint: by default the latest one, which at first is the start of the test.
 
-        Watches and other requests end, then the server starts again at the same address. Objects have their former
-        uids and resourceVersions. A client that uses a newer resourceVersion receives 410 Gone.
+        Watches and other requests end, then the server starts again at the same address. The restored objects have the
+        uids and resourceVersions of the checkpoint. A client that uses a newer resourceVersion receives 410 Gone.
         """
         if to is None and not self._checkpoints:
             raise Refused("there is no checkpoint to roll back to: call checkpoint() first")
@@ -192,10 +193,10 @@ class ApiServer:
 
     @raise_at_caller
     def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
-        """Write a kubeconfig with a client certificate of another user, for tests of RBAC rules.
+        """Write a kubeconfig with a client certificate for `user` and `groups`, for tests of RBAC rules.
 
-        A service account (`system:serviceaccount:<namespace>:<name>`) also gets its groups. Raise Refused if a name is
-        invalid.
+        Return its path. If `user` is a service account (`system:serviceaccount:<namespace>:<name>`), the certificate
+        also names the groups of the service account. Raise Refused if a name is invalid.
         """
         from polykind.testing.user_kubeconfig import write_user_kubeconfig
 
@@ -206,11 +207,11 @@ class ApiServer:
 
     @raise_at_caller
     def simulate(self, *kinds: str, delays: Mapping[str, float] | None = None) -> Simulation:
-        """Let workloads behave as if controllers, a scheduler and a kubelet ran, and return the simulation.
+        """Simulate the controllers of some kinds, the scheduler and the kubelet, and return the simulation.
 
         Each kind is a plural such as `deployments` and includes the kinds of the objects that its controller creates.
-        No kinds mean all. `delays` are the seconds before each step of an object, by kind. The simulation ends with
-        the `with` block or with the test. Raises Refused.
+        Without kinds, all kinds are simulated. `delays` maps a kind to the seconds before each step of its objects. The
+        simulation ends with its `with` block or with the test. Raise Refused if a kind is unknown.
         """
         from polykind.testing.simulation.simulation import Simulation
 
@@ -245,7 +246,10 @@ class ApiServer:
 
     @contextmanager
     def environ(self, kubeconfig: Path | None = None) -> Iterator[None]:
-        """Make clients in this process use this server only, as the admin or with the given kubeconfig."""
+        """Set KUBECONFIG in a `with` block, so that new clients in this process connect to this server.
+
+        The clients are the admin, or the user of the given kubeconfig.
+        """
         import pytest
 
         where = os.fspath(kubeconfig or self.kubeconfig)
@@ -257,7 +261,7 @@ class ApiServer:
             for library in ("kubernetes", "kubernetes_asyncio"):
                 module = sys.modules.get(f"{library}.config.kube_config")
                 if module is not None:
-                    # The official clients read the environment variable at import time.
+                    # These libraries read KUBECONFIG only when they are imported, so change the value that they keep.
                     patch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", where, raising=False)
             yield
 
@@ -279,7 +283,8 @@ class ApiServer:
 
     async def _start(self) -> None:
         port = int(self.url.rpartition(":")[2]) if self.url else 0
-        # As in envtest, no controller creates service accounts, so pods need none.
+        # No controller creates service accounts here, so the admission plugin would reject every pod. Disable it, as
+        # envtest does.
         chosen = {"client_ca_file": self.ca, "disable_admission_plugins": ("ServiceAccount",), **self._settings}
         settings = Settings(data_dir=self._folder, cert_dir=self._pki, secure_port=port, **chosen)
         server = Server(settings)
@@ -289,19 +294,22 @@ class ApiServer:
         self.url, self.token = server.url, server.token
         self._client = Client(self.url, self.token, self.ca)
         for simulation in self._running_simulations():
-            # A rollback has started the server again.
+            # After a rollback, the simulations of the stopped server continue with the new server.
             await simulation.attach(server.backend)
 
 
 async def _stop_server(server: Server) -> None:
-    # The test is over. Do not wait for clients that keep a connection open without reading.
+    # Do not wait for clients that keep a connection open without reading from it: the test is over.
     server.http.limits = replace(server.http.limits, linger_seconds=CLOSE_SECONDS)
     await server.http.stop(STOP_SECONDS)
     await server.stop()
 
 
 def apply_objects(client: Client, objects: Iterable[JsonObject]) -> list[JsonObject]:
-    """Apply objects and return them as the server stores them. Raise Refused with the object and the message."""
+    """Apply objects and return them as the server stores them.
+
+    Raise Refused if the server rejects an object. The message names the object.
+    """
     out: list[JsonObject] = []
     fresh: list[JsonObject] = []
     with client.connect() as connection:
@@ -324,9 +332,9 @@ def _apply_object(connection: Connection, resources: ResourcePaths, obj: JsonObj
     collection = resources.collection(obj)
     metadata = obj.get("metadata") or {}
     if not metadata.get("name"):
-        # Only a create generates a name from generateName.
+        # Server-side apply needs a name, so create an object that has only generateName.
         return connection.request("POST", collection, obj)
-    # Remove fields of exported objects that only the server may set.
+    # Remove the fields that only the server may set. Objects that were exported from a server contain them.
     own = {key: value for key, value in metadata.items() if key not in ("resourceVersion", "uid", "managedFields")}
     body = {**obj, "metadata": own}
     if (obj["kind"], obj["apiVersion"]) == (_CRD_KIND, _V1BETA1):
@@ -338,7 +346,7 @@ def _apply_object(connection: Connection, resources: ResourcePaths, obj: JsonObj
 
 
 def _create_or_replace(connection: Connection, collection: str, body: JsonObject) -> JsonObject:
-    """Create or replace a v1beta1 CRD, as kubectl does for types without server-side apply."""
+    """Create a v1beta1 CRD, or replace it if it exists. kubectl also does this for types without server-side apply."""
     try:
         return connection.request("POST", collection, body)
     except Refused as error:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class AsyncApiServer:
-    """Runs the methods of an ApiServer in threads, so that the event loop of the test continues.
+    """Runs the methods of an ApiServer in threads, so that they do not block the event loop of the test.
 
-    A function that is a condition runs in such a thread, too. A cancelled wait ends after its timeout.
+    A condition function that a test passes to `wait_for` also runs in the thread. If the test cancels `wait_for`, the
+    thread continues until the timeout of the wait.
     """
 
     def __init__(self, server: ApiServer) -> None:

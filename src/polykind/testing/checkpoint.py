@@ -27,8 +27,9 @@ class Checkpoint:
     def restore(self, folder: Path) -> None:
         """Replace the data of a stopped server by the checkpoint.
 
-        Revisions continue after the newest one, and older ones are compacted. Otherwise a client with a resourceVersion
-        from after the checkpoint would miss changes; now it receives 410 Gone and lists again.
+        New revisions start after the newest revision that the server had reached, and all earlier revisions are
+        compacted. Therefore a client with a resourceVersion from after the checkpoint receives 410 Gone and lists
+        again. Without this, the client would miss changes.
         """
         reached = _newest_revision(folder)
         for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
@@ -42,7 +43,7 @@ class Checkpoint:
 
 
 def take_checkpoint(folder: Path, file: Path) -> Checkpoint:
-    """Copy the database of a data directory. A running server may use the database meanwhile."""
+    """Copy the database in the data directory `folder` to `file`. A server may use the database at the same time."""
     source = apsw.Connection(str(folder / DATABASE), flags=apsw.SQLITE_OPEN_READWRITE)
     target = apsw.Connection(str(file))
     try:

@@ -52,7 +52,7 @@ async def open_kubernetes_asyncio(kubeconfig: Path) -> Any:
 
 
 def forget_kr8s_clients() -> None:
-    """Clear kr8s's cache of clients, which would otherwise connect to the server of an earlier test."""
+    """Clear kr8s's cache of clients, so that kr8s does not return a client for the server of an earlier test."""
     api = getattr(sys.modules.get("kr8s._api"), "Api", None)
     instances = getattr(api, "_instances", None)
     if isinstance(instances, dict):
@@ -60,7 +60,7 @@ def forget_kr8s_clients() -> None:
 
 
 def _close_kr8s(api: Any) -> None:
-    """Close the connections of a kr8s client, which has no method for that, in the event loop that opened them."""
+    """Close the connections of a kr8s client in the event loop that opened them. kr8s has no public method for that."""
     session = getattr(api, "_session", None)
     run_sync = getattr(sys.modules.get("kr8s._async_utils"), "as_sync_func", None)
     if session is not None and run_sync is not None:

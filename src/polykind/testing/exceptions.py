@@ -11,9 +11,10 @@ R = TypeVar("R")
 
 
 class Refused(Exception):
-    """A request or a fixture failed. The text is the API server's message, or the cause and what to do.
+    """A request of a fixture failed, or a fixture was called with invalid arguments.
 
-    `status` is the HTTP status, or 0 if no request was sent.
+    The text is the API server's message, or the cause and its remedy. `status` is the HTTP status, or 0 if no request
+    was sent.
     """
 
     def __init__(self, message: str, status: int = 0) -> None:
@@ -26,7 +27,7 @@ class Unmet(AssertionError):
 
 
 def raise_at_caller(method: Callable[P, R]) -> Callable[P, R]:
-    """Make errors of a method appear at the caller's line in the test, not inside the method."""
+    """Decorate a method so that pytest shows its exceptions at the line in the test that calls the method."""
 
     @wraps(method)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -40,7 +41,7 @@ def raise_at_caller(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def raise_at_awaiter(method: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """Make errors of an async method appear at the line in the test that awaits the method."""
+    """Decorate an async method so that pytest shows its exceptions at the line in the test that awaits the method."""
 
     @wraps(method)
     async def called(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""A conversion webhook that runs beside the server, as in production, with fault injection."""
+"""A conversion webhook for tests. The server calls it over HTTPS as in production, and tests can inject faults."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from polykind.toolkit.hosting.review_handler import as_libraries
 from polykind.toolkit.hosting.webhook_host import Host
 
 STOP_SECONDS = 0.5
-"""Seconds that reviews in progress have to finish when the host stops."""
+"""The maximum time that a stopping host waits for the reviews in progress, in seconds."""
 
 
 class Converter:
-    """A running converter. A fault lasts until `up()`, the end of the test, or the end of its `with` block."""
+    """A running conversion webhook. An injected fault ends with `up()`, with its `with` block, or with the test."""
 
     def __init__(self, loop: LoopThread, converters: Sequence[Any], root: Path) -> None:
         """`converters` are converter objects, or the names that `--converter` takes. Files are relative to `root`.
@@ -28,7 +28,7 @@ class Converter:
         Raise Refused if a converter cannot be loaded or hosted.
         """
         self._converters = tuple(converters)
-        """Keeps the converters alive, because the factory identifies them by id()."""
+        """The converter objects. They are kept alive because the factory uses their id() as a key."""
         try:
             self._libraries = as_libraries(_load(one, root) if isinstance(one, str) else one for one in converters)
             self._host = Host(self._libraries, grace=STOP_SECONDS)
@@ -48,23 +48,25 @@ class Converter:
         return self._host.faults
 
     def down(self) -> Fault:
-        """Refuse connections."""
+        """Refuse all connections of the API server to this webhook, and return the fault."""
         return self.faults.down()
 
     def fail(self, message: str) -> Fault:
-        """Respond to every review with a failure."""
+        """Respond to every ConversionReview with a failure that has this message, and return the fault."""
         return self.faults.fail(message)
 
     def slow(self, seconds: float) -> Fault:
-        """Delay every response."""
+        """Delay every response to the API server by some seconds, and return the fault."""
         return self.faults.delay(seconds)
 
     def up(self) -> None:
-        """Clear all faults."""
+        """Clear all faults, so that the webhook works normally again."""
         self.faults.clear()
 
     def add_conversion_webhook(self, obj: JsonObject) -> JsonObject:
-        """Add this webhook to a CRD with several versions if it converts the kind. Return other objects unchanged."""
+        """Return a CRD with this webhook as its `spec.conversion`, if the CRD has several versions and a converter for
+        its kind exists. Return all other objects unchanged.
+        """
         spec = obj.get("spec")
         if obj.get("kind") != "CustomResourceDefinition" or not isinstance(spec, dict):
             return obj

@@ -12,11 +12,11 @@ import uvloop
 T = TypeVar("T")
 
 TIMEOUT_SECONDS = 60.0
-"""The timeout in seconds of calls into the loop. A call normally takes less than a tenth of this time."""
+"""The maximum time that `run` waits for a coroutine, in seconds. It normally takes less than a tenth of this time."""
 
 
 class LoopThread:
-    """A thread with a running event loop. `close` ends the loop and waits for the thread."""
+    """A thread with a running event loop. `close` stops the loop and waits until the thread has ended."""
 
     def __init__(self, timeout: float = TIMEOUT_SECONDS) -> None:
         self._timeout = timeout
@@ -26,7 +26,7 @@ class LoopThread:
         self._ready.wait()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the loop and wait for its result."""
+        """Run a coroutine in the loop's thread, and block the calling thread until the result is there."""
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError("called from the server's own thread, which would wait for itself forever")

@@ -1,4 +1,4 @@
-"""The pytest plugin. Every pytest run imports it, so the fixtures import everything else."""
+"""The pytest plugin. Every pytest run imports this module, so the server is imported only when a fixture needs it."""
 
 from __future__ import annotations
 
@@ -91,10 +91,11 @@ def polykind(request: pytest.FixtureRequest, polykind_factory: Factory) -> Itera
 
 
 def _skip_assertion_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Stop pytest from rewriting the asserts of Polykind's modules.
+    """Stop pytest from rewriting the assert statements of Polykind's modules.
 
-    Pytest rewrites every package that has a plugin. For the hundreds of modules of a server, that takes longer than
-    everything else before the first test. Pytest has no public option for this; without it, the first test is slower.
+    Pytest rewrites all modules of every package that has a plugin. A server imports hundreds of modules, so the
+    rewriting would take longer than everything else before the first test. Pytest has no public option for this. If a
+    future pytest lacks the private attribute, only the first test gets slower.
     """
     marked = getattr(pluginmanager.rewrite_hook, "_must_rewrite", None)
     if isinstance(marked, set):
@@ -115,7 +116,11 @@ def _start_server(stack: ExitStack, factory: Factory, wanted: dict[str, Any]) ->
 
 
 def _marker_options(item: pytest.Item) -> dict[str, Any]:
-    """Combine the markers of a test: use all crds and converters, but for each setting the nearest marker."""
+    """Combine the `polykind` markers of a test, its class and its module.
+
+    The crds and converters of all markers are used. If several markers have the same setting, the one nearest to the
+    test wins.
+    """
     wanted: dict[str, Any] = {}
     for mark in reversed(list(item.iter_markers("polykind"))):
         if mark.args:

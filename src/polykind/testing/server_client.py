@@ -1,4 +1,4 @@
-"""A blocking HTTPS client for the fixtures' own requests."""
+"""A blocking HTTPS client, with which the fixtures send their requests to the test server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Client:
-    """A client for one server, as its admin."""
+    """A client for one server. It sends all requests with the admin's token."""
 
     def __init__(self, url: str, token: str, ca: Path) -> None:
         parts = urlsplit(url)
@@ -29,7 +29,7 @@ class Client:
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
-        """Open a connection."""
+        """Yield a connection to the server, and close it at the end of the `with` block."""
         connection = http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT_SECONDS, context=self._tls)
         try:
             yield Connection(connection, self._token)
@@ -38,19 +38,22 @@ class Client:
 
 
 class Connection:
-    """A connection to the server."""
+    """A connection to the server, which sends one request at a time."""
 
     def __init__(self, connection: http.client.HTTPSConnection, token: str) -> None:
         self._connection = connection
         self._token = token
 
     def request(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> JsonObject:
-        """Send a request and return the decoded response. Raise Refused for an error status."""
+        """Send a request and return the decoded response. `kind` is the content type of the body.
+
+        Raise Refused for an error status.
+        """
         response = self._send(method, path, body, kind)
         return _decode_response(response.status, response.read())
 
     def watch(self, path: str, seconds: float) -> Iterator[JsonObject]:
-        """Yield the events of a watch, until the time is over or the server ends the watch."""
+        """Yield the events of a watch on `path`, for at most `seconds` or until the server ends the watch."""
         deadline = time.monotonic() + seconds
         response = self._send("GET", path, None, "application/json")
         if response.status != 200:
@@ -87,14 +90,17 @@ def _decode_response(status: int, body: bytes) -> JsonObject:
 
 
 class ResourcePaths:
-    """Looks up REST paths by discovery through one connection. Each apiVersion is read only once."""
+    """Finds the URL paths of kinds in the server's discovery documents. Each apiVersion is requested only once."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def collection(self, obj: Mapping[str, Any]) -> str:
-        """Return the collection path of an object's kind. Raise Refused if the server does not serve the kind."""
+        """Return the URL path of the collection to which an object belongs, by its apiVersion, kind and namespace.
+
+        Raise Refused if the server does not serve the kind.
+        """
         version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         found = self._served(version).get(kind)
         if found is None:
@@ -123,7 +129,7 @@ class ResourcePaths:
 
 
 def object_path(collection: str, name: str, **options: str) -> str:
-    """Return the path of one object, with query parameters."""
+    """Return the URL path of an object in a collection, with `options` as query parameters."""
     return f"{collection}/{quote(name, safe='')}{f'?{urlencode(options)}' if options else ''}"
 
 

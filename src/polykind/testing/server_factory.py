@@ -1,4 +1,4 @@
-"""A factory of test servers, which start from a checkpoint with their CRDs."""
+"""A factory of test servers. Servers with the same CRDs start from one checkpoint that contains the CRDs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RESERVED_SETTINGS = frozenset(
 
 
 class Factory:
-    """Starts servers, which share an event loop thread, certificates, checkpoints and converters."""
+    """Starts the servers of a test run. They share an event loop thread, certificates, checkpoints and converters."""
 
     def __init__(
         self, folder: Path, root: Path, *, crds: Sequence[Source] = (), converters: Sequence[Any] = ()
@@ -44,7 +44,7 @@ class Factory:
     def serve(
         self, *, crds: Source | Sequence[Source] = (), converters: Any | Sequence[Any] = (), **settings: Any
     ) -> Iterator[ApiServer]:
-        """Start a server with nothing but CRDs. At the end the server stops and its data is deleted.
+        """Start a server that contains only CRDs. When the `with` block ends, stop the server and delete its data.
 
         `crds` and `converters` are added to those of every server. `settings` are server flags, named as in
         `polykind.server.settings.Settings`. Raise Refused if the server cannot start with these arguments.
@@ -52,7 +52,8 @@ class Factory:
         settings = self._normalize_settings(settings)
         converter = self._converter((*self._converters, *_as_tuple(converters)))
         if converter is not None:
-            # As in kube-apiserver, every read calls the converter, so that a test notices an outage.
+            # Without a cache of conversions, every read calls the converter, as in kube-apiserver. A test can then see
+            # the effect of a converter that is down.
             settings = {"conversion_cache": False, **settings}
         base = self._base_checkpoint((*self._crds, *_as_tuple(crds)), converter, settings)
         server = self._new(settings, converter, base)
@@ -76,7 +77,10 @@ class Factory:
             shutil.rmtree(self._folder / "origins", ignore_errors=True)
 
     def _normalize_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert settings: a single value to a list, a string to a path. Raise Refused for an unknown setting."""
+        """Return the settings with the types that Settings expects: tuples for single values, paths for strings.
+
+        Raise Refused if a setting is unknown or reserved.
+        """
         known = {field.name: str(field.type) for field in fields(Settings) if not field.name.startswith("etcd")}
         out: dict[str, Any] = {}
         for name, value in settings.items():
@@ -91,7 +95,10 @@ class Factory:
         return out
 
     def _converter(self, converters: tuple[Any, ...]) -> Converter | None:
-        """Return the running converter for these objects. It starts once, because CRDs in checkpoints point to it."""
+        """Return the running webhook for these converters, or None without converters.
+
+        It starts on first use and keeps its address, because CRDs in checkpoints contain that address.
+        """
         if not converters:
             return None
         key = tuple(one if isinstance(one, str) else id(one) for one in converters)

@@ -1,4 +1,4 @@
-"""Sources of objects for `apply`: files, folders, patterns, YAML and objects."""
+"""Sources of objects for `ApiServer.apply`: files, folders, patterns, YAML and objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _APPLIED_FIRST = ("CustomResourceDefinition", "Namespace")
 
 
 def read_sources(sources: Iterable[Source], root: Path) -> list[JsonObject]:
-    """Read all objects, with CRDs and namespaces first. Relative paths start at `root`.
+    """Return the objects of all sources, sorted so that CRDs and namespaces come first. Relative paths start at `root`.
 
     Raise Refused if a source cannot be read.
     """
@@ -85,7 +85,10 @@ def _parse_documents(data: bytes, name: str) -> Iterator[JsonObject]:
 
 
 def _objects(value: Any, where: str) -> Iterator[JsonObject]:
-    """Yield an object, or the items of a List as `kubectl get -o yaml` prints it."""
+    """Yield the object `value`, or its items if it is a List, as printed by `kubectl get -o yaml`.
+
+    Raise Refused, with `where` in the message, if the value is not a Kubernetes object.
+    """
     if not isinstance(value, dict) or not all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")):
         raise Refused(f"{where} is not a Kubernetes object: it needs apiVersion and kind")
     items = value.get("items")

@@ -1,4 +1,4 @@
-"""Kubeconfigs for users other than the admin, with client certificates of the server's CA."""
+"""Kubeconfigs for any user, with client certificates that the server's CA signs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from polykind.testing.exceptions import Refused
 
 _LIFETIME = timedelta(days=1)
 _MAX_LENGTH = 64
-"""The maximum length of names in a certificate."""
+"""The maximum length of a user or group name in a certificate's subject."""
 _SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):[^:]+")
 
 
 def write_user_kubeconfig(file: Path, url: str, pki: Path, name: str, groups: Iterable[str]) -> None:
-    """Write a kubeconfig with a client certificate for a user. Raise Refused if a name is invalid."""
+    """Write a kubeconfig for the server at `url`, with a client certificate for the user `name` and its groups.
+
+    `pki` is the directory with the server's CA. Raise Refused if the name of the user or of a group is invalid.
+    """
     pair = _make_certificate(pki, name, [*groups, *_service_account_groups(name)])
     user = {"client-certificate-data": to_base64(pair.certificate_pem), "client-key-data": to_base64(pair.key_pem)}
     write_kubeconfig(file, url, (pki / "ca.crt").read_bytes(), name, user)

@@ -1,4 +1,4 @@
-"""Waiting for an object's condition, by a watch."""
+"""Waiting until an object meets a condition, by a watch on the object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RETRY = 0.02
 
 
 class Condition:
-    """A condition: a predicate, or as in kubectl `create`, `delete`, `condition=Ready[=False]`."""
+    """A condition of an object: a function, or `create`, `delete` or `condition=Ready[=False]` as in `kubectl wait`."""
 
     def __init__(self, wanted: str | Predicate) -> None:
         self._predicate = wanted if callable(wanted) else None
@@ -62,7 +62,7 @@ class Condition:
         try:
             met = predicate(obj)
         except (LookupError, TypeError, AttributeError, AssertionError) as error:
-            # A field such as status may not exist yet, or the predicate uses assert.
+            # The condition is not met: a field such as status does not exist yet, or an assert in the predicate failed.
             return f"{type(error).__name__}: {error}"
         return "" if met else f"the function returned {met!r}"
 

@@ -1,4 +1,4 @@
-"""Reads and writes of the simulated controllers. They use the verbs of the server, without a connection."""
+"""Access of the simulated controllers to a server's objects. It calls the server's code directly, without HTTP."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ GROUPS = {
 """The resources that the simulation uses, with their API groups."""
 _AGENT = "polykind-simulation"
 _USER = User("system:kube-controller-manager", groups=(ADMIN_GROUP,))
-"""The user of all writes. Writes without a user would skip webhooks and quotas."""
+"""The user of all writes. The server would skip webhooks and quotas for a write without a user."""
 
 Change = Callable[[JsonObject], None]
 """A function that changes an object in place."""
 
 
 class SimulatedCluster:
-    """The stored objects of a server, for the simulated controllers."""
+    """Reads and writes the objects of one server for the simulated controllers."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._stored = StoredObjects(backend.cache, backend.registry)
 
     def now(self) -> str:
-        """Return the server's time as a timestamp."""
+        """Return the current time of the server's clock in RFC 3339 format."""
         return self._backend.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def resource(self, plural: str) -> BuiltinResource:
-        """Return a resource. Raise NotFoundError if the server does not serve it."""
+        """Return the built-in resource with this plural. Raise NotFoundError if the server does not serve it."""
         resource = self._backend.registry.resource(GROUPS[plural], plural)
         if not isinstance(resource, BuiltinResource):
             raise errors.NotFoundError(plural, GROUPS[plural], "")
@@ -88,7 +88,11 @@ class SimulatedCluster:
         return created
 
     async def update(self, plural: str, obj: JsonObject, change: Change, subresource: str = "") -> None:
-        """Change an object, or its status with `subresource="status"`. Write nothing if the change has no effect."""
+        """Call `change` with a copy of the stored object, and write the copy. Write nothing if the copy is unchanged.
+
+        If `subresource` is "status", write the status instead of the other fields. Do nothing if the object has been
+        deleted.
+        """
         meta = obj["metadata"]
         stored = await self.get(plural, meta.get("namespace", ""), meta["name"])
         if stored is None or stored["metadata"]["uid"] != meta["uid"]:
@@ -107,7 +111,7 @@ class SimulatedCluster:
         await change_object(ctx, apply_change, UpdateOptions(), PATCH)
 
     async def update_status(self, plural: str, obj: JsonObject, change: Change) -> None:
-        """Change the status of an object. The function `change` receives the status."""
+        """Call `change` with the status of an object, which `change` modifies in place, and write the status."""
         await self.update(plural, obj, lambda new: change(new.setdefault("status", {})), "status")
 
     async def delete(self, plural: str, obj: JsonObject, *, now: bool = False) -> None:

@@ -16,14 +16,14 @@ REVISION_LABEL = "controller-revision-hash"
 
 
 class SimulatedController:
-    """Reconciles the objects of one resource. One reconciliation runs at a time in a simulation."""
+    """Reconciles the objects of one resource. A simulation runs only one reconciliation at a time."""
 
     plural: ClassVar[str]
     owned: ClassVar[tuple[str, ...]] = ()
-    """The resources whose objects this controller creates. A change of such an object reconciles its owner."""
+    """The resources whose objects this controller creates. If such an object changes, its owner is reconciled."""
     watched: ClassVar[tuple[str, ...]] = ()
-    """Other resources that this controller watches. A change of such an object reconciles all objects of this
-    controller.
+    """Other resources that this controller watches. If an object of such a resource changes, all objects of this
+    controller are reconciled.
     """
 
     def __init__(self, cluster: SimulatedCluster, failures: Failures) -> None:
@@ -31,18 +31,18 @@ class SimulatedController:
         self.failures = failures
 
     async def start(self) -> None:
-        """Prepare the cluster before the first reconciliation."""
+        """Create the objects that this controller needs before its first reconciliation. By default, do nothing."""
 
     async def reconcile(self, obj: JsonObject) -> None:
-        """Move an object one step towards its desired state. The resulting change triggers the next reconciliation."""
+        """Move an object one step towards its desired state. A write to the object triggers the next reconciliation."""
         raise NotImplementedError
 
     async def removed(self, namespace: str, name: str) -> None:
-        """Clean up after an object that no longer exists."""
+        """Clean up after the object with this name has been deleted. By default, do nothing."""
 
 
 def owner_reference(owner: JsonObject) -> JsonObject:
-    """Return an ownerReference to a controller, for the objects that it creates."""
+    """Return the ownerReference for objects that a controller creates on behalf of `owner`."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -54,7 +54,7 @@ def owner_reference(owner: JsonObject) -> JsonObject:
 
 
 def pod_from_template(owner: JsonObject, template: JsonObject, *, name: str = "", prefix: str = "") -> JsonObject:
-    """Return a new pod of a workload, with the name `name` or with a name generated from `prefix`."""
+    """Return a new pod from the pod template of `owner`, with the name `name` or with `prefix` as its generateName."""
     meta = copy.deepcopy(template.get("metadata") or {})
     kept = {key: meta[key] for key in ("labels", "annotations", "finalizers") if meta.get(key)}
     naming = {"name": name} if name else {"generateName": prefix or f"{owner['metadata']['name']}-"}
@@ -96,7 +96,11 @@ def ready_count(pods: Sequence[JsonObject]) -> int:
 
 
 def set_condition(status: JsonObject, condition: JsonObject, now: str, *times: str) -> None:
-    """Add or replace a condition in place. Set its transition time, and other fields with `times`, if it changes."""
+    """Add a condition to `status` in place, or replace the condition of the same type.
+
+    Do nothing if the old condition has the same fields. Otherwise set the fields named in `times` to `now`. Also set
+    lastTransitionTime to `now` if the status of the condition changes.
+    """
     conditions = status["conditions"] = list(status.get("conditions") or ())
     index = next((i for i, one in enumerate(conditions) if one["type"] == condition["type"]), len(conditions))
     old = conditions[index] if index < len(conditions) else {}

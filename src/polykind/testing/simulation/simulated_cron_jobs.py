@@ -26,7 +26,7 @@ class SimulatedCronJobs(SimulatedController):
         self._triggered: set[tuple[str, str]] = set()
 
     def trigger(self, namespace: str, name: str) -> None:
-        """Start a Job at the next reconciliation of a CronJob."""
+        """Make the next reconciliation of this CronJob start a Job."""
         self._triggered.add((namespace, name))
 
     async def reconcile(self, cron_job: JsonObject) -> None:

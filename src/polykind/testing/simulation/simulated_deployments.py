@@ -25,7 +25,7 @@ class SimulatedDeployments(SimulatedController):
     plural = "deployments"
     owned = ("replicasets",)
     watched = ("pods",)
-    """The strategy Recreate waits for the end of the old pods, which ReplicaSets do not report."""
+    """A Deployment with the strategy Recreate waits until the old pods are gone, but ReplicaSets do not report that."""
 
     async def reconcile(self, deployment: JsonObject) -> None:
         if is_terminating(deployment):
@@ -69,7 +69,7 @@ class SimulatedDeployments(SimulatedController):
         return await self.cluster.create("replicasets", replica_set)
 
     async def _set_revision(self, deployment: JsonObject, current: JsonObject, old: list[JsonObject]) -> None:
-        """Set the highest revision on the current ReplicaSet, also after a rollback to an old template."""
+        """Give the current ReplicaSet the highest revision number, also if it was an old one before a rollback."""
         revision = max(_revision(current), 1 + max((_revision(one) for one in old), default=0))
 
         def annotate(obj: JsonObject) -> None:
@@ -93,7 +93,7 @@ class SimulatedDeployments(SimulatedController):
         await self._scale(current, min(wanted, size + max(room, 0)))
         removable = size - _available(current)
         spare = size + sum(map(_size, old)) - (wanted - unavailable) - max(removable, 0)
-        # Remove replicas that are not available first, because they do not count as available.
+        # Scale down the ReplicaSets with the most unavailable pods first, because that keeps the available pods.
         for one in sorted(old, key=lambda replica_set: _available(replica_set) - _size(replica_set)):
             shrink = min(_size(one), max(spare, 0))
             spare -= shrink
@@ -109,7 +109,7 @@ class SimulatedDeployments(SimulatedController):
         await self.cluster.update("replicasets", replica_set, lambda obj: obj["spec"].update(replicas=replicas))
 
     async def _prune(self, deployment: JsonObject, old: list[JsonObject]) -> None:
-        """Delete the oldest ReplicaSets without pods that exceed the history limit."""
+        """Delete ReplicaSets without pods, the oldest first, until at most revisionHistoryLimit of them remain."""
         idle = sorted((one for one in old if not _size(one) and not _count(one, "replicas")), key=_revision)
         limit = deployment["spec"].get("revisionHistoryLimit", 10)
         for one in idle[: max(len(idle) - limit, 0)]:
@@ -155,13 +155,13 @@ class SimulatedDeployments(SimulatedController):
 
 
 def rolling_limits(deployment: JsonObject) -> tuple[int, int]:
-    """Return the numbers of pods that a rolling update may have above and below the desired number."""
+    """Return maxSurge and maxUnavailable of a Deployment as numbers of pods, with percentages resolved."""
     wanted = deployment["spec"].get("replicas", 1)
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
     surge, unavailable = rolling.get("maxSurge", "25%"), rolling.get("maxUnavailable", "25%")
     most = -(-wanted * int_or_percent(surge) // 100) if isinstance(surge, str) else surge
     least = wanted * int_or_percent(unavailable) // 100 if isinstance(unavailable, str) else unavailable
-    # With two limits of zero, a rollout could never start.
+    # If both limits are zero, allow one unavailable pod. Otherwise a rollout could never start.
     return most, min(least or (0 if most else 1), wanted)
 
 
@@ -177,7 +177,7 @@ def _condition(kind: str, met: bool, reason: str, message: str) -> JsonObject:
 
 
 def _has_template(replica_set: JsonObject, deployment: JsonObject) -> bool:
-    """True if a ReplicaSet has the template of a Deployment, apart from the label with its hash."""
+    """True if a ReplicaSet has the pod template of a Deployment. The label with the template's hash is ignored."""
     template = copy.deepcopy(replica_set["spec"]["template"])
     template["metadata"]["labels"].pop(_HASH_LABEL, None)
     return bool(template == deployment["spec"]["template"])

@@ -15,11 +15,11 @@ DEFAULT_REASONS = {
     "pods": "CrashLoopBackOff",
     "services": "SyncLoadBalancerFailed",
 }
-"""The kinds that can fail, each with the reason that `fail` uses by default."""
+"""The kinds that can fail, each with the reason that `Simulation.fail` uses if the test gives none."""
 
 
 class Failure(NamedTuple):
-    """A failure of the objects of one kind whose names and namespaces match patterns."""
+    """A failure that a test provokes. It affects objects of one kind whose name and namespace match the patterns."""
 
     plural: str
     name: str
@@ -46,7 +46,7 @@ class Failures:
         self._failures.append(failure)
 
     def remove(self, plurals: Iterable[str], name: str) -> None:
-        """Remove the failures of some kinds: all of them, or those that were added for a name or pattern."""
+        """Remove the failures of some kinds: all of them if `name` is "*", else those that were added with `name`."""
         plurals = set(plurals)
         self._failures = [one for one in self._failures if one.plural not in plurals or name not in ("*", one.name)]
 

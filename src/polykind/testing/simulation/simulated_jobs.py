@@ -92,7 +92,7 @@ class _Progress:
 
     @property
     def complete(self) -> bool:
-        """True if enough pods have succeeded. If the Job sets no number, one success is enough once no pod runs."""
+        """True if enough pods have succeeded. Without spec.completions, one success is enough once no pod is active."""
         if self._completions is None:
             return bool(self.succeeded) and not self.active
         return bool(len(self.succeeded) >= self._completions)
@@ -105,7 +105,7 @@ class _Progress:
         return {_pod_index(pod) for pod in self.succeeded}
 
     def missing(self) -> list[int]:
-        """Return the indexes of the pods to create. The indexes have a meaning only in an Indexed Job."""
+        """Return the completion indexes of the pods to create, one per pod. Only an Indexed Job uses their values."""
         parallelism = self._spec.get("parallelism", 1)
         if self._completions is None:
             room = 0 if self.succeeded else parallelism - len(self.active)

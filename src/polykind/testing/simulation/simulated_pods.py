@@ -25,7 +25,7 @@ _CONTAINER_REASONS = (
     "ContainerCreating",
     "RunContainerError",
 )
-"""Reasons for which a container waits before its first start."""
+"""Failure reasons with which a container stays in the state `waiting` and never starts."""
 _NOT_READY = "NotReady"
 _UNSCHEDULABLE = "Unschedulable"
 _NODE_CONDITIONS = (
@@ -37,9 +37,10 @@ _NODE_CONDITIONS = (
 
 
 class SimulatedPods(SimulatedController):
-    """Schedules pods by their node selectors and runs them.
+    """Assigns pods to nodes by their node selectors, and then writes their status as a kubelet does.
 
-    A pod with restartPolicy Always becomes ready. Any other pod completes after it has run.
+    A pod with restartPolicy Always becomes ready. Any other pod first runs and then succeeds, unless a failure is
+    simulated for it.
     """
 
     plural = "pods"
@@ -50,7 +51,7 @@ class SimulatedPods(SimulatedController):
         if await self.cluster.list_objects("nodes"):
             return
         meta = {"name": NODE, "labels": {"kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux"}}
-        # Admission would taint the node until a controller finds it ready.
+        # Skip admission, which would add a taint that only a node controller removes.
         node = await self.cluster.create(
             "nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta}, admission=False
         )
@@ -105,8 +106,8 @@ class SimulatedPods(SimulatedController):
         await self.cluster.update_status("pods", pod, lambda status: set_condition(status, condition, now))
 
     async def _run(self, pod: JsonObject, failure: Failure | None) -> None:
-        """Write the next status of a pod on a node: first running, and then completed unless its restartPolicy is
-        Always.
+        """Write the next status of a pod on a node: first Running, and then Succeeded unless its restartPolicy is
+        Always. A simulated failure changes the status.
         """
         now = self.cluster.now()
         completes = pod["spec"].get("restartPolicy") != "Always"
@@ -121,7 +122,7 @@ def _is_schedulable(node: JsonObject, selector: JsonObject) -> bool:
 
 
 class _PodStatus:
-    """The status that a kubelet reports for a pod on its node."""
+    """Computes the status that a kubelet would report for a pod. If `finish` is true, its containers have ended."""
 
     def __init__(self, pod: JsonObject, failure: Failure | None, now: str, *, finish: bool) -> None:
         self._pod = pod
@@ -137,7 +138,7 @@ class _PodStatus:
         self._failed = (self._finished and crashes) or self._evicted
 
     def write(self, status: JsonObject) -> None:
-        """Set the status in place."""
+        """Set the fields of the pod's status in place."""
         status["phase"] = self._phase()
         status["observedGeneration"] = self._pod["metadata"].get("generation", 1)
         status.setdefault("startTime", self._now)
@@ -163,7 +164,10 @@ class _PodStatus:
         return "Pending" if self._waits else "Running"
 
     def _container(self, container: JsonObject, old: JsonObject, field: str) -> JsonObject:
-        """Return the status of one container. Keep the times of a state that does not change."""
+        """Return the container status of one container. `old` is its previous container status.
+
+        If the state has not changed, keep its times.
+        """
         is_setup = field == "initContainers" and container.get("restartPolicy") != "Always"
         kind, state = self._state(is_setup)
         before = (old.get("state") or {}).get(kind)
@@ -229,7 +233,10 @@ class _PodStatus:
 
 
 def _remove_reason(status: JsonObject, condition: JsonObject) -> None:
-    """Remove a condition of the same type that has a reason, if the new one has none."""
+    """If `condition` has no reason, remove the old condition of its type if that one has a reason.
+
+    Otherwise `set_condition`, which compares only the fields of `condition`, could keep the old condition.
+    """
     for old in status.get("conditions") or ():
         if old["type"] == condition["type"] and old.get("reason") and "reason" not in condition:
             remove_condition(status, condition["type"])

@@ -14,7 +14,7 @@ from polykind.testing.simulation.simulated_controller import (
 
 
 class SimulatedReplicaSets(SimulatedController):
-    """Creates and deletes pods until their number is as desired, and counts the pods in the status."""
+    """Creates and deletes pods until there are spec.replicas of them, and reports their number in the status."""
 
     plural = "replicasets"
     owned = ("pods",)

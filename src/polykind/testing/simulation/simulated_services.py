@@ -6,11 +6,13 @@ from polykind.contract import JsonObject
 from polykind.testing.simulation.simulated_controller import SimulatedController, is_terminating
 
 _ADDRESSES = [f"192.0.2.{number}" for number in range(1, 255)] + [f"198.51.100.{number}" for number in range(1, 255)]
-"""Addresses that are reserved for documentation, so that no client reaches a real host."""
+"""Addresses to assign. They are reserved for documentation, so that no client reaches a real host."""
 
 
 class SimulatedServices(SimulatedController):
-    """Assigns the first free address. A load balancer class of its own leaves the Service to its controller."""
+    """Assigns the first free address to each Service of type LoadBalancer. Skips Services with a loadBalancerClass,
+    because another controller handles them.
+    """
 
     plural = "services"
 

@@ -65,7 +65,10 @@ class SimulatedStatefulSets(SimulatedController):
             await self.cluster.create("persistentvolumeclaims", copy.deepcopy(claim))
 
     async def _remove_pods(self, stateful_set: JsonObject, names: list[str], pods: dict[str, JsonObject]) -> None:
-        """Delete the pod with the highest ordinal that is surplus or, if there is none, outdated."""
+        """Delete one pod: the surplus pod with the highest ordinal or, without surplus pods, the outdated one.
+
+        A pod is outdated if it was created from an earlier pod template. Delete none unless all pods are ready.
+        """
         if any(is_terminating(pod) for pod in pods.values()):
             return
         surplus = sorted(pods.keys() - set(names), key=_ordinal, reverse=True)

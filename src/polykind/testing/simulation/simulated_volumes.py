@@ -8,11 +8,14 @@ from polykind.testing.simulation.simulated_controller import SimulatedController
 _BOUND = "pv.kubernetes.io/bind-completed"
 _PROVISIONER = "pv.kubernetes.io/provisioned-by"
 _PROTECTION = ("kubernetes.io/pvc-protection", "kubernetes.io/pv-protection")
-"""Finalizers that admission adds and that the controllers of a cluster remove."""
+"""Finalizers that admission plugins add to claims and volumes. In a real cluster, controllers remove them."""
 
 
 class SimulatedVolumeClaims(SimulatedController):
-    """Creates a volume for each claim, or uses the one that the claim names. The volume ends with its claim."""
+    """Binds each claim to a new volume, or to the volume that the claim names.
+
+    When a claim is deleted, the volume that was created for it is deleted, too.
+    """
 
     plural = "persistentvolumeclaims"
 
@@ -54,7 +57,7 @@ class SimulatedVolumeClaims(SimulatedController):
                 await self._release("persistentvolumes", volume)
 
     async def _release(self, plural: str, obj: JsonObject) -> None:
-        """Remove the finalizers that protect an object in use."""
+        """Remove the protection finalizers of a claim or volume, so that its deletion can complete."""
 
         def remove(new: JsonObject) -> None:
             finalizers = new["metadata"].get("finalizers") or ()

@@ -46,10 +46,13 @@ Item = tuple[str, str, str]
 
 
 class Simulation:
-    """Simulated controllers of some kinds, until `stop`, the end of a `with` block or the end of the test."""
+    """Runs the simulated controllers of some kinds until `stop`, the end of its `with` block or the end of the test."""
 
     def __init__(self, loop: LoopThread, kinds: Iterable[str], delays: Mapping[str, float]) -> None:
-        """No kinds mean all kinds. `delays` are the seconds before each step of an object, by kind. Raise Refused."""
+        """Without `kinds`, simulate all kinds. `delays` maps a kind to the seconds before each step of its objects.
+
+        Raise Refused if a kind cannot be simulated.
+        """
         self._loop = loop
         self._plurals = _with_created(_known(kinds) or list(_CONTROLLERS))
         self._delays = dict(delays)
@@ -59,7 +62,7 @@ class Simulation:
         self._informers: list[tuple[BuiltinResource, Informer]] = []
         self._queue: WorkQueue[Item] = WorkQueue(self._reconcile, workers=1)
         self.stopped = False
-        """True if the simulation has ended for good, so that a rollback does not start it again."""
+        """True after `stop`. A rollback restarts only simulations that have not been stopped."""
 
     def __enter__(self) -> Simulation:
         return self
@@ -76,10 +79,11 @@ class Simulation:
             self._loop.run(self.detach())
 
     def fail(self, kind: str, *, name: str = "*", namespace: str = "*", reason: str = "", message: str = "") -> None:
-        """Make existing and future objects fail, until `recover`. The name and namespace may be patterns.
+        """Make existing and future objects of a kind fail until `recover`. The name and namespace may be patterns.
 
         Pods fail with any reason that a kubelet reports: `CrashLoopBackOff` (the default), `OOMKilled`,
-        `ImagePullBackOff`, `CreateContainerConfigError`, `Evicted`, `NotReady`, `Unschedulable`. Raises Refused.
+        `ImagePullBackOff`, `CreateContainerConfigError`, `Evicted`, `NotReady`, `Unschedulable`.
+        Raise Refused if objects of this kind cannot fail.
         """
         if kind not in DEFAULT_REASONS:
             raise Refused(f"{kind} cannot fail by themselves: fail one of {', '.join(DEFAULT_REASONS)}")
@@ -87,13 +91,13 @@ class Simulation:
         self._loop.run(self._reconcile_all([kind]))
 
     def recover(self, kind: str | None = None, *, name: str = "*") -> None:
-        """End failures: all of them, those of a kind, or those that were provoked for a name or pattern."""
+        """End failures: all of them, only those of a kind, or only those for which `fail` was called with `name`."""
         kinds = [kind] if kind is not None else list(DEFAULT_REASONS)
         self._failures.remove(kinds, name)
         self._loop.run(self._reconcile_all(kinds))
 
     def trigger(self, name: str, namespace: str = "default") -> None:
-        """Start a Job of a CronJob, as if the time of its schedule had come. Raises Refused without CronJobs."""
+        """Start a Job of a CronJob, as if its scheduled time had come. Raise Refused if CronJobs are not simulated."""
         controller = self._controllers.get("cronjobs")
         if not isinstance(controller, SimulatedCronJobs):
             raise Refused('CronJobs are not simulated: use simulate("cronjobs")')
@@ -103,7 +107,7 @@ class Simulation:
     # ------------------------------------------------------------------ used by ApiServer
 
     async def attach(self, backend: Backend) -> None:
-        """Start to reconcile the objects of a server."""
+        """Start the simulated controllers for the objects of a server."""
         cluster = SimulatedCluster(backend)
         self._queue = WorkQueue(self._reconcile, workers=1)
         self._controllers = {plural: _CONTROLLERS[plural](cluster, self._failures) for plural in self._plurals}
@@ -118,7 +122,7 @@ class Simulation:
         self._queue.open()
 
     async def detach(self) -> None:
-        """Stop reconciling."""
+        """Stop the simulated controllers, for good or until `attach` starts them again."""
         for resource, informer in self._informers:
             resource.cache.observers.remove(informer)
             await informer.close()
@@ -126,7 +130,7 @@ class Simulation:
         await self._queue.close()
 
     def add(self, plural: str, namespace: str, name: str) -> None:
-        """Reconcile an object of a simulated kind, after the delay of the kind."""
+        """Queue an object for reconciliation, after the delay of its kind. Ignore kinds that are not simulated."""
         if plural not in self._controllers:
             return
         item = plural, namespace, name
@@ -136,7 +140,7 @@ class Simulation:
             self._queue.add(item)
 
     def on_change(self, plural: str, obj: JsonObject) -> None:
-        """Reconcile an object that has changed, its owner, and the objects whose controllers watch its kind."""
+        """Queue an object that has changed, its owner, and all objects of the controllers that watch its kind."""
         meta = obj["metadata"]
         namespace = meta.get("namespace", "")
         self.add(plural, namespace, meta["name"])
@@ -199,7 +203,7 @@ def _known(kinds: Iterable[str]) -> list[str]:
 
 
 def _with_created(kinds: Iterable[str]) -> list[str]:
-    """Return the kinds and those of the objects that their controllers create."""
+    """Return the kinds, and the kinds of the objects that their controllers create, directly or indirectly."""
     found = list(kinds)
     for kind in found:
         found += [created for created in _CONTROLLERS[kind].owned if created not in found]
