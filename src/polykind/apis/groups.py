@@ -1,4 +1,4 @@
-"""The built-in kinds that are served, by group and version."""
+"""The built-in kinds that the server serves, by group and version."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SUBRESOURCE_KINDS = (
     "polykind.apis.autoscaling.types:SCALE",
     "polykind.apis.policy.types:EVICTION",
 )
-"""Kinds of the objects of subresources that are not resources themselves."""
+"""Kinds of the objects that clients send to subresources. These kinds have no resource of their own."""
 
 
 @cache
@@ -64,9 +64,9 @@ def all_kinds() -> tuple[Kind, ...]:
 
 @cache
 def find_decodable_kind(api_version: str, name: str) -> Kind | None:
-    """Return the declaration that decodes a kind at an apiVersion, served or not. Return None if there is none.
+    """Return a declaration that decodes protobuf messages of a kind at an apiVersion. Return None if there is none.
 
-    The messages of a kind have the same fields at all versions, so one declaration decodes all versions.
+    The server need not serve the apiVersion: messages of a kind have the same fields at all versions.
     """
     group, _, version = api_version.rpartition("/")
     for kinds in kinds_by_group_version().values():
@@ -87,8 +87,9 @@ def find_kind(api_version: str, name: str) -> Kind | None:
 
 @cache
 def find_subresource_kind(api_version: str, name: str) -> Kind | None:
-    """Return the kind of a subresource's objects, such as Scale, Eviction or Binding. Return None if the kind is
-    unknown.
+    """Return the kind of the objects of a subresource, such as Scale or Eviction.
+
+    Return None if the kind is unknown.
     """
     for path in _SUBRESOURCE_KINDS:
         kind: Kind = import_by_path(path)

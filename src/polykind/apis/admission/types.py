@@ -56,5 +56,4 @@ def _review(version: str) -> Struct:
 
 
 ADMISSION_REVIEWS = {"v1": _review("v1"), "v1beta1": _review("v1beta1")}
-"""The types of AdmissionReview, by version. A response may repeat the request, but the server ignores the repetition.
-"""
+"""The types of AdmissionReview, by version. The server ignores a `request` in the response of a webhook."""

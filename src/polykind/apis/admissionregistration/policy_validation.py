@@ -46,12 +46,12 @@ _identifier = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
 
 
 def validate_policy(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a ValidatingAdmissionPolicy. `old` is the object before an update."""
+    """Validate the spec of a ValidatingAdmissionPolicy. `old` is the stored object of an update, None for a create."""
     return _PolicyValidation(policy).spec_errors(policy["spec"], old["spec"] if old is not None else None)
 
 
 class _PolicyValidation:
-    """The validation of one policy, with the CEL environments of its expressions."""
+    """The validation of one policy. The object holds the CEL environments in which the policy's expressions compile."""
 
     def __init__(self, policy: JsonObject) -> None:
         spec = policy["spec"]
@@ -99,7 +99,7 @@ class _PolicyValidation:
         found: list[FieldError] = []
         keys: set[str] = set()
         if len(annotations) > _MAX_ANNOTATIONS:
-            # kube-apiserver prints its internal type, which has Go's field names.
+            # kube-apiserver's error shows its internal Go type, whose fields have other names than those of the API.
             internal = [{"Key": one["key"], "ValueExpression": one["valueExpression"]} for one in annotations]
             found.append(invalid(at, internal, f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"))
         for index, annotation in enumerate(annotations):
@@ -130,7 +130,7 @@ class _PolicyValidation:
 
 
 def validate_mutating_policy(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a mutating policy. `old` is the object before an update."""
+    """Validate the spec of a MutatingAdmissionPolicy. `old` is the stored object of an update, None for a create."""
     spec = policy["spec"]
     variables: dict[str, Type] = {}
     has_params = spec.get("paramKind") is not None
@@ -185,7 +185,7 @@ def _validate_choices(spec: JsonObject) -> list[FieldError]:
 
 
 def _validate_choice(value: str | None, supported: tuple[str, ...], at: str) -> list[FieldError]:
-    """Validate a required field that has one of the supported values."""
+    """Return an error if the value is missing or is not one of the supported values."""
     if value is None:
         return [required(at)]
     return [] if value in supported else [not_supported(at, value, supported)]
@@ -241,7 +241,7 @@ def _validate_match_resources(match: JsonObject, at: str) -> list[FieldError]:
 
 
 def _validate_match_conditions(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate the match conditions of a policy, unless an update does not change them."""
+    """Validate the match conditions of a policy. Skip them if an update changes neither them nor the paramKind."""
     if old is not None and all(spec.get(part) == old.get(part) for part in ("paramKind", "matchConditions")):
         return []
     has_params = spec.get("paramKind") is not None
@@ -251,7 +251,10 @@ def _validate_match_conditions(spec: JsonObject, old: JsonObject | None) -> list
 
 
 def _validate_variables(spec: JsonObject, environment: Environment, known: dict[str, Type]) -> list[FieldError]:
-    """Validate the variables of a policy. Add each variable's type to `known`, so that later variables can use it."""
+    """Validate the variables of a policy.
+
+    Add the type of each variable to `known`, so that later expressions can use it.
+    """
     found: list[FieldError] = []
     for index, variable in enumerate(spec.get("variables") or ()):
         found += _validate_variable(variable, f"spec.variables[{index}]", environment, known)
@@ -285,14 +288,14 @@ def validate_binding(binding: JsonObject, _old: JsonObject | None = None) -> lis
 
 
 def validate_mutating_binding(binding: JsonObject, _old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a mutating policy's binding."""
+    """Validate the spec of a MutatingAdmissionPolicyBinding."""
     spec = binding["spec"]
     found = _validate_binding_spec(spec)
     return found + _validate_mutated_operations(spec.get("matchResources"), "spec.matchResources")
 
 
 def _validate_binding_spec(spec: JsonObject) -> list[FieldError]:
-    """Validate the fields that both kinds of binding have."""
+    """Validate the fields that ValidatingAdmissionPolicyBindings and MutatingAdmissionPolicyBindings have in common."""
     name = spec.get("policyName") or ""
     at = "spec.policyName"
     found = [invalid(at, name, reason) for reason in subdomain_name(name)] if name else [required(at)]
@@ -337,7 +340,7 @@ def _validate_actions(actions: list[str], at: str) -> list[FieldError]:
 
 
 def validate_policy_status(status: JsonObject) -> list[FieldError]:
-    """Validate the status of a validating policy, which a type-checking controller may write."""
+    """Validate the status of a ValidatingAdmissionPolicy. A controller may write the results of type checking there."""
     found: list[FieldError] = []
     at = "status.typeChecking.expressionWarnings"
     for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
@@ -363,4 +366,4 @@ VALIDATION = {
     types.MUTATING_ADMISSION_POLICY: validate_mutating_policy,
     types.MUTATING_ADMISSION_POLICY_BINDING: validate_mutating_binding,
 }
-"""Functions that validate the spec of a new object, by kind. The second argument is the old object of an update."""
+"""Functions that validate the spec of an object, by kind. The arguments: the object, and the stored object or None."""

@@ -87,7 +87,7 @@ _CLIENT_CONFIG = _struct(
 
 
 def _by_name(name: str, number: int, item: Struct, doc: str) -> Field:
-    """Declare a list whose items are identified by their names."""
+    """Declare a field with a list in which each item is identified by its `name`."""
     return Field(name, number, ListOf(item), doc, list_type="map", keys=("name",), merge_key="name")
 
 
@@ -100,7 +100,11 @@ _MATCH_CONDITION = _struct(
 
 
 def _webhook(name: str, doc: str, object_selector: int, match_conditions: int, *more: Field) -> Struct:
-    """Declare a webhook. Validating and mutating webhooks have different protobuf numbers for their later fields."""
+    """Declare the type of a webhook.
+
+    `object_selector` and `match_conditions` are protobuf numbers, which differ between validating and mutating
+    webhooks.
+    """
     return _struct(
         name,
         doc,
@@ -275,7 +279,7 @@ def _policy(
     status: Struct | None = None,
     stored_version: str = "",
 ) -> Kind:
-    """Declare a policy. `spec` are the fields after those that both kinds of policy begin with."""
+    """Declare a kind of admission policy. `spec` are the fields after paramKind and matchConstraints."""
     spec_struct = _struct(f"{name}Spec", "The desired behaviour of a policy.", _PARAM_KIND, _MATCH_CONSTRAINTS, *spec)
     return Kind(
         ADMISSIONREGISTRATION_V1,
@@ -372,7 +376,7 @@ def _selector_text(selector: JsonObject) -> str:
 
 
 def _binding(name: str, *fields: Field, required: bool | None = None, stored_version: str = "") -> Kind:
-    """Declare a binding. `fields` are those that only one of the two kinds of binding has."""
+    """Declare a kind of binding. `fields` are the fields that the other kind of binding does not have."""
     spec = (
         Field("policyName", 1, STRING, "The name of the policy.", required=bool(fields)),
         Field("paramRef", 2, _PARAM_REF, "The parameter objects for the policy.", pointer=True),
@@ -454,7 +458,7 @@ _MUTATION = _struct(
     ),
 )
 
-# kube-apiserver stores both mutating kinds at v1beta1, and discovery publishes a hash of that version.
+# kube-apiserver stores both mutating kinds at v1beta1. The hash in discovery depends on the stored version.
 MUTATING_ADMISSION_POLICY = _policy(
     "MutatingAdmissionPolicy",
     "mutatingadmissionpolicies",

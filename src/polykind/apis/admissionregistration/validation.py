@@ -39,7 +39,7 @@ class _Ratchet:
 
 
 def validate_webhooks(webhooks: Sequence[JsonObject], old: Sequence[JsonObject] | None = None) -> list[FieldError]:
-    """Validate the webhooks of a configuration. `old` are the webhooks before an update."""
+    """Validate the webhooks of a configuration. `old` are the stored webhooks of an update, None for a create."""
     ratchet = _Ratchet() if old is None else _ratchet(webhooks, old)
     found: list[FieldError] = []
     names: set[str] = set()

@@ -101,7 +101,7 @@ _DOCUMENTS: Final = {
 
 
 def encode_document(document: JsonObject) -> bytes:
-    """Encode a discovery document as protobuf, by its kind."""
+    """Encode a discovery document as protobuf. The `kind` of the document selects its type."""
     if document["kind"] == API_RESOURCE_LIST.kind:
         # In protobuf, unlike in JSON, the list of verbs is a separate message.
         resources = [{**entry, "verbs": {"items": entry["verbs"]}} for entry in document["resources"]]

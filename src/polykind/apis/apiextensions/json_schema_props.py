@@ -1,4 +1,4 @@
-"""JSONSchemaProps, and its values that are either a schema or something else."""
+"""JSONSchemaProps, and the types of its fields that hold either a schema or another value, such as a bool."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from polykind.apis.machinery.value_types import (
 
 
 class _SchemaOr(ValueType):
-    """Either a schema or a value of one alternative type. The corresponding Go types have their own UnmarshalJSON
-    methods.
+    """The base class of types whose values are either a schema or a value of one other type.
+
+    The corresponding Go types have their own UnmarshalJSON methods.
     """
 
     __slots__ = ("schema",)
@@ -36,7 +37,7 @@ class _SchemaOr(ValueType):
 
 
 class SchemaOrBool(_SchemaOr):
-    """A schema, or a bool that says whether any value is allowed."""
+    """A schema, or a bool: true allows any value, and false allows none."""
 
     __slots__ = ()
 
@@ -54,7 +55,8 @@ class SchemaOrBool(_SchemaOr):
 class SchemaOrArray(_SchemaOr):
     """A schema or a list of schemas.
 
-    Go decodes anything else to neither. Here it becomes False, which is not stored.
+    Go decodes any other value to an empty struct. This decoder returns False for it, and the server does not store
+    False.
     """
 
     __slots__ = ()
@@ -81,7 +83,7 @@ class SchemaOrStrings(_SchemaOr):
 
 
 def json_schema_props(api: GroupVersion) -> Struct:
-    """Declare the schema type of one version of the API."""
+    """Declare JSONSchemaProps for one version of the API."""
     version, models = api.version, api.models
 
     def fields() -> Sequence[Field]:

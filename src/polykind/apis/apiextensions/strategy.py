@@ -145,7 +145,9 @@ class CRDStrategy(BuiltinStrategy):
         self._in_v1(obj, crd_rules.prepare_create)
 
     def _clear_per_version(self, new: JsonObject, old: JsonObject | None) -> None:
-        """Drop the per-version fields of a v1beta1 CRD, unless the old CRD has them or the feature gate allows them."""
+        """Remove the per-version fields of a v1beta1 CRD if `webhooks` is off, unless the old CRD already has such
+        fields.
+        """
         if self._resource.webhooks or self._api == "v1":
             return
         old_entries = old["spec"].get("versions") or () if old is not None else ()
@@ -165,7 +167,7 @@ class CRDStrategy(BuiltinStrategy):
         return new
 
     def _in_v1(self, obj: JsonObject, change: Callable[[JsonObject], object]) -> None:
-        """Convert an object of this version to v1, call `change` with it, and write the result back in place."""
+        """Convert `obj` from this strategy's version to v1, call `change` with the result, and convert `obj` back."""
         crd = self._canonical(obj)
         change(crd)
         if crd is not obj:
@@ -215,7 +217,7 @@ class CRDStrategy(BuiltinStrategy):
 
 
 class CRDRepresenter(BuiltinRepresenter):
-    """Returns CustomResourceDefinitions at v1 or v1beta1. They are stored at v1."""
+    """Returns CustomResourceDefinitions at v1 or v1beta1 in responses. They are stored at v1."""
 
     def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
         super().__init__(resource, kind, _set_no_defaults)
@@ -265,7 +267,10 @@ def decode_stored_crd(cached: CachedObject) -> JsonObject:
 
 
 def summarize_stored_crd(cached: CachedObject) -> CRDSummary:
-    """Return a stored CRD at v1, without its schemas, which are decoded only when they are needed."""
+    """Return a stored CRD at v1 without its schemas.
+
+    A function in the result decodes the schemas when they are needed.
+    """
     load = partial(decode_stored_crd, cached)
     if cached.version == "v1":
         try:
@@ -283,7 +288,10 @@ def summarize_stored_crd(cached: CachedObject) -> CRDSummary:
 
 
 def replace_stored_status(cached: CachedObject, metadata: JsonObject, status: JsonObject) -> bytes:
-    """Return the bytes of a stored CRD with other metadata and status. The large spec is copied without decoding."""
+    """Return the bytes of a stored CRD with new metadata and status.
+
+    If possible, copy the large spec without decoding it.
+    """
     metadata = {key: value for key, value in metadata.items() if key != "resourceVersion"}
     if cached.normalized and cached.version == "v1":
         parts = split_crd(cached.raw)

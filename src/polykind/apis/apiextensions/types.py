@@ -160,7 +160,7 @@ def _status(api: GroupVersion, names: Struct) -> Struct:
 
 
 class _Parts(NamedTuple):
-    """The types that both versions declare in the same way."""
+    """Types that v1 and v1beta1 declare in the same way."""
 
     validation: Struct
     subresources: Struct
@@ -212,7 +212,7 @@ def _kind(api: GroupVersion, names: Struct, spec: tuple[Field, ...], deprecation
         categories=("api-extensions",),
         subresources=(Subresource("status"),),
         known_versions=("v1", "v1beta1"),
-        # kube-apiserver publishes the hash of v1beta1, at which it once stored CRDs, and clients compare this hash.
+        # kube-apiserver publishes the hash of v1beta1, at which it used to store CRDs. Clients compare this hash.
         stored_version="v1beta1",
         opaque=api.version == "v1beta1",
         deprecation=deprecation,

@@ -1,4 +1,4 @@
-"""The strategy of APIServices."""
+"""The strategy of APIServices: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def local_status(now: str) -> JsonObject:
-    """Return the status of an APIService that this server itself serves."""
+    """Return the status of a local APIService. The API server itself serves the API version of a local APIService."""
     condition = {
         "type": "Available",
         "status": "True",
@@ -38,10 +38,10 @@ class APIServiceResource(BuiltinResource):
 
     has_effects = True
     registered = False
-    """True if the APIServices of the built-in API versions have been written since the start of the server."""
+    """True if this server has written the APIServices of the built-in API versions since it started."""
 
     async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
-        """Mark an APIService that this server itself serves as available."""
+        """Set the status of a new APIService: available if it is local (has no `service`), and otherwise empty."""
         obj["status"] = {}
         if obj["spec"].get("service") is None:
             obj["status"] = local_status(ctx.now())
@@ -49,7 +49,7 @@ class APIServiceResource(BuiltinResource):
 
 
 class APIServiceStrategy(BuiltinStrategy):
-    """Prepares and validates APIServices."""
+    """Prepares APIServices for storage and validates them."""
 
     resource_class = APIServiceResource
     checks_finalizer_names = False

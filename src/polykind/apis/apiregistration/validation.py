@@ -14,7 +14,7 @@ _STATUSES = ("True", "False", "Unknown")
 
 
 def api_service_name(name: str, spec: JsonObject) -> list[str]:
-    """Check the name of an APIService, which consists of its version and its group."""
+    """Return the reasons why the name of an APIService is invalid. It must be `<version>.<group>`."""
     messages = names.path_segment(name)
     required = f"{spec.get('version', '')}.{spec.get('group', '')}"
     if messages or name == required:
@@ -61,7 +61,7 @@ def _validate_service(spec: JsonObject) -> list[FieldError]:
 
 
 def validate_api_service_status(status: JsonObject) -> list[FieldError]:
-    """Validate the statuses of an APIService's conditions."""
+    """Validate the `status` field of each condition of an APIService."""
     return [
         errors.not_supported(f"status.conditions[{index}].status", condition.get("status", ""), _STATUSES)
         for index, condition in enumerate(status.get("conditions") or ())

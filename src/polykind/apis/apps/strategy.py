@@ -1,4 +1,4 @@
-"""The strategies of Deployments, ReplicaSets, StatefulSets, DaemonSets and ControllerRevisions."""
+"""The strategies of the kinds of the apps group: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _with_annotation(metadata: JsonObject, old: JsonObject, name: str) -> JsonOb
 
 
 class DeploymentStrategy(WorkloadStrategy):
-    """Prepares and validates Deployments."""
+    """Prepares Deployments for storage and validates them."""
 
     reset_fields: ClassVar[Mapping[str, Fields]] = {
         "": MAIN_RESET,
@@ -83,7 +83,7 @@ class DeploymentStrategy(WorkloadStrategy):
 
 
 class ReplicaSetStrategy(WorkloadStrategy):
-    """Prepares and validates ReplicaSets."""
+    """Prepares ReplicaSets for storage and validates them."""
 
     def default(self, obj: JsonObject) -> None:
         defaults.default_replica_set(obj)
@@ -101,7 +101,7 @@ class ReplicaSetStrategy(WorkloadStrategy):
 
 
 class StatefulSetStrategy(WorkloadStrategy):
-    """Prepares and validates StatefulSets."""
+    """Prepares StatefulSets for storage and validates them."""
 
     name_rule = staticmethod(names.label_name)
 
@@ -144,7 +144,7 @@ def _drop_max_unavailable(spec: JsonObject) -> None:
 
 
 class DaemonSetStrategy(WorkloadStrategy):
-    """Prepares and validates DaemonSets."""
+    """Prepares DaemonSets for storage and validates them."""
 
     def default(self, obj: JsonObject) -> None:
         defaults.default_daemon_set(obj)

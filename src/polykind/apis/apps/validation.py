@@ -128,7 +128,7 @@ def _validate_rolling_update(rolling_update: JsonObject, at: str) -> list[FieldE
 
 
 def validate_daemon_set_spec(spec: JsonObject, old_spec: JsonObject | None) -> list[FieldError]:
-    """Validate the spec of a DaemonSet. `old_spec` is the spec before an update."""
+    """Validate the spec of a DaemonSet. `old_spec` is the stored spec of an update, None for a create."""
     selector, template = spec.get("selector"), spec["template"]
     lenient = old_spec is not None and bool(validate_label_selector(old_spec.get("selector"), ""))
     found = validate_label_selector(selector, "spec.selector", lenient=lenient)

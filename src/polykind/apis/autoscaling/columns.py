@@ -20,7 +20,7 @@ _SOURCES = {
 
 
 def metrics_text(specs: list[JsonObject] | None, statuses: list[JsonObject] | None) -> str:
-    """Return the current and the target values of the metrics of an autoscaler at v2."""
+    """Return a cell with the current and target values of the metrics of a HorizontalPodAutoscaler at v2."""
     if not specs:
         return "<none>"
     current = statuses or []

@@ -1,4 +1,4 @@
-"""The strategies of HorizontalPodAutoscalers."""
+"""The strategies of HorizontalPodAutoscalers: rules for creates and updates."""
 
 from __future__ import annotations
 

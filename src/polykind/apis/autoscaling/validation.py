@@ -27,7 +27,7 @@ _NOT_POSITIVE = "must be greater than zero"
 
 
 def validate_autoscaler_spec(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate the spec of a HorizontalPodAutoscaler. `old` is the spec before an update."""
+    """Validate the spec of a HorizontalPodAutoscaler. `old` is the stored spec of an update, None for a create."""
     lowest = 0 if old is not None and old.get("minReplicas") == 0 else 1
     minimum, maximum = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     found = []
@@ -55,7 +55,7 @@ def validate_autoscaler_status(status: JsonObject) -> list[FieldError]:
 
 
 def _validate_target_reference(reference: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate scaleTargetRef. An unchanged kind and apiVersion need no validation."""
+    """Validate scaleTargetRef. Skip the apiVersion if an update changes neither it nor the kind."""
     is_unchanged = old is not None and all(reference.get(name) == old.get(name) for name in ("apiVersion", "kind"))
     found = _validate_reference_names(reference, "spec.scaleTargetRef")
     if is_unchanged:
@@ -89,7 +89,7 @@ def _validate_api_version(reference: JsonObject, at: str, *, allows_core: bool) 
 
 def _validate_metrics(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
     found: list[FieldError] = []
-    # References that an older kube-apiserver accepted stay valid.
+    # If a stored reference has an invalid apiVersion, an older kube-apiserver accepted it. Then accept such references.
     tolerates_versions = any(
         _validate_api_version(metric["object"]["describedObject"], "", allows_core=True)
         for metric in (old or {}).get("metrics") or ()
@@ -111,7 +111,7 @@ def _validate_metric(metric: JsonObject, at: str, *, checks_version: bool) -> li
         found.append(errors.not_supported(f"{at}.type", type_, _SOURCE_TYPES))
     present = [name for name in _SOURCE_CHECKS if name in metric]
     if present:
-        # kube-apiserver validates only the first source.
+        # If a metric has several sources, kube-apiserver validates only the first one.
         source, here = metric[present[0]], f"{at}.{present[0]}"
         if present[0] == "object":
             found += _validate_described_object(source, here, checks_version=checks_version)
@@ -188,7 +188,7 @@ _SOURCE_CHECKS: dict[str, Callable[[JsonObject, str], list[FieldError]]] = {
     "resource": _validate_resource_source,
     "containerResource": _validate_container_source,
 }
-"""The checks of the metric sources, in the order of kube-apiserver."""
+"""The functions that validate the sources of a metric, in the order in which kube-apiserver looks for a source."""
 
 
 def _validate_resource_target(target: JsonObject, at: str) -> list[FieldError]:

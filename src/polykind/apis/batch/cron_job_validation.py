@@ -15,20 +15,20 @@ from polykind.errors import FieldError
 from polykind.golang.utf8 import byte_length
 
 _MAX_NAME = 52
-"""The maximum length of a name. The names of Jobs have a suffix of 11 more characters."""
+"""The maximum length of a CronJob's name. The names of its Jobs are 11 characters longer."""
 _POLICIES = ("Allow", "Forbid", "Replace")
 _is_zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
 
 
 def validate_cron_job_name(name: str) -> list[FieldError]:
-    """Validate that the name is short enough for the suffix that the names of the CronJob's Jobs have."""
+    """Validate that the name of a CronJob leaves room for the suffix in the names of its Jobs."""
     if byte_length(name) <= _MAX_NAME:
         return []
     return [errors.invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters")]
 
 
 def validate_cron_job_spec(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate the spec of a CronJob. `old` is the spec before an update."""
+    """Validate the spec of a CronJob. `old` is the stored spec of an update, None for a create."""
     schedule, zone = spec.get("schedule") or "", spec.get("timeZone")
     if schedule:
         found = _validate_schedule(schedule, zone, allows_zone=old is not None and "TZ" in old.get("schedule", ""))
@@ -44,7 +44,7 @@ def validate_cron_job_spec(spec: JsonObject, old: JsonObject | None) -> list[Fie
 
 
 def _validate_schedule(schedule: str, zone: str | None, *, allows_zone: bool) -> list[FieldError]:
-    """Validate a schedule. `allows_zone` is true if the schedule before an update already contains a time zone."""
+    """Validate a schedule. `allows_zone` is true if the stored schedule of an update already contains a time zone."""
     found, at = [], "spec.schedule"
     try:
         check_schedule(schedule)

@@ -21,7 +21,7 @@ class ScheduleError(ValueError):
 
 
 class _Bounds(NamedTuple):
-    """The smallest and the largest value of a field of a schedule, and names that stand for values."""
+    """The lowest and the highest value of one field of a schedule, and the names of values, such as `jan`."""
 
     low: int
     high: int
@@ -55,10 +55,10 @@ def check_schedule(schedule: str) -> None:
 
 
 def _without_time_zone(schedule: str) -> str:
-    """Check the time zone at the start of a schedule. Return the rest."""
+    """Return a schedule without the time zone at its start. Raise ScheduleError if the time zone is invalid."""
     assignment, space, rest = schedule.partition(" ")
     if not space:
-        # kube-apiserver reports a panic of the library as an error.
+        # The Go library panics on such a schedule, and kube-apiserver reports the panic as this error.
         raise ScheduleError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
     zone = assignment.partition("=")[2]
     if error := location_error(zone):
@@ -78,7 +78,7 @@ def _check_descriptor(descriptor: str) -> None:
 
 
 def _check_range(expression: str, bounds: _Bounds) -> None:
-    """Check a value, a range or `*`, each with an optional step, such as 5, 1-5, */10 or 0-30/5."""
+    """Raise ScheduleError if an expression is not a value, a range or `*`, with an optional step, such as 0-30/5."""
     limits, *steps = expression.split("/")
     first, *others = limits.split("-")
     if first in ("*", "?"):

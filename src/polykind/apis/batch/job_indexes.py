@@ -20,7 +20,10 @@ class _Interval(NamedTuple):
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """Return the number of indexes in a list. Raise IndexesError if it is invalid or not in increasing order."""
+    """Return the number of indexes in a list such as 1,3-5,7. `completions` is one more than the highest valid index.
+
+    Raise IndexesError if the list is invalid or not in increasing order.
+    """
     total, previous = 0, None
     for part in text.split(",") if text else ():
         interval = _parse_interval(part, completions)
@@ -32,8 +35,9 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def overlapping_index(completed: str, failed: str, completions: int) -> int | None:
-    """Return the first index that is both completed and failed. Return None if there is no such index. Skip invalid
-    intervals.
+    """Return the first index that is in both lists. Return None if there is no such index.
+
+    Invalid intervals in the lists are ignored.
     """
     completed_intervals = _valid_intervals(completed, completions)
     failed_intervals = _valid_intervals(failed, completions)

@@ -17,7 +17,7 @@ _TERMINAL_CONDITIONS = ("Failed", "Complete", "FailureTarget")
 
 
 def has_condition(status: JsonObject, type_: str, value: str = "True") -> bool:
-    """True if a condition of the type has the value."""
+    """True if the status has a condition of the given type whose `status` is `value`."""
     return any(c.get("type") == type_ and c.get("status") == value for c in status.get("conditions") or ())
 
 
@@ -27,7 +27,7 @@ def validate_job_status(job: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 class _StatusUpdate:
-    """The status of a Job before and after an update."""
+    """The validation of an update of a Job's status. `new` and `old` are the status after and before the update."""
 
     def __init__(self, job: JsonObject, old: JsonObject) -> None:
         self.spec: JsonObject = job["spec"]
@@ -73,7 +73,7 @@ class _StatusUpdate:
         for field in ("succeeded", "failed"):
             for index, uid in enumerate(pods.get(field) or ()):
                 at = f"status.uncountedTerminatedPods.{field}[{index}]"
-                # In Go a uid has its own string type, and error messages show values of such types as JSON.
+                # In Go, a uid has its own string type. Error messages show values of such types as JSON.
                 if not uid:
                     yield errors.invalid(at, show_json(uid), "must not be empty")
                 elif uid in known:
@@ -102,7 +102,7 @@ class _StatusUpdate:
             yield self._conditions_error(text)
 
     def _finished_job(self) -> Iterator[FieldError]:
-        """Validate that a finished Job has a start time and no pods that still have to be counted."""
+        """Validate that a finished Job has a start time, no active pods and no uncounted pods."""
         if not self.finished:
             return
         active, uncounted = self.new.get("active", 0), self.new.get("uncountedTerminatedPods") or {}
@@ -155,7 +155,7 @@ class _StatusUpdate:
             yield self._conditions_error(text)
 
     def _transitions(self) -> Iterator[FieldError]:
-        """Validate that an update does not revert values that must not change or decrease."""
+        """Validate that an update does not decrease counters, change fixed times or remove final conditions."""
         new, old, spec = self.new, self.old, self.spec
         for type_ in _TERMINAL_CONDITIONS:
             if has_condition(old, type_) and not has_condition(new, type_):

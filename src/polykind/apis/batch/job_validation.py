@@ -57,7 +57,7 @@ def is_indexed(spec: JsonObject) -> bool:
 
 
 def validate_job(job: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate a Job without its metadata. `old` is the Job before an update."""
+    """Validate a Job without its metadata. `old` is the stored Job of an update, None for a create."""
     spec = job["spec"]
     found = _validate_generated_selector(job, old) + validate_selected_job_spec(spec, old and old["spec"])
     completions = spec.get("completions")

@@ -1,4 +1,4 @@
-"""The strategies of Jobs and CronJobs."""
+"""The strategies of Jobs and CronJobs: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def job_spec_warnings(spec: JsonObject, old_spec: JsonObject | None, at: str) ->
 
 
 class JobStrategy(WorkloadStrategy):
-    """Prepares and validates Jobs."""
+    """Prepares Jobs for storage and validates them."""
 
     default_propagation_policy = "Orphan"
     default_policy_warning = (
@@ -87,7 +87,7 @@ def _generate_selector(job: JsonObject) -> None:
 
 
 class CronJobStrategy(WorkloadStrategy):
-    """Prepares and validates CronJobs."""
+    """Prepares CronJobs for storage and validates them."""
 
     def pod_template(self, obj: JsonObject) -> JsonObject:
         return super().pod_template(obj["spec"]["jobTemplate"])

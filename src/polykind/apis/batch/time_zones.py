@@ -1,4 +1,4 @@
-"""The names of the time zones that kube-apiserver knows, which are those of the IANA database."""
+"""The names of the time zones that kube-apiserver accepts. They are those of the IANA database."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ US: Alaska Aleutian Arizona Central East-Indiana Eastern Hawaii Indiana-Starke M
 def time_zones() -> frozenset[str]:
     """Return the names of all time zones."""
     zones = {"UTC"}
-    # A line that starts with a space continues the previous line.
+    # In `_NAMES`, a line that starts with a space continues the previous line.
     for line in _NAMES.strip().replace("\n ", " ").splitlines():
         area, _, places = line.partition(": ")
         zones.update(place if area == "." else f"{area}/{place}" for place in places.split())
@@ -81,6 +81,6 @@ def location_error(name: str) -> str:
         return ""
     if name.startswith(("/", "\\")) or ".." in name.split("/"):
         return "time: invalid location name"
-    # In the file system of kube-apiserver, an area such as Europe is a directory.
+    # kube-apiserver reads time zones from files, and an area such as Europe is a directory there.
     is_area = any(zone.startswith(f"{name}/") for zone in time_zones())
     return "is a directory" if is_area else f"unknown time zone {name}"

@@ -17,11 +17,14 @@ _CERTIFICATE = "CERTIFICATE"
 
 
 class RequestError(ValueError):
-    """A text that is not a certificate request. The message is Go's."""
+    """A text that is not a certificate request. The error message is that of Go's crypto/x509."""
 
 
 def parse_request(encoded: str) -> CertificateSigningRequest:
-    """Parse the base64 of a PEM certificate request. Raise RequestError if the text is not a certificate request."""
+    """Parse a certificate request in base64-encoded PEM.
+
+    Raise RequestError if the text is not a certificate request.
+    """
     from cryptography import x509  # The import takes tens of milliseconds.
 
     block, _ = decode_pem(decode_base64(encoded) if encoded else b"")
@@ -37,7 +40,7 @@ def parse_request(encoded: str) -> CertificateSigningRequest:
 
 
 def request_error(encoded: str) -> str:
-    """Return the reason why a request is malformed or not signed with its own key.
+    """Return the reason why a certificate request is malformed or not signed with its own key.
 
     Return "" if the request is valid.
     """
@@ -67,7 +70,10 @@ def _signature_error(request: CertificateSigningRequest) -> str:
 
 
 def organizations(request: CertificateSigningRequest) -> list[str]:
-    """Return the organizations in the subject of a request, which become the groups of the user."""
+    """Return the organizations in the subject of a request.
+
+    In a client certificate, they are the groups of the user.
+    """
     from cryptography.x509.oid import NameOID
 
     values = (attribute.value for attribute in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME))
@@ -75,7 +81,10 @@ def organizations(request: CertificateSigningRequest) -> list[str]:
 
 
 def certificate_error(encoded: str) -> str:
-    """Return the reason why the base64 of a PEM chain is invalid. Return "" if the chain is valid or empty."""
+    """Return the reason why a chain of certificates in base64-encoded PEM is invalid.
+
+    Return "" if it is valid or empty.
+    """
     from cryptography import x509
 
     rest, blocks = decode_base64(encoded) if encoded else b"", 0

@@ -1,4 +1,4 @@
-"""The strategy of CertificateSigningRequests."""
+"""The strategy of CertificateSigningRequests: rules for creates and updates."""
 
 from __future__ import annotations
 

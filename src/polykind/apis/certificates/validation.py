@@ -13,7 +13,7 @@ from polykind.golang.utf8 import byte_length
 
 APPROVAL_CONDITIONS = ("Approved", "Denied")
 _FINAL_CONDITIONS = ("Approved", "Denied", "Failed")
-"""The conditions that can only be true and that no update can remove."""
+"""The types of conditions whose status must be True and that no update can remove."""
 _STATUSES = ("False", "True", "Unknown")
 _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _MIN_SECONDS = 600
@@ -47,9 +47,9 @@ _USAGES = (
 
 
 def validate_request(csr: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec and the status of a CertificateSigningRequest. `old` is the object before an update.
+    """Validate the spec and the status of a CertificateSigningRequest. `old` is the stored object of an update.
 
-    An update may keep values that older rules allowed.
+    An update may keep invalid values of the stored object, because older versions of Kubernetes accepted them.
     """
     spec, status = csr["spec"], csr.get("status") or {}
     old_spec, old_status = ((old or {}).get(name) or {} for name in ("spec", "status"))
@@ -153,8 +153,8 @@ def validate_request_update(
 ) -> list[FieldError]:
     """Validate an update of a CertificateSigningRequest.
 
-    Only the subresource `approval` can approve or deny a request, and only the subresource `status` can add the
-    certificate. No update can remove a condition that decides the request.
+    `may_approve` is true if the update may approve or deny the request. `may_sign` is true if it may add the
+    certificate. No update can remove a condition of type Approved, Denied or Failed.
     """
     found = validate_request(new, old)
     at = "status.conditions"

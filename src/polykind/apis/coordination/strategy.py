@@ -1,4 +1,4 @@
-"""The strategy of Leases."""
+"""The strategy of Leases: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ELECTION_FIELDS = ("strategy", "preferredHolder")
 
 
 class LeaseStrategy(BuiltinStrategy):
-    """Prepares and validates Leases."""
+    """Prepares Leases for storage and validates them."""
 
     creates_on_update = True
     checks_finalizer_names = False
@@ -26,7 +26,7 @@ class LeaseStrategy(BuiltinStrategy):
         self._drop_election_fields(new, old["spec"])
 
     def _drop_election_fields(self, lease: JsonObject, old_spec: JsonObject) -> None:
-        """Drop the fields of coordinated leader election, a feature that is off, unless the old Lease has them."""
+        """Remove the fields of the disabled feature CoordinatedLeaderElection, unless the stored Lease has them."""
         for field in _ELECTION_FIELDS:
             if old_spec.get(field) is None:
                 lease["spec"].pop(field, None)

@@ -10,7 +10,7 @@ _STRATEGIES = ("OldestEmulationVersion",)
 
 
 def validate_lease_spec(spec: JsonObject) -> list[FieldError]:
-    """Validate the durations, counts and election strategy of a Lease."""
+    """Validate the duration, the number of transitions and the election strategy of a Lease."""
     found: list[FieldError] = []
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:

@@ -30,7 +30,7 @@ def default_container(container: JsonObject) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """Return the default pull policy of an image. A `latest` image changes, so it is always pulled."""
+    """Return the default pull policy of an image: Always for the tag `latest`, which may move to another image."""
     return "Always" if image_tag(image) == "latest" else "IfNotPresent"
 
 

@@ -19,7 +19,10 @@ def default_namespace(obj: JsonObject) -> None:
 
 
 def default_secret(obj: JsonObject) -> None:
-    """Set the type of a Secret and move `stringData`, which clients can only write, to `data`."""
+    """Set the default type of a Secret.
+
+    Move `stringData` to `data`, because a Secret is never stored with `stringData`.
+    """
     obj["type"] = obj.get("type") or "Opaque"
     if obj.get("data"):
         obj["data"] = {key: value or "" for key, value in obj["data"].items()}
@@ -29,14 +32,14 @@ def default_secret(obj: JsonObject) -> None:
 
 
 def default_endpoints(obj: JsonObject) -> None:
-    """Set the protocols of the ports of an Endpoints object."""
+    """Set the default protocol of the ports of an Endpoints object, in place."""
     for subset in obj.get("subsets") or ():
         for port in subset.get("ports") or ():
             port["protocol"] = port.get("protocol") or "TCP"
 
 
 def default_node(obj: JsonObject) -> None:
-    """Set the defaults of a Node: allocatable resources, and the two fields for the CIDRs of its pods."""
+    """Set the defaults of a Node: the allocatable resources, and podCIDR or podCIDRs from each other."""
     spec, status = obj.setdefault("spec", {}), obj.setdefault("status", {})
     cidr, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
     if cidr and (not cidrs or cidrs[0] != cidr):
@@ -50,7 +53,10 @@ def default_node(obj: JsonObject) -> None:
 
 
 def default_limit_range(obj: JsonObject) -> None:
-    """Set the default limits and requests of containers from the bounds."""
+    """Set the `default` and `defaultRequest` of containers from the `max` and `min` of a LimitRange.
+
+    Round quantities.
+    """
     for limit in obj["spec"].get("limits") or ():
         fields = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
         for field in fields:
@@ -64,7 +70,7 @@ def default_limit_range(obj: JsonObject) -> None:
 
 
 def default_quota(obj: JsonObject) -> None:
-    """Round the quantities of a ResourceQuota."""
+    """Round the quantities of a ResourceQuota, in place."""
     status = obj.get("status") or {}
     for resources in (obj["spec"].get("hard"), status.get("hard"), status.get("used")):
         round_quantities(resources)

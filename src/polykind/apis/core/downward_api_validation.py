@@ -41,7 +41,7 @@ def validate_field_ref(field_ref: JsonObject, at: str, fields: tuple[str, ...]) 
 
 
 def validate_resource_field_ref(reference: JsonObject, at: str, *, in_volume: bool) -> list[FieldError]:
-    """Validate a reference to a resource of a container."""
+    """Validate a resourceFieldRef. If `in_volume` is true, it must name the container."""
     found: list[FieldError] = []
     resource = reference.get("resource") or ""
     if in_volume and not reference.get("containerName"):

@@ -1,4 +1,4 @@
-"""The strategy of Endpoints."""
+"""The strategy of Endpoints: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EndpointsStrategy(BuiltinStrategy):
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self.meta_errors(new, old) + self.meta_errors(new, None)
-        # Subsets that older rules allowed stay valid until they change.
+        # Unchanged subsets need no validation, because an older version of Kubernetes may have accepted them.
         unchanged = new.get("subsets") == old.get("subsets")
         return found if unchanged else found + validate_subsets(new.get("subsets") or [])
 

@@ -1,4 +1,4 @@
-"""The strategy of Events of core/v1."""
+"""The strategy of Events of core/v1: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polykind.schema import metadata_validation
 
 
 class EventStrategy(BuiltinStrategy):
-    """Validates Events of core/v1. Their metadata has few rules, because old clients send such events."""
+    """Validates Events of core/v1. Few rules apply to their metadata, because old clients still write such Events."""
 
     unconditional_update = True
     creates_on_update = True

@@ -1,4 +1,4 @@
-"""Validation of Events in the form of core/v1. Events of events.k8s.io/v1 are validated in the same form."""
+"""Validation of Events in the form of core/v1. The server converts Events of events.k8s.io/v1 before validation."""
 
 from __future__ import annotations
 

@@ -162,16 +162,16 @@ NodeSelectorRequirement Key Operator Values:*
 """)
 
 _HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
-"""Fields of a pod's spec that the internal type has in its security context."""
+"""Fields of the pod spec that are in the security context of kube-apiserver's internal type."""
 
 
 def show_pod_template(template: JsonObject) -> orjson.Fragment | None:
-    """Return a pod template as an error's value."""
+    """Return the JSON of a pod template that kube-apiserver's error messages show."""
     return POD_TYPES.show("PodTemplateSpec", {**template, "spec": _internal_spec(template.get("spec") or {})})
 
 
 def show_pod_spec(spec: JsonObject) -> orjson.Fragment | None:
-    """Return a pod's spec as an error's value."""
+    """Return the JSON of a pod spec that kube-apiserver's error messages show."""
     return POD_TYPES.show("PodSpec", _internal_spec(spec))
 
 

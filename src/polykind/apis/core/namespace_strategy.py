@@ -35,7 +35,7 @@ class NamespaceResource(BuiltinResource):
 
 
 class NamespaceStrategy(BuiltinStrategy):
-    """Prepares and validates Namespaces."""
+    """Prepares Namespaces for storage and validates them."""
 
     resource_class = NamespaceResource
     unconditional_update = True

@@ -41,7 +41,7 @@ def label_selector_warnings(selector: JsonObject | None, at: str) -> list[str]:
 
 
 def node_selector_term_warnings(term: JsonObject, at: str, *, check_values: bool = False) -> list[str]:
-    """Return warnings about deprecated labels and, with `check_values`, about values that no label can have."""
+    """Return warnings about deprecated labels. If `check_values` is true, also warn about invalid label values."""
     found: list[str] = []
     for index, expression in enumerate(term.get("matchExpressions") or ()):
         here, key = f"{at}.matchExpressions[{index}]", expression.get("key") or ""

@@ -17,7 +17,7 @@ _UNKNOWN_OPERATOR = "not a valid selector operator"
 
 
 def validate_node_selector(selector: JsonObject, at: str, *, lenient: bool = False) -> list[FieldError]:
-    """Validate a NodeSelector. `lenient` allows values that no label can have."""
+    """Validate a NodeSelector. If `lenient` is true, accept values that are not valid label values."""
     terms = selector.get("nodeSelectorTerms") or []
     if not terms:
         return [errors.required(f"{at}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -29,7 +29,7 @@ def validate_node_selector(selector: JsonObject, at: str, *, lenient: bool = Fal
 
 
 def validate_node_selector_term(term: JsonObject, at: str, *, lenient: bool = False) -> list[FieldError]:
-    """Validate one NodeSelectorTerm, whose requirements a node must all meet."""
+    """Validate one NodeSelectorTerm. If `lenient` is true, accept values that are not valid label values."""
     found: list[FieldError] = []
     for index, requirement in enumerate(term.get("matchExpressions") or ()):
         found += _validate_label_expression(requirement, f"{at}.matchExpressions[{index}]", lenient)

@@ -1,4 +1,4 @@
-"""The strategy of Nodes."""
+"""The strategy of Nodes: rules for creates and updates."""
 
 from __future__ import annotations
 

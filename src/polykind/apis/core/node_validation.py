@@ -30,7 +30,7 @@ ConfigMapNodeConfigSource Namespace Name UID ResourceVersion KubeletConfigKey
 
 
 def validate_node(node: JsonObject) -> list[FieldError]:
-    """Validate everything but the metadata of a node."""
+    """Validate the spec and the status of a node, on a create and on an update."""
     spec, status = node.get("spec") or {}, node.get("status") or {}
     found = validate_taints(spec.get("taints") or (), "metadata.taints")
     found += _validate_resources(status)
@@ -139,7 +139,7 @@ def _duplicate_addresses(status: JsonObject) -> list[FieldError]:
 
 
 def _validate_config(spec: JsonObject, status: JsonObject) -> list[FieldError]:
-    """Validate the sources of the removed feature DynamicKubeletConfig, which stored nodes may still have."""
+    """Validate the config sources of the removed feature DynamicKubeletConfig, which stored nodes may still have."""
     found: list[FieldError] = []
     if (source := spec.get("configSource")) is not None:
         found += _validate_config_source(source, "spec.configSource", in_spec=True)

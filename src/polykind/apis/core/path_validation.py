@@ -11,7 +11,7 @@ def path_step_errors(path: str, at: str) -> list[FieldError]:
 
 
 def relative_path_errors(path: str, at: str) -> list[FieldError]:
-    """Validate a path below the directory of a volume."""
+    """Validate a path relative to the directory of a volume."""
     found = [invalid(at, path, "must be a relative path")] if path.startswith("/") else []
     return found + path_step_errors(path, at)
 

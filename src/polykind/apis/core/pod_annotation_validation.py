@@ -1,4 +1,4 @@
-"""Validation of annotations that have a meaning for pods."""
+"""Validation of annotations that Kubernetes interprets in pods."""
 
 from __future__ import annotations
 

@@ -76,14 +76,14 @@ def _copy_service_account_name(spec: JsonObject) -> None:
 
 
 def _request_the_limits(container: JsonObject) -> None:
-    """Set the request of each resource that has a limit and no request."""
+    """Set missing requests of a container to the limits of the same resources."""
     resources = container.get("resources") or {}
     if limits := resources.get("limits"):
         resources["requests"] = {**limits, **(resources.get("requests") or {})}
 
 
 def _default_huge_page_limits(spec: JsonObject) -> None:
-    """Set the pod's limits of huge pages to the aggregate of its containers, unless the pod requests huge pages."""
+    """Set missing limits of the pod for huge pages to the sum over its containers. Skip sizes that the pod requests."""
     resources = spec["resources"]
     requests, limits = resources.get("requests") or {}, dict(resources.get("limits") or {})
     if not limits and not requests:
@@ -96,7 +96,7 @@ def _default_huge_page_limits(spec: JsonObject) -> None:
 
 
 def _default_pod_requests(spec: JsonObject) -> None:
-    """Set the missing requests of a pod for the resources that it limits.
+    """Set the missing requests in pod-level resources, if the pod has pod-level limits.
 
     A request defaults to the aggregate of the containers or, if no container requests the resource, to the limit.
     """
@@ -115,7 +115,7 @@ def _default_pod_requests(spec: JsonObject) -> None:
 
 
 def _default_host_ports(spec: JsonObject) -> None:
-    """Set the host ports of a pod that uses the network of its node to its container ports."""
+    """Set missing host ports to the container ports. The caller does this for pods in the network of their node."""
     for name in ("containers", "initContainers"):
         for container in spec.get(name) or ():
             for port in container.get("ports") or ():

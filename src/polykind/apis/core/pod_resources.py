@@ -34,12 +34,12 @@ def quantities(values: dict[str, str] | None) -> ResourceList:
 
 
 def equal_specs(left: JsonObject, right: JsonObject) -> bool:
-    """True if two pod specs are equal. Quantities with different texts can be equal, such as 1e3 and 1k."""
+    """True if two pod specs are equal. Quantities such as 1e3 and 1k are equal, although their texts differ."""
     return left == right or _with_amounts(left) == _with_amounts(right)
 
 
 def _with_amounts(value: Any, field: str = "") -> Any:
-    """Return a copy of a value in a pod spec in which all quantities are parsed."""
+    """Return a copy of a value of the field `field` in a pod spec, with all quantities parsed."""
     if isinstance(value, dict):
         if field in _RESOURCE_LISTS:
             return quantities(value)
@@ -52,7 +52,7 @@ def _with_amounts(value: Any, field: str = "") -> Any:
 def aggregate_resources(spec: JsonObject, field: str) -> ResourceList:
     """Return the resources that the containers of a pod need together. `field` is `requests` or `limits`.
 
-    Init containers run one after the other before the containers, so only the largest of them counts. Sidecars run
+    Init containers run one after the other before the containers, so only the largest of them matters. Sidecars run
     beside all containers that start after them.
     """
     total: ResourceList = {}

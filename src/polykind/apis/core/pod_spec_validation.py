@@ -43,7 +43,7 @@ from polykind.schema.metadata_validation import validate_labels
 
 MIRROR_POD_ANNOTATION = "kubernetes.io/config.mirror"
 NO_FIELD = "[]"
-"""The path that kube-apiserver's messages show for an error about the whole object."""
+"""The path that kube-apiserver's error messages contain if an error is about the whole object."""
 _MAX_INT32 = 2**31 - 1
 _MAX_HOSTNAME = 64
 _MAX_NAMESERVERS, _MAX_SEARCHES, _MAX_SEARCH_BYTES = 3, 32, 2048

@@ -23,7 +23,7 @@ _NON_NEGATIVE = "must be a non-negative integer"
 
 
 def validate_pod_status_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate an update of the status of a pod, except for its metadata."""
+    """Validate an update of the status of a pod, without the common rules for metadata."""
     status, old_status, spec = new.get("status") or {}, old.get("status") or {}, old["spec"]
     found = validate_annotation_update(new, old)
     found += _validate_conditions(status.get("conditions") or [])
@@ -64,7 +64,7 @@ def _validate_conditions(conditions: list[JsonObject]) -> list[FieldError]:
 
 
 def _validate_nominated_node(status: JsonObject, old_status: JsonObject, spec: JsonObject) -> list[FieldError]:
-    """Validate the node that the scheduler has nominated for a pod that does not fit anywhere yet."""
+    """Validate nominatedNodeName: the node that the scheduler has chosen for a pod that is not bound yet."""
     name, at = status.get("nominatedNodeName") or "", "status.nominatedNodeName"
     if not name or name == old_status.get("nominatedNodeName"):
         return []
@@ -77,7 +77,10 @@ def _validate_nominated_node(status: JsonObject, old_status: JsonObject, spec: J
 def _validate_transitions(
     statuses: list[JsonObject], old_statuses: list[JsonObject], spec: JsonObject, field: str, at: str
 ) -> list[FieldError]:
-    """Validate that containers that do not restart stay terminated. `field` is their list in the spec."""
+    """Validate that terminated containers stay terminated if they cannot restart.
+
+    `field` is the name of the list of these containers in the spec.
+    """
     if field != "ephemeralContainers" and _can_restart_all(spec):
         return []
     found = []
@@ -107,7 +110,7 @@ def _can_restart_all(spec: JsonObject) -> bool:
 
 
 def _restarts(container: JsonObject, spec: JsonObject, exit_code: int) -> bool:
-    """True if a container restarts after it has ended with an exit code."""
+    """True if the kubelet restarts a container that has ended with this exit code."""
     policy = container.get("restartPolicy")
     for rule in container.get("restartPolicyRules") or () if policy is not None else ():
         codes = rule.get("exitCodes")

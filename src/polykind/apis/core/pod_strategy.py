@@ -45,7 +45,7 @@ class PodResource(BuiltinResource):
 
 
 class PodStrategy(BuiltinStrategy):
-    """Defaults, prepares and validates pods."""
+    """Sets the defaults of pods, prepares them for storage and validates them."""
 
     resource_class = PodResource
     unconditional_update = True

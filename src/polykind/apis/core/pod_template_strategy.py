@@ -26,7 +26,7 @@ _POD_NAMES_WARNING = (
 
 
 class PodTemplateStrategy(BuiltinStrategy):
-    """Defaults, prepares and validates PodTemplates."""
+    """Sets the defaults of PodTemplates, prepares them for storage and validates them."""
 
     unconditional_update = True
     returns_deleted_object = True
@@ -57,7 +57,7 @@ class PodTemplateStrategy(BuiltinStrategy):
 
 
 class ReplicationControllerStrategy(BuiltinStrategy):
-    """Defaults, prepares and validates ReplicationControllers."""
+    """Sets the defaults of ReplicationControllers, prepares them for storage and validates them."""
 
     name_rule = staticmethod(names.long_name)
     unconditional_update = True

@@ -14,7 +14,10 @@ from polykind.schema.metadata_validation import validate_annotations, validate_l
 def validate_pod_template_spec(
     template: JsonObject, at: str, options: PodValidationOptions | None = None
 ) -> list[FieldError]:
-    """Validate the pod template of a workload. `options` come from `template_options`, by default for a create."""
+    """Validate the pod template of a workload.
+
+    `options` is the result of `template_options`, by default for a create.
+    """
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     options = options or template_options()
     annotations: dict[str, str] = metadata.get("annotations") or {}
@@ -42,7 +45,7 @@ def validate_pod(pod: JsonObject, options: PodValidationOptions) -> list[FieldEr
 
 
 def validate_new_pod(pod: JsonObject, options: PodValidationOptions) -> list[FieldError]:
-    """Validate a pod that a client creates, except for its metadata."""
+    """Validate a pod that a client creates, without its metadata."""
     spec = pod["spec"]
     found = validate_pod(pod, options)
     if spec.get("ephemeralContainers"):
@@ -53,7 +56,7 @@ def validate_new_pod(pod: JsonObject, options: PodValidationOptions) -> list[Fie
 
 
 def _validate_no_tokens(spec: JsonObject) -> list[FieldError]:
-    """Validate that a pod without a service account does not mount a token of one."""
+    """Validate that a pod without a service account has no volume with a service account token."""
     reason = "must not be specified when serviceAccountName is not set"
     return [
         forbidden(f"spec.volumes[{index}].projected.sources[{position}].serviceAccountToken", reason)

@@ -35,7 +35,7 @@ _PORT_FIELDS: tuple[tuple[str, str, int | str], ...] = (
     ("Protocol", "protocol", ""),
     ("HostIP", "hostIP", ""),
 )
-"""Go's fields of a container port, each with its JSON name and its zero value."""
+"""The fields of a container port in Go: each with its Go name, its JSON name and its zero value."""
 _NULL_SELECTOR = "a null labelSelector results in matching no pod"
 _SECCOMP_FIELD = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 
@@ -85,7 +85,7 @@ def _warnings(metadata: JsonObject, spec: JsonObject, at: str, *, is_template: b
 
 
 def _node_label_warnings(spec: JsonObject, at: str) -> Iterator[str]:
-    """Yield warnings about deprecated node labels, and about spread constraints that select no pod."""
+    """Yield warnings about deprecated node labels, and about topology spread constraints without a label selector."""
     for key in sorted(spec.get("nodeSelector") or {}):
         if message := deprecated_node_label(key):
             yield f"{at}.nodeSelector[{key}]: {message}"
@@ -107,7 +107,7 @@ def _node_label_warnings(spec: JsonObject, at: str) -> Iterator[str]:
 
 
 def node_selector_term_warnings(term: JsonObject, at: str, *, check_values: bool = False) -> Iterator[str]:
-    """Yield warnings about deprecated node labels and, optionally, about values that no label can have."""
+    """Yield warnings about deprecated node labels. If `check_values` is true, also warn about invalid label values."""
     for index, expression in enumerate(term.get("matchExpressions") or ()):
         here, key = f"{at}.matchExpressions[{index}]", expression.get("key") or ""
         if message := deprecated_node_label(key):
@@ -168,7 +168,9 @@ def _fraction_warnings(values: dict[str, str] | None, at: str, names: tuple[str,
 
 
 def _port_warnings(spec: JsonObject, at: str) -> Iterator[str]:
-    """Yield warnings about ports that several containers define, then about names that several ports have."""
+    """Yield warnings about ports that are defined more than once, and then about port names that are used more than
+    once.
+    """
     ports = [
         (f"{at}.{path}.ports[{index}]", port)
         for path, container in all_containers(spec)
@@ -201,7 +203,7 @@ def _port_key(port: JsonObject) -> tuple[int, str]:
 
 
 def _port_struct(port: JsonObject) -> str:
-    """Return a port as Go's %+v prints its internal struct."""
+    """Return a port as Go's format %+v prints the struct ContainerPort."""
     shown = (f"{name}:{port.get(field) or zero}" for name, field, zero in _PORT_FIELDS)
     return f"{{{' '.join(shown)}}}"
 

@@ -52,7 +52,10 @@ def _validate_probe(probe: JsonObject, grace_period: int, at: str) -> list[Field
 
 
 def _validate_handler(handler: JsonObject, grace_period: int, at: str) -> list[FieldError]:
-    """Validate that a probe or hook has one action. `handler` may have other fields beside its action."""
+    """Validate that a probe or hook has exactly one action.
+
+    `handler` is the probe or hook, which may have other fields.
+    """
     found: list[FieldError] = []
     used = False
     for name, check in _actions.items():

@@ -1,4 +1,4 @@
-"""The strategies of LimitRanges and ResourceQuotas."""
+"""The strategies of LimitRanges and ResourceQuotas: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polykind.resources.builtin import BuiltinStrategy
 
 
 class LimitRangeStrategy(BuiltinStrategy):
-    """Prepares and validates LimitRanges."""
+    """Prepares LimitRanges for storage and validates them."""
 
     unconditional_update = True
     creates_on_update = True
@@ -32,7 +32,7 @@ class LimitRangeStrategy(BuiltinStrategy):
 
 
 class ResourceQuotaStrategy(BuiltinStrategy):
-    """Prepares and validates ResourceQuotas."""
+    """Prepares ResourceQuotas for storage and validates them."""
 
     unconditional_update = True
     returns_deleted_object = True

@@ -13,7 +13,7 @@ _COUNTED = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableRepli
 
 
 def validate_replication_controller_spec(spec: JsonObject, old_spec: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a new controller or, if `old_spec` is not None, of an updated controller."""
+    """Validate the spec of a ReplicationController. `old_spec` is the stored spec of an update, None for a create."""
     selector = spec.get("selector") or {}
     found = validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     found += [] if selector else [required("spec.selector")]
@@ -22,7 +22,7 @@ def validate_replication_controller_spec(spec: JsonObject, old_spec: JsonObject 
 
 
 def validate_non_convertible_fields(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that an update does not change fields that annotations mark as not convertible to a ReplicaSet."""
+    """Validate that an update does not change the selector if an annotation marks the selector as non-convertible."""
     found = []
     for key, value in sorted((old["metadata"].get("annotations") or {}).items()):
         prefix, _, field = key.partition("/")
@@ -58,7 +58,7 @@ def _validate_template(
 
 
 def validate_replication_controller_status(status: JsonObject) -> list[FieldError]:
-    """Validate the numbers of pods in the status of a controller."""
+    """Validate the numbers of replicas in the status of a ReplicationController."""
     found = validate_nonnegative_fields(status, _COUNTED, "status")
     replicas, ready, available = (status.get(f) or 0 for f in ("replicas", "readyReplicas", "availableReplicas"))
     for field in ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"):

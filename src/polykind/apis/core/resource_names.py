@@ -24,7 +24,7 @@ _QUOTA_RESOURCES = _INTEGER_RESOURCES | {
 
 
 def is_huge_pages(name: str) -> bool:
-    """True for huge pages of a size, such as hugepages-2Mi."""
+    """True for a resource such as hugepages-2Mi."""
     return name.startswith(HUGE_PAGES)
 
 
@@ -51,12 +51,12 @@ def is_overcommit_allowed(name: str) -> bool:
 
 
 def is_standard(name: str) -> bool:
-    """True if the resource is one of Kubernetes' own, whose names have no domain."""
+    """True if the resource is one of Kubernetes' own resources, such as cpu. Their names have no domain."""
     return name == "storage" or is_standard_for_quota(name)
 
 
 def is_standard_for_container(name: str) -> bool:
-    """True if a container can request the resource by a name without a domain."""
+    """True if the resource is one of Kubernetes' own that a container can request, such as cpu or hugepages-2Mi."""
     return name in CONTAINER_RESOURCES or is_huge_pages(name)
 
 
@@ -66,5 +66,5 @@ def is_pod_level(name: str) -> bool:
 
 
 def is_standard_for_quota(name: str) -> bool:
-    """True if a quota can limit the resource by a name without a domain."""
+    """True if the resource is one of Kubernetes' own that a quota can limit, such as pods or requests.cpu."""
     return name in _QUOTA_RESOURCES or name.startswith((HUGE_PAGES, REQUESTS + HUGE_PAGES))

@@ -107,8 +107,9 @@ def _validate_claims(claims: list[JsonObject], pod_claims: Collection[str], at: 
 
 
 def _validate_claim_is_unique(name: str, request: str, used: set[str], at: str) -> list[FieldError]:
-    """Validate that a claim, or one request in it, is used once. A use of the whole claim counts for all of its
-    requests.
+    """Validate that a container uses a claim, or one request of the claim, only once.
+
+    A container that uses the whole claim cannot also use one of its requests.
     """
     if name in used:
         return [duplicate(at, name)]

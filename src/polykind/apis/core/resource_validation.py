@@ -9,7 +9,7 @@ from polykind.quantity import parse_quantity
 
 
 def validate_resource_name(name: str, at: str) -> list[FieldError]:
-    """Validate that a name is a standard resource or has a domain."""
+    """Validate that a name is that of one of Kubernetes' own resources, such as cpu, or has a domain."""
     found = [errors.invalid(at, name, text) for text in names.qualified_name(name)]
     if not found and "/" not in name and not resource_names.is_standard(name):
         found.append(errors.invalid(at, name, "must be a standard resource type or fully qualified"))
@@ -36,7 +36,7 @@ def validate_quota_resource_name(name: str, at: str) -> list[FieldError]:
 
 
 def validate_quantity(name: str, text: str, at: str) -> list[FieldError]:
-    """Validate that a quantity is not negative. The quantity must be whole if the resource has no fractions."""
+    """Validate that a quantity is not negative and, for a resource such as pods, an integer."""
     quantity = parse_quantity(text)
     found = [errors.invalid(at, text, "must be greater than or equal to 0")] if quantity.sign < 0 else []
     if resource_names.is_integer(name) and quantity.milli_value() % 1000:

@@ -67,7 +67,10 @@ def _validate_pod_affinity_term(term: JsonObject, at: str) -> list[FieldError]:
 
 
 def _validate_label_keys(term: JsonObject, at: str) -> list[FieldError]:
-    """Validate the label keys whose values the server copies from the labels of the pod into the selector."""
+    """Validate matchLabelKeys and mismatchLabelKeys.
+
+    The server adds the pod's values of these labels to the selector.
+    """
     selector = term.get("labelSelector")
     match, mismatch = term.get("matchLabelKeys") or [], term.get("mismatchLabelKeys") or []
     found: list[FieldError] = []
@@ -86,7 +89,10 @@ def _validate_label_keys(term: JsonObject, at: str) -> list[FieldError]:
 
 
 def _validate_keys_are_not_selected(keys: list[str], selector: JsonObject, at: str) -> list[FieldError]:
-    """Validate that the selector contains each key only in the expression that the server itself has added."""
+    """Validate that the client has not selected by the keys.
+
+    The server itself has added one expression for each key.
+    """
     found = []
     positions = {key: index for index, key in enumerate(keys)}
     selected = set(selector.get("matchLabels") or {})
@@ -100,7 +106,7 @@ def _validate_keys_are_not_selected(keys: list[str], selector: JsonObject, at: s
 
 
 def validate_tolerations(tolerations: list[JsonObject], at: str) -> list[FieldError]:
-    """Validate the taints of nodes that a pod tolerates."""
+    """Validate the tolerations of a pod."""
     found: list[FieldError] = []
     for index, toleration in enumerate(tolerations):
         found += _validate_toleration(toleration, f"{at}[{index}]")

@@ -1,4 +1,4 @@
-"""The strategy of Secrets."""
+"""The strategy of Secrets: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.resources.builtin import BuiltinStrategy
 
 
 class SecretStrategy(BuiltinStrategy):
-    """Prepares and validates Secrets."""
+    """Prepares Secrets for storage and validates them."""
 
     unconditional_update = True
 

@@ -66,7 +66,9 @@ def validate_container_security_context(context: JsonObject | None, at: str, *, 
 
 
 def sysctl_namespace_errors(name: str, spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate that a sysctl does not change a namespace that the pod shares with its node."""
+    """Validate that a sysctl does not belong to the network or IPC namespace if the pod shares this namespace with its
+    node.
+    """
     normalized = _dotted(name).partition("*")[0]
     if spec.get("hostNetwork") and normalized.startswith("net."):
         return [invalid(at, name, "may not be specified when 'hostNetwork' is true")]
@@ -76,8 +78,9 @@ def sysctl_namespace_errors(name: str, spec: JsonObject, at: str) -> list[FieldE
 
 
 def _dotted(sysctl: str) -> str:
-    """Return the name of a sysctl with dots as separators. The first dot or slash decides which of the two is the
-    separator.
+    """Return the name of a sysctl with dots as separators.
+
+    If the name contains a slash before any dot, slashes are its separators.
     """
     first = next((char for char in sysctl if char in "./"), ".")
     return sysctl if first == "." else sysctl.translate(str.maketrans("./", "/."))
@@ -151,7 +154,7 @@ def _validate_app_armor_profile(profile: JsonObject | None, at: str) -> list[Fie
 
 
 def _validate_escalation(context: JsonObject, at: str) -> list[FieldError]:
-    """Validate that a container that must not gain privileges does not already start with them."""
+    """Validate that a container with allowPrivilegeEscalation=false is neither privileged nor has CAP_SYS_ADMIN."""
     if context.get("allowPrivilegeEscalation") is not False:
         return []
     found = []

@@ -47,7 +47,7 @@ def _default_load_balancer(obj: JsonObject) -> None:
 
 
 def load_balancer_ingress(obj: JsonObject) -> list[JsonObject]:
-    """Return the addresses in the status of a load balancer."""
+    """Return the load balancer's addresses in the status of a Service."""
     status = obj.get("status") or {}
     ingress: list[JsonObject] = (status.get("loadBalancer") or {}).get("ingress") or []
     return ingress
@@ -61,12 +61,12 @@ def is_externally_accessible(spec: JsonObject) -> bool:
 
 
 def needs_health_check(spec: JsonObject) -> bool:
-    """True if the service needs a node port on which load balancers check the health of nodes."""
+    """True if the server allocates a healthCheckNodePort, at which load balancers check the health of nodes."""
     return spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def needs_cluster_ip(spec: JsonObject) -> bool:
-    """True if the field clusterIP applies to the service's type. The value may also be `None`."""
+    """True if a Service of this type has the field clusterIP. A headless service has the value `None` in it."""
     return bool(spec["type"] != EXTERNAL_NAME)
 
 

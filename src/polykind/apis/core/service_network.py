@@ -1,4 +1,4 @@
-"""The addresses and ports that the server allocates to Services."""
+"""The ranges of IP addresses and ports from which the server allocates values for Services."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHORTEST_IPV6_PREFIX = 64
 
 
 class ServiceNetworkError(ValueError):
-    """A range of addresses or ports is invalid. The message is kube-apiserver's where it has one."""
+    """A range of addresses or ports is invalid. The message is the same as kube-apiserver's, if it has one."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The strategy of Services."""
+"""The strategy of Services: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EXPOSED_TYPES = ("NodePort", "LoadBalancer")
 
 
 class ServiceStrategy(BuiltinStrategy):
-    """Prepares and validates Services."""
+    """Prepares Services for storage and validates them."""
 
     resource_class = ServiceResource
     unconditional_update = True

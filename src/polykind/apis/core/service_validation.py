@@ -37,7 +37,7 @@ _SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 
 def validate_service(service: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate everything but the metadata of a Service. `old` is the stored Service of an update."""
+    """Validate a Service without its metadata. `old` is the stored Service of an update, None for a create."""
     spec, old_spec = service["spec"], old["spec"] if old is not None else {}
     found = _validate_topology_annotations(service["metadata"].get("annotations") or {})
     if not spec.get("ports") and not is_headless(spec) and spec["type"] != EXTERNAL_NAME:
@@ -61,7 +61,7 @@ def validate_service(service: JsonObject, old: JsonObject | None) -> list[FieldE
 
 
 def validate_service_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate an update of a service, without its metadata."""
+    """Validate an update of a Service, without its metadata."""
     spec, old_spec = new["spec"], old["spec"]
     found = validate_cluster_ips_update(spec, old_spec) + validate_ip_families_update(spec, old_spec)
     load_balancer_class = spec.get("loadBalancerClass")
@@ -76,7 +76,10 @@ def validate_service_update(new: JsonObject, old: JsonObject) -> list[FieldError
 
 
 def validate_service_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate the load balancer's addresses in the status of a Service."""
+    """Validate the load balancer's addresses in the status of a Service.
+
+    Addresses of the old status may stay invalid.
+    """
     ingress, at = load_balancer_ingress(new), "status.loadBalancer.ingress"
     if new["spec"]["type"] != "LoadBalancer" and ingress:
         return [errors.forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")]

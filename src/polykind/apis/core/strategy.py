@@ -1,4 +1,4 @@
-"""The strategies of ConfigMaps and ServiceAccounts, which every namespace has."""
+"""The strategies of ConfigMaps and ServiceAccounts, which every namespace has: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ConfigMapStrategy(BuiltinStrategy):
 
 
 class ServiceAccountStrategy(BuiltinStrategy):
-    """Prepares and validates ServiceAccounts."""
+    """Prepares ServiceAccounts for storage and validates them."""
 
     unconditional_update = True
     returns_deleted_object = True
@@ -46,7 +46,7 @@ class ServiceAccountStrategy(BuiltinStrategy):
 
 
 def _keep_secret_names(account: JsonObject) -> None:
-    """Drop all fields but the names from the references to secrets."""
+    """Remove all fields except the name from the references to secrets, in place."""
     if account.get("secrets"):
         account["secrets"] = [{"name": s["name"]} if s.get("name") else {} for s in account["secrets"]]
 

@@ -63,7 +63,7 @@ POD = Kind(
         DerivedField(".spec.hostNetwork", default="false"),
         ".status.phase",
         ".status.podIP",
-        # kube-apiserver accepts this field in selectors, but compares it with an empty text.
+        # kube-apiserver accepts this field in selectors, but always compares the selector's value with an empty string.
         DerivedField(".status.podIPs", ""),
         ".status.nominatedNodeName",
     ),

@@ -94,7 +94,7 @@ def _validate_data_sources(spec: JsonObject, at: str, *, any_group: bool) -> lis
         found += [
             errors.invalid(f"{at}.dataSourceRef.namespace", namespace, text) for text in names.label_name(namespace)
         ]
-    # kube-apiserver passes the field's path instead of its value. A path encodes as an empty JSON object.
+    # kube-apiserver's error shows the field's path by mistake, instead of the value, and encodes it as {}.
     if source is not None and namespace:
         reason = "may not be specified when dataSourceRef.namespace is specified"
         found.append(errors.invalid(at, {}, reason))

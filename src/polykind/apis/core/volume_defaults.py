@@ -16,13 +16,13 @@ _SOURCE_DEFAULTS: dict[str, JsonObject] = {
     "hostPath": {"type": ""},
     "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
 }
-"""Defaults of pointer fields. A field that is set, even to a zero value, keeps its value."""
+"""Defaults of fields that are pointers in Go, by volume source. A field keeps its value even if the value is zero."""
 _TEXT_DEFAULTS = {
     "iscsi": {"iscsiInterface": "default"},
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
-"""Defaults of text fields. An empty text counts as unset."""
+"""Defaults of string fields, by volume source. A field with an empty string gets the default."""
 
 
 def default_volume(volume: JsonObject) -> None:
@@ -37,7 +37,7 @@ def default_volume(volume: JsonObject) -> None:
 
 
 def default_volume_source(name: str, source: JsonObject) -> None:
-    """Set the defaults that sources of pods and of PersistentVolumes share, in place."""
+    """Set the defaults of a volume source, in place, both in pods and in PersistentVolumes."""
     for field, value in _SOURCE_DEFAULTS.get(name, {}).items():
         if source.get(field) is None:
             source[field] = value

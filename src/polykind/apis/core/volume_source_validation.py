@@ -29,7 +29,7 @@ _HOST_PORT_PAIRS = "must be a host:port pair or multiple pairs separated by comm
 _host_port = re.compile(r"(?:\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*").fullmatch
 
 SourceCheck = Callable[[JsonObject, str], list[FieldError]]
-"""A function that validates a volume source at a path."""
+"""A function that validates a volume source. The arguments: the source and its path."""
 
 
 def required_errors(source: JsonObject, at: str, fields: Sequence[str]) -> list[FieldError]:
@@ -57,7 +57,7 @@ def validate_aws_disk(source: JsonObject, at: str) -> list[FieldError]:
 
 def _partition_errors(source: JsonObject, at: str) -> list[FieldError]:
     partition = source.get("partition", 0)
-    # kube-apiserver allows 0, although its message does not say so.
+    # kube-apiserver also accepts 0, although its message says 1-255.
     return range_errors(partition, f"{at}.partition", 1, 255) if partition else []
 
 
@@ -107,7 +107,7 @@ def validate_cephfs(source: JsonObject, at: str) -> list[FieldError]:
 
 
 def validate_iscsi(source: JsonObject, at: str, reason: str) -> list[FieldError]:
-    """Validate the fields that iSCSI sources of pods and volumes share. `reason` explains an unknown name format."""
+    """Validate the fields of an iSCSI source in a pod or volume. `reason` is the error for a name of unknown format."""
     iqn, found = source.get("iqn") or "", []
     if not iqn:
         found.append(errors.required(f"{at}.iqn"))
@@ -121,7 +121,10 @@ def validate_iscsi(source: JsonObject, at: str, reason: str) -> list[FieldError]
 
 
 def iscsi_initiator_errors(source: JsonObject, at: str, reason: str) -> list[FieldError]:
-    """Validate the optional name of the initiator."""
+    """Validate the initiatorName of an iSCSI source, if it is set.
+
+    `reason` is the error for a name of unknown format.
+    """
     initiator = source.get("initiatorName")
     return [] if initiator is None else _iscsi_name_errors(initiator, f"{at}.initiatorname", reason)
 

@@ -1,4 +1,4 @@
-"""The strategies of PersistentVolumes and PersistentVolumeClaims."""
+"""The strategies of PersistentVolumes and PersistentVolumeClaims: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _set_transition_time(status: JsonObject, old_status: JsonObject, now: str) -
 
 
 class PersistentVolumeStrategy(BuiltinStrategy):
-    """Prepares and validates PersistentVolumes."""
+    """Prepares PersistentVolumes for storage and validates them."""
 
     resource_class = PersistentVolumeResource
     unconditional_update = True
@@ -121,7 +121,7 @@ def _annotation_warnings(obj: JsonObject, deprecated: dict[str, str]) -> list[st
 
 
 class PersistentVolumeClaimStrategy(BuiltinStrategy):
-    """Prepares and validates PersistentVolumeClaims."""
+    """Prepares PersistentVolumeClaims for storage and validates them."""
 
     unconditional_update = True
     returns_deleted_object = True

@@ -23,17 +23,20 @@ _ISCSI_FORMATS = "must be valid format starting with iqn, eui, or naa"
 _DUPLICATE_PATHS = "conflicting duplicate paths"
 _MIN_TOKEN_SECONDS, _MAX_TOKEN_SECONDS = 600, 1 << 32
 _ERROR_PATHS = {"gcePersistentDisk": "persistentDisk"}
-"""Paths in kube-apiserver's messages about a source, if they differ from the name of the field."""
+"""The names of volume sources in the paths of kube-apiserver's errors, if they differ from the fields' names."""
 _SECOND_SOURCE_PATHS = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""Paths in kube-apiserver's error about a volume with several sources, if they differ from the name of the field."""
+"""The names of sources in the paths of kube-apiserver's error about a second source, if they differ from the fields'
+names.
+"""
 
 
 def validate_volumes(
     volumes: list[JsonObject], at: str, options: PodValidationOptions, pod_name: str = ""
 ) -> tuple[dict[str, JsonObject], list[FieldError]]:
-    """Return the valid volumes by name, and the errors of the others.
+    """Return the valid volumes by name, and the errors of the invalid volumes.
 
-    `pod_name` is empty if it is unknown. It is part of the names of the claims of ephemeral volumes.
+    The names of the claims of ephemeral volumes start with `pod_name`, which is empty if the name of the pod is
+    unknown.
     """
     found: list[FieldError] = []
     valid: dict[str, JsonObject] = {}
@@ -60,7 +63,7 @@ def validate_volumes(
 
 
 def is_claim(volume: JsonObject) -> bool:
-    """True if a volume is a PersistentVolumeClaim."""
+    """True if a volume is a PersistentVolumeClaim, or an ephemeral volume, for which a controller creates a claim."""
     return volume.get("persistentVolumeClaim") is not None or volume.get("ephemeral") is not None
 
 
@@ -213,7 +216,7 @@ def _validate_projected_keys(keys: JsonObject, at: str, volume_at: str, paths: s
 
 
 def _claim_path(path: str, paths: set[str], at: str, value: str) -> list[FieldError]:
-    """Add the path of a file to `paths`. Return an error if another file of the volume has the same path."""
+    """Add the path of a file to `paths`, the paths of the volume so far. Return an error if it is already there."""
     if path and path in paths:
         return [invalid(at, value, _DUPLICATE_PATHS)]
     paths.add(path)

@@ -20,7 +20,10 @@ _DEPRECATED_SOURCES = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-"""Sources with warnings, in the order of kube-apiserver. The warnings about ephemeral volumes depend on their size."""
+"""The warnings about volume sources, in kube-apiserver's order.
+
+For ephemeral volumes, the warning depends on the size.
+"""
 _PATHS = {"storageos": "storageOS"}
 
 FilePath = tuple[str, str]

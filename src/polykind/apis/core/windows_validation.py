@@ -53,7 +53,7 @@ def validate_windows_options(options: JsonObject | None, at: str) -> list[FieldE
 
 
 def _invalid(at: str, text: str, reason: str) -> FieldError:
-    """Return an error that shows a text as JSON, because Go's messages do so for a pointer to a text."""
+    """Return an error that shows the invalid string as JSON, because Go's messages do so for a pointer to a string."""
     return invalid(at, orjson.Fragment(go_json(text)), reason)
 
 
@@ -87,7 +87,7 @@ def _user_name_errors(name: str) -> list[str]:
 
 
 def validate_host_process(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate that all containers of a pod, or none, run as processes of a Windows node."""
+    """Validate that either all containers of a pod or none are host process containers."""
     found: list[FieldError] = []
     pod_value = _host_process(spec)
     values = []
@@ -116,7 +116,7 @@ def _host_process(source: JsonObject) -> bool | None:
 
 
 def validate_os(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate that a Linux or Windows pod sets no options of the other system."""
+    """Validate that a Linux pod has no Windows options, and that a Windows pod has no Linux options."""
     name = (spec.get("os") or {}).get("name") or ""
     if name == "linux":
         return _validate_linux(spec, at)
@@ -147,5 +147,5 @@ def _validate_windows(spec: JsonObject, at: str) -> list[FieldError]:
 def _is_set(spec: JsonObject, path: str) -> bool:
     parent, _, field = path.rpartition(".")
     value = ((spec.get(parent) or {}) if parent else spec).get(field)
-    # In Go, hostPID and hostIPC are not pointers, so false counts as unset.
+    # In Go, hostPID and hostIPC are not pointers, so kube-apiserver cannot tell false from unset.
     return value is not None and not (value is False and field in ("hostPID", "hostIPC"))

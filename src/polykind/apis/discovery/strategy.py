@@ -1,4 +1,4 @@
-"""The strategy of EndpointSlices."""
+"""The strategy of EndpointSlices: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polykind.resources.builtin import BuiltinStrategy
 
 
 class EndpointSliceStrategy(BuiltinStrategy):
-    """Prepares and validates EndpointSlices."""
+    """Prepares EndpointSlices for storage and validates them."""
 
     unconditional_update = True
 
@@ -40,12 +40,12 @@ class EndpointSliceStrategy(BuiltinStrategy):
 
 
 def _counted_fields(endpoint_slice: JsonObject) -> dict[str, Any]:
-    """Return the fields whose changes increment the generation: the labels, and everything but the other metadata."""
+    """Return the fields whose changes increment the generation: all fields except the metadata, and the labels."""
     fields = {name: value or None for name, value in endpoint_slice.items() if name != "metadata"}
     return {**fields, "labels": endpoint_slice["metadata"].get("labels") or None}
 
 
 def _drop_topology(endpoint_slice: JsonObject) -> None:
-    """Drop the topology of endpoints, which only clients of older versions could set."""
+    """Remove the field deprecatedTopology of endpoints, which only clients of v1beta1 could set."""
     for endpoint in endpoint_slice.get("endpoints") or ():
         endpoint.pop("deprecatedTopology", None)

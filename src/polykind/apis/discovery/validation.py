@@ -22,9 +22,9 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 
 
 def validate_endpoint_slice(endpoint_slice: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the fields of an EndpointSlice. `old` is the object before an update.
+    """Validate the fields of an EndpointSlice. `old` is the stored object of an update, None for a create.
 
-    An update that does not change the endpoints may keep endpoints that older rules allowed.
+    An update validates the endpoints only if it changes them, because older versions of Kubernetes had fewer rules.
     """
     address_type = endpoint_slice.get("addressType", "")
     found: list[FieldError] = []
@@ -42,7 +42,9 @@ def validate_endpoint_slice(endpoint_slice: JsonObject, old: JsonObject | None =
 
 
 def endpoint_slice_warnings(endpoint_slice: JsonObject, *, created: bool) -> list[str]:
-    """Return the warnings about deprecated FQDN endpoints and about addresses that are not in canonical form."""
+    """Return warnings about addresses that are not in canonical form and, for a new object, about the deprecated type
+    FQDN.
+    """
     warnings = []
     if created and endpoint_slice.get("addressType") == "FQDN":
         warnings.append("spec.addressType: FQDN endpoints are deprecated")

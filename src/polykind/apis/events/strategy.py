@@ -1,4 +1,4 @@
-"""The strategy of Events of events.k8s.io/v1. It gets events in the form of core/v1, at which they are stored."""
+"""The strategy of Events of events.k8s.io/v1, which the server converts to core/v1 before validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMPONENT = "reportingController"
 
 
 class EventStrategy(BuiltinStrategy):
-    """Validates Events, more strictly than core/v1 does."""
+    """Validates Events of events.k8s.io/v1. These have more rules than Events of core/v1."""
 
     unconditional_update = True
     creates_on_update = True

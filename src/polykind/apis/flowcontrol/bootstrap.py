@@ -1,4 +1,4 @@
-"""The FlowSchemas and PriorityLevelConfigurations that every server has."""
+"""The FlowSchemas and PriorityLevelConfigurations that a server creates when it starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _LEVELS: tuple[tuple[str, int, tuple[int, int] | None, int], ...] = (
     ("workload-high", 40, (128, 6), 50),
     ("workload-low", 100, (128, 6), 90),
 )
-"""The priority levels: name, concurrency shares, queues and hand size (None: requests are rejected), lendable percent.
+"""The priority levels: name, concurrency shares, queues with hand size, lendable percent.
+
+A level without queues rejects excess requests.
 """
 
 _SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, ...]], ...] = (
@@ -60,8 +62,9 @@ _SCHEMAS: tuple[tuple[str, str, int, str, tuple[str, ...], tuple[str, ...]], ...
     ("global-default", "global-default", 9900, "ByUser", _ALL_USERS, (_EVERYTHING,)),
     ("catch-all", "catch-all", 10000, "ByUser", _ALL_USERS, (_EVERYTHING,)),
 )
-"""The FlowSchemas: name, priority level, precedence, distinguisher method, subjects, and rules as verbs, groups,
-resources.
+"""The FlowSchemas: name, priority level, precedence, distinguisher method, subjects, rules.
+
+A rule has verbs, API groups and resources, or verbs and paths.
 """
 
 
@@ -82,7 +85,10 @@ def _level(name: str, spec: JsonObject) -> JsonObject:
 
 
 def flow_schemas(now: str) -> list[JsonObject]:
-    """Return the FlowSchemas that every server has. Their status says that the priority levels exist."""
+    """Return the FlowSchemas that a server creates when it starts.
+
+    Their status says that their priority levels exist.
+    """
     schemas = []
     for name, level, precedence, method, subjects, rules in _SCHEMAS:
         spec: JsonObject = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence}
@@ -95,12 +101,12 @@ def flow_schemas(now: str) -> list[JsonObject]:
 
 
 def mandatory_specs(objects: Iterable[JsonObject]) -> dict[str, JsonObject]:
-    """Return the specs of the mandatory objects among FlowSchemas or PriorityLevelConfigurations, by name."""
+    """Return the specs of the mandatory objects among `objects`, by name."""
     return {obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["metadata"]["name"] in MANDATORY}
 
 
 def dangling_condition(level: str, now: str, *, exists: bool) -> JsonObject:
-    """Return the condition of a FlowSchema that says whether its priority level exists."""
+    """Return the condition Dangling of a FlowSchema, which says whether the priority level of the FlowSchema exists."""
     reference = f"This FlowSchema references the PriorityLevelConfiguration object named {go_quote(level)}"
     return {
         "type": "Dangling",
@@ -126,7 +132,10 @@ def _subject(text: str) -> JsonObject:
 
 
 def _policy_rules(texts: tuple[str, ...]) -> JsonObject:
-    """Return the rules for resources and for paths. `* * *` matches all resources and all paths."""
+    """Return the resource rules and the non-resource rules of a FlowSchema.
+
+    `* * *` matches all resources and all paths.
+    """
     resources: list[JsonObject] = []
     paths: list[JsonObject] = []
     for text in texts:

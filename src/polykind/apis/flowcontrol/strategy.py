@@ -1,4 +1,4 @@
-"""The strategies of FlowSchemas and PriorityLevelConfigurations."""
+"""The strategies of FlowSchemas and PriorityLevelConfigurations: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from polykind.resources.builtin import BuiltinStrategy
 
 
 class FlowControlStrategy(BuiltinStrategy):
-    """Prepares and validates FlowSchemas or PriorityLevelConfigurations."""
+    """Prepares FlowSchemas or PriorityLevelConfigurations for storage and validates them."""
 
     unconditional_update = True
     counts_generation = True
     reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
 
     def spec_errors(self, obj: JsonObject) -> list[FieldError]:
-        """Return the errors in the spec, including rules that depend on the object's name."""
+        """Return the errors in the spec. Some rules depend on the name of the object."""
         raise NotImplementedError
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -41,7 +41,7 @@ class FlowControlStrategy(BuiltinStrategy):
 
 
 class FlowSchemaStrategy(FlowControlStrategy):
-    """Prepares and validates FlowSchemas."""
+    """Prepares FlowSchemas for storage and validates them."""
 
     def default(self, obj: JsonObject) -> None:
         default_flow_schema(obj)
@@ -51,7 +51,7 @@ class FlowSchemaStrategy(FlowControlStrategy):
 
 
 class PriorityLevelStrategy(FlowControlStrategy):
-    """Prepares and validates PriorityLevelConfigurations."""
+    """Prepares PriorityLevelConfigurations for storage and validates them."""
 
     def default(self, obj: JsonObject) -> None:
         default_priority_level(obj)

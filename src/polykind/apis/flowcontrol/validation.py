@@ -42,7 +42,7 @@ Queuing Queues:int HandSize:int QueueLengthLimit:int
 
 
 def validate_flow_schema(flow_schema: JsonObject) -> list[FieldError]:
-    """Validate the spec of a FlowSchema. The mandatory FlowSchemas have fixed specs."""
+    """Validate the spec of a FlowSchema. Clients cannot change the specs of the mandatory FlowSchemas."""
     name, spec = flow_schema["metadata"].get("name", ""), flow_schema["spec"]
     found: list[FieldError] = []
     at, precedence = "spec.matchingPrecedence", spec.get("matchingPrecedence", 0)
@@ -196,7 +196,7 @@ def validate_conditions(status: JsonObject) -> list[FieldError]:
 
 
 def validate_priority_level(priority_level: JsonObject) -> list[FieldError]:
-    """Validate the spec of a PriorityLevelConfiguration. The mandatory PriorityLevelConfigurations have fixed specs."""
+    """Validate the spec of a PriorityLevelConfiguration. Clients cannot change the specs of mandatory ones."""
     metadata, spec = priority_level["metadata"], priority_level["spec"]
     name, level_type = metadata.get("name", ""), spec.get("type", "")
     limited, exempt = spec.get("limited"), spec.get("exempt")
@@ -229,7 +229,7 @@ def _validate_mandatory(name: str, spec: JsonObject) -> list[FieldError]:
         return []
     shown = _INTERNAL.show("PriorityLevelSpec", spec)
     if name == EXEMPT:
-        # Administrators can change the contents of `exempt` and nothing else.
+        # Clients can change the field spec.exempt of the level `exempt`, but no other field.
         if {**spec, "exempt": fixed["exempt"]} == fixed:
             return []
         reason = f"spec of '{name}' except the 'spec.exempt' field must equal the fixed value"

@@ -81,7 +81,7 @@ def container_columns(*path: str) -> tuple[Column, Column]:
 
 
 def first_items(texts: Sequence[str], limit: int, separator: str = ",") -> str:
-    """Return the first texts, and the number of the others as `+ 2 more...`."""
+    """Return the first `limit` texts, joined, and the number of the other texts, such as `a,b + 2 more...`."""
     shown = separator.join(texts[:limit])
     return f"{shown} + {len(texts) - limit} more..." if len(texts) > limit else shown
 
@@ -108,4 +108,4 @@ def _age_if_created(obj: JsonObject, now: datetime) -> str | None:
 
 AGE = Column("Age", "string", AGE_DESCRIPTION, at_time=_age)
 AGE_DATE = Column("Age", "date", AGE_DESCRIPTION, at_time=_age_if_created)
-"""The column with the age, computed as for custom resources."""
+"""The column with the age in the form that custom resources have: of type `date`, and empty without a creation time."""

@@ -17,7 +17,7 @@ _GO_KINDS = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int6
 
 
 def conversion_error(value: Any, value_type: ValueType) -> str:
-    """Return the first error, in the order of fields, of converting a value to a type.
+    """Return the error of Go's FromUnstructured for a value and a type. Fields are checked in their declared order.
 
     Return "" if the value is valid.
     """

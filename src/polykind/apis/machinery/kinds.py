@@ -1,4 +1,4 @@
-"""Built-in kinds: the declaration of a served resource, and what discovery and tables derive from it."""
+"""Declarations of built-in kinds, and the data of discovery and tables that follow from a declaration."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _STORAGE_PREFIXES = {
     ("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
     ("networking.k8s.io", "ingresses"): "ingress",
 }
-"""The prefixes of storage keys that differ from the plural, by group and plural."""
+"""The prefixes of storage keys, by group and plural, if the prefix is not just the plural."""
 
 
 class Subresource(NamedTuple):
-    """A subresource in discovery. `kind`, `group` and `version` are set if they differ from the resource's."""
+    """A subresource in discovery. `kind`, `group` and `version` are empty if they are the same as the resource's."""
 
     name: str
     verbs: tuple[str, ...] = ("get", "patch", "update")
@@ -44,9 +44,9 @@ class Subresource(NamedTuple):
 class Kind(Struct):
     """A kind at one version, served as a resource.
 
-    The declaration adds apiVersion, kind and metadata to its fields. Kinds with many fields declare them in a separate
-    module. `fields_in` names it (`package.module:NAME`), and the first use of the fields imports it. In the same way
-    `columns` can name a tuple of columns or a TableFormat.
+    The fields apiVersion, kind and metadata are added to the declared fields. `fields_in` is the path
+    (`package.module:NAME`) of further fields, which are imported when they are first used. `columns` can be such a
+    path, too, of a tuple of columns or of a TableFormat.
     """
 
     def __init__(
@@ -99,24 +99,22 @@ class Kind(Struct):
         self.verbs = tuple(verb for verb in verbs if verb not in without_verbs)
         self.subresources = subresources
         self.selectable = selectable
-        """The JSON paths that field selectors support besides metadata.name. If None, they support only
-        metadata.namespace.
+        """The JSON paths that field selectors support in addition to metadata.name. None stands for metadata.namespace.
 
-        A DerivedField stands for a field whose text in selectors is not simply that of the JSON value.
+        A DerivedField is a field whose text in selectors differs from the text of the JSON value.
         """
         self.deprecation = deprecation
-        """The warning that clients get with every response."""
+        """The warning that clients get with every response, or an empty string."""
         self.known_versions = known_versions or (self.version,)
         """The versions of this kind that kube-apiserver can decode, even if this server does not serve them."""
         self.opaque = opaque
-        """True if OpenAPI does not publish the fields."""
+        """True if the OpenAPI document contains the kind without its fields."""
         self.delete_returns_object = delete_returns_object
         """True if OpenAPI says that a delete returns the deleted object instead of a Status."""
         self._columns, self._name_format = columns, name_format
         self.stored_group = self.group if stored_group is None else stored_group
         self.stored_version = stored_version or self.version
-        """`stored_group` and `stored_version` are the API version at which kube-apiserver stores objects of this kind.
-        """
+        """The version at which kube-apiserver stores objects of this kind. `stored_group` is its group."""
         self.storage_prefix = storage_prefix or _STORAGE_PREFIXES.get((self.group, self.plural), self.plural)
         """The part of storage keys that names the resource, such as `services/specs`. It is the same as Kubernetes'."""
         self.conversion = conversion
@@ -131,12 +129,12 @@ class Kind(Struct):
 
     @property
     def internal_type(self) -> str:
-        """The name of kube-apiserver's internal Go type, as error texts show it: `core.Event` for both Event kinds."""
+        """The internal Go type that kube-apiserver's error messages name, such as `core.Event` for both Event kinds."""
         return f"{self.stored_group.partition('.')[0] or 'core'}.{self.kind}"
 
     @property
     def storage_hash(self) -> str:
-        """The storageVersionHash of discovery, which names the version at which kube-apiserver stores this kind."""
+        """The storageVersionHash in discovery: a hash of the version at which kube-apiserver stores this kind."""
         if not {"create", "get"} <= set(self.verbs):
             return ""
         stored_as = f"{self.stored_group}/{self.stored_version}/{self.kind}"

@@ -93,7 +93,7 @@ OBJECT_META = META_V1.struct(
     Field("uid", 5, UID, "An identifier that is unique in time and space. Set by the server."),
     Field("resourceVersion", 6, STRING, "The opaque version of the object. Set by the server."),
     Field("generation", 7, INT64, "The number of changes of the desired state. Set by the server."),
-    # Tests of Kubernetes search the output of `kubectl explain` for the first words of this description.
+    # The e2e tests of Kubernetes search the output of `kubectl explain` for the first words of this description.
     Field("creationTimestamp", 8, TIME, "CreationTimestamp is a timestamp that the server sets.", omitzero=True),
     Field("deletionTimestamp", 9, TIME, "The time of the deletion. Set by the server.", pointer=True),
     Field(

@@ -52,16 +52,14 @@ def label_name_errors(key: str, at: str) -> list[FieldError]:
 
 
 def supported_errors(value: str, at: str, supported: Sequence[str]) -> list[FieldError]:
-    """Validate a value that must be one of `supported`. The message lists the values in this order. "" counts as
-    missing.
-    """
+    """Validate a value that must be one of `supported`. An empty string is an error about a missing value."""
     if not value:
         return [required(at)]
     return [] if value in supported else [not_supported(at, value, supported)]
 
 
 def validate_conditions(conditions: Sequence[JsonObject], path: str) -> list[FieldError]:
-    """Validate a list of decoded conditions, whose types must be unique."""
+    """Validate a list of conditions, whose types must be unique."""
     found: list[FieldError] = []
     types: set[str] = set()
     for index, condition in enumerate(conditions):

@@ -14,9 +14,9 @@ _IS_IP = "must be a DNS name, not an IP address"
 
 
 def validate_ingress_spec(spec: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of an Ingress. `old` is the spec before an update.
+    """Validate the spec of an Ingress. `old` is the stored spec of an update, None for a create.
 
-    An update may keep names of Secrets, and rules for wildcard hosts, that older rules allowed.
+    If the stored spec has invalid names of Secrets or invalid rules for wildcard hosts, the update may have them, too.
     """
     found: list[FieldError] = []
     rules, backend = spec.get("rules") or (), spec.get("defaultBackend")
@@ -43,7 +43,7 @@ def validate_ingress_spec(spec: JsonObject, old: JsonObject | None = None) -> li
 
 
 def validate_class_annotation(ingress: JsonObject) -> list[FieldError]:
-    """Validate that a new Ingress does not name one class in its spec and another class in its annotation."""
+    """Validate that the class in the spec of a new Ingress equals the class in its annotation, if both are set."""
     annotated = (ingress["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
     name = ingress["spec"].get("ingressClassName")
     if annotated is None or name is None or annotated == name:

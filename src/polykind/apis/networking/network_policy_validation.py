@@ -15,9 +15,9 @@ _PEERS = (("ingress", "from"), ("egress", "to"))
 
 
 def validate_network_policy_spec(spec: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a NetworkPolicy. `old` is the spec before an update.
+    """Validate the spec of a NetworkPolicy. `old` is the stored spec of an update, None for a create.
 
-    An update may keep label values in selectors, and CIDRs, that older rules allowed.
+    An update may keep invalid CIDRs, and have invalid label values if the stored podSelector is invalid.
     """
     lenient = old is not None and bool(validate_label_selector(old.get("podSelector"), ""))
     existing = {
@@ -77,7 +77,7 @@ def _validate_port(port: JsonObject, at: str) -> list[FieldError]:
     found += errors.all_invalid(f"{at}.port", number, names.port_number(number))
     if end is not None:
         if end < number:
-            # As in kube-apiserver, the error shows the port and not the end of the range.
+            # As in kube-apiserver, the error shows `port` as the invalid value, although its path is that of `endPort`.
             found.append(errors.invalid(f"{at}.endPort", number, "must be greater than or equal to `port`"))
         found += errors.all_invalid(f"{at}.endPort", end, names.port_number(end))
     return found

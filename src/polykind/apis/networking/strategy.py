@@ -1,4 +1,4 @@
-"""The strategies of the networking group."""
+"""The strategies of the networking group: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EMPTY_LISTS = "(empty lists)"
 
 
 class IngressStrategy(BuiltinStrategy):
-    """Prepares and validates Ingresses."""
+    """Prepares Ingresses for storage and validates them."""
 
     unconditional_update = True
     counts_generation = True
@@ -53,7 +53,7 @@ class IngressStrategy(BuiltinStrategy):
 
 
 class IngressClassStrategy(BuiltinStrategy):
-    """Prepares and validates IngressClasses."""
+    """Prepares IngressClasses for storage and validates them."""
 
     unconditional_update = True
     counts_generation = True
@@ -107,7 +107,7 @@ def _has_empty_list(value: Any) -> bool:
 
 
 class NetworkPolicyStrategy(BuiltinStrategy):
-    """Prepares and validates NetworkPolicies."""
+    """Prepares NetworkPolicies for storage and validates them."""
 
     resource_class = NetworkPolicyResource
     unconditional_update = True
@@ -144,7 +144,7 @@ class IPAddressStrategy(BuiltinStrategy):
 
 
 class ServiceCIDRStrategy(BuiltinStrategy):
-    """Prepares and validates ServiceCIDRs."""
+    """Prepares ServiceCIDRs for storage and validates them."""
 
     unconditional_update = True
     reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}

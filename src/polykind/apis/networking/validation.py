@@ -62,12 +62,12 @@ def _validate_parameters(parameters: JsonObject, at: str) -> list[FieldError]:
 
 
 def ip_address_name(value: str, prefix: bool = False) -> list[str]:
-    """Check the name of an IPAddress, which is an address in canonical form. kube-apiserver generates no such names."""
+    """Return the reasons why the name of an IPAddress is not an IP address in canonical form."""
     return [error.detail for error in addresses.canonical_ip_errors(value, "")]
 
 
 def validate_ip_address(address: JsonObject) -> list[FieldError]:
-    """Validate that an IPAddress refers to the object that uses the address."""
+    """Validate parentRef, the reference to the object that uses the address."""
     parent = address["spec"].get("parentRef")
     if parent is None:
         return [errors.required("spec.parentRef")]
@@ -78,7 +78,7 @@ def validate_ip_address(address: JsonObject) -> list[FieldError]:
 
 
 def validate_ip_address_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that an IPAddress keeps its parent."""
+    """Validate that an update does not change parentRef."""
     parent = new["spec"].get("parentRef")
     if parent == old["spec"].get("parentRef"):
         return []
@@ -91,7 +91,7 @@ def validate_service_cidr(spec: JsonObject) -> list[FieldError]:
     if not cidrs:
         return [errors.required(at, "at least one CIDR required")]
     if len(cidrs) > 2:
-        # As in kube-apiserver, the error shows the spec of the internal type.
+        # As in kube-apiserver, the error shows the spec with the Go names of its fields.
         return [errors.invalid(at, {"CIDRs": cidrs}, "may only hold up to 2 values")]
     found: list[FieldError] = []
     for index, cidr in enumerate(cidrs):
@@ -104,7 +104,7 @@ def validate_service_cidr(spec: JsonObject) -> list[FieldError]:
 
 
 def validate_service_cidr_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that an update changes no CIDR. An update may add a CIDR of the other IP family."""
+    """Validate that an update does not change the CIDRs. It may add a second CIDR, of the other IP family."""
     at = "spec.cidrs"
     cidrs, before = new.get("cidrs") or [], old.get("cidrs") or []
     if len(cidrs) == len(before):

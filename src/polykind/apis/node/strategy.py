@@ -1,4 +1,4 @@
-"""The strategy of RuntimeClasses."""
+"""The strategy of RuntimeClasses: rules for creates and updates."""
 
 from __future__ import annotations
 

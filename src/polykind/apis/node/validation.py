@@ -23,7 +23,7 @@ def validate_runtime_class(runtime_class: JsonObject) -> list[FieldError]:
         found = [errors.required("handler")]
     overhead, scheduling = runtime_class.get("overhead"), runtime_class.get("scheduling")
     if overhead is not None:
-        # As in kube-apiserver, the paths in the errors are those of a container's limits.
+        # As in kube-apiserver, errors have paths such as overhead.limits[cpu] instead of overhead.podFixed[cpu].
         found += validate_resource_requirements({"limits": overhead.get("podFixed")}, "overhead")
     if scheduling is not None:
         found += validate_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector")

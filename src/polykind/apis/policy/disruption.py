@@ -1,4 +1,4 @@
-"""Disruptions of pods that a PodDisruptionBudget allows or refuses."""
+"""Evictions of pods that a PodDisruptionBudget allows or refuses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def selects(budget: JsonObject, pod: JsonObject) -> bool:
 
 
 def protects(budget: JsonObject, pod: JsonObject) -> bool:
-    """True if the budget counts the disruption of a pod. Some budgets do not count pods that are not ready."""
+    """True if the budget limits evictions of a pod. Some budgets do not limit evictions of pods that are not ready."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     if any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions):
         return True
@@ -29,7 +29,7 @@ def protects(budget: JsonObject, pod: JsonObject) -> bool:
 
 
 def count_disruption(budget: JsonObject, pod_name: str, now: str) -> None:
-    """Count the disruption of a pod in the status of its budget, in place. Raise APIError if the budget allows none."""
+    """Record the eviction of a pod in the status of its budget, in place. Raise APIError if the budget refuses it."""
     name, status = budget["metadata"]["name"], budget.setdefault("status", {})
     allowed = status.get("disruptionsAllowed") or 0
     if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
@@ -48,7 +48,7 @@ def count_disruption(budget: JsonObject, pod_name: str, now: str) -> None:
 
 
 def still_processing(budget: str) -> errors.APIError:
-    """Return the error for a budget whose status is not up to date. The client should try again after 10 seconds."""
+    """Return the error for a budget whose status is not up to date. It asks the client to retry after 10 seconds."""
     return _too_many_requests(f"The disruption budget {budget} is still being processed by the server.", 10)
 
 
@@ -58,7 +58,7 @@ def _too_many_requests(cause: str, retry_after: int | None = None) -> errors.API
 
 
 def _refusal(name: str, status: JsonObject) -> str:
-    """Return the reason why a budget without allowed disruptions refuses a disruption."""
+    """Return the reason why a budget with disruptionsAllowed=0 refuses an eviction."""
     conditions = status.get("conditions") or ()
     condition: JsonObject = next((item for item in conditions if item.get("type") == "DisruptionAllowed"), {})
     message = condition.get("message") if condition.get("status") == "False" else ""
@@ -72,7 +72,7 @@ def _refusal(name: str, status: JsonObject) -> str:
 
 
 def _set_disallowed(status: JsonObject, now: str) -> None:
-    """Set the condition of a budget that allows no further disruption, in place."""
+    """Set the condition DisruptionAllowed to False, in place, after the last allowed eviction."""
     old = {item.get("type"): item for item in status.get("conditions") or ()}
     before = old.get("DisruptionAllowed") or {}
     condition = {

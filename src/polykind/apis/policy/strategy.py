@@ -1,4 +1,4 @@
-"""The strategy of PodDisruptionBudgets."""
+"""The strategy of PodDisruptionBudgets: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from polykind.resources.builtin import BuiltinStrategy
 from polykind.schema.metadata_validation import validate_object_meta
 
 _EMPTY_SELECTOR_LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
-"""The label by which kube-apiserver expresses an empty selector of policy/v1beta1 in v1."""
+"""The label in a v1 selector that stands for an empty selector of policy/v1beta1, which matches no pods."""
 _MATCH_NONE = {"matchExpressions": [{"key": _EMPTY_SELECTOR_LABEL, "operator": "Exists"}]}
 
 
 class PodDisruptionBudgetStrategy(BuiltinStrategy):
-    """Prepares and validates PodDisruptionBudgets. Their names need not be DNS names."""
+    """Prepares and validates PodDisruptionBudgets. Their names can be any path segment, not only DNS names."""
 
     counts_generation = True
 
@@ -34,7 +34,7 @@ class PodDisruptionBudgetStrategy(BuiltinStrategy):
 
 
 def _remove_reserved_label(spec: JsonObject) -> None:
-    """Remove expressions with the reserved label, unless the selector consists of the reserved label alone."""
+    """Remove expressions with the label for empty selectors, unless such an expression is the whole selector."""
     selector = spec.get("selector") or {}
     expressions = selector.get("matchExpressions") or ()
     kept = [e for e in expressions if e.get("key") != _EMPTY_SELECTOR_LABEL]

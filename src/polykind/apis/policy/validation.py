@@ -22,7 +22,7 @@ _TYPES = InternalTypes(
 
 
 def validate_disruption_budget_spec(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Validate the spec of a PodDisruptionBudget. `old` is the spec before an update."""
+    """Validate the spec of a PodDisruptionBudget. `old` is the stored spec of an update, None for a create."""
     found = []
     if "minAvailable" in spec and "maxUnavailable" in spec:
         text = "minAvailable and maxUnavailable cannot be both set"

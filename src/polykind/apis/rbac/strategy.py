@@ -11,7 +11,7 @@ from polykind.resources.builtin import BuiltinStrategy
 
 
 class RbacStrategy(BuiltinStrategy):
-    """Prepares and validates roles and bindings."""
+    """Prepares roles and role bindings for storage and validates them."""
 
     unconditional_update = True
     creates_on_update = True
@@ -19,7 +19,7 @@ class RbacStrategy(BuiltinStrategy):
     name_rule = staticmethod(names.path_segment)
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Return the errors in the fields other than the metadata."""
+        """Return the errors outside of the metadata."""
         raise NotImplementedError
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -30,7 +30,7 @@ class RbacStrategy(BuiltinStrategy):
 
 
 class RoleStrategy(RbacStrategy):
-    """Prepares and validates Roles."""
+    """Prepares Roles for storage and validates them."""
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         return validation.validate_role(obj, namespaced=self.namespaced)
@@ -45,21 +45,21 @@ class RoleStrategy(RbacStrategy):
 
 
 def _drop_empty_lists(role: JsonObject) -> None:
-    """Drop empty lists in rules. Call this after the computation of field ownership, which depends on the lists."""
+    """Remove empty lists from rules. Callers do this after they have computed field ownership from the lists."""
     rules = role["rules"]
     if any(not value for rule in rules or () for value in rule.values()):
         role["rules"] = [{key: value for key, value in rule.items() if value or key == "verbs"} for rule in rules]
 
 
 class ClusterRoleStrategy(RoleStrategy):
-    """Prepares and validates ClusterRoles."""
+    """Prepares ClusterRoles for storage and validates them."""
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         return super().content_errors(obj, old) + validation.validate_aggregation_rule(obj, old)
 
 
 class BindingStrategy(RbacStrategy):
-    """Prepares and validates RoleBindings and ClusterRoleBindings."""
+    """Prepares RoleBindings and ClusterRoleBindings for storage and validates them."""
 
     def default(self, obj: JsonObject) -> None:
         default_binding(obj)

@@ -42,7 +42,7 @@ def validate_aggregation_rule(role: JsonObject, old: JsonObject | None) -> list[
     if not selectors:
         reason = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         found.append(errors.required(at, reason))
-    # Like kube-apiserver, accept invalid label values in an update if the old object has an invalid selector.
+    # Like kube-apiserver, accept invalid label values in an update if the stored object has an invalid selector.
     old_selectors = ((old or {}).get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
     lenient = any(validate_label_selector(selector, "") for selector in old_selectors)
     for index, selector in enumerate(selectors):
@@ -91,6 +91,6 @@ def validate_binding_update(new: JsonObject, old: JsonObject) -> list[FieldError
     ref = new["roleRef"]
     if old["roleRef"] == ref:
         return []
-    # kube-apiserver prints its internal type, which has Go's field names.
+    # kube-apiserver's error shows its internal Go type, whose fields have other names than those of the API.
     internal = {"APIGroup": ref["apiGroup"], "Kind": ref["kind"], "Name": ref["name"]}
     return [errors.invalid("roleRef", internal, "cannot change roleRef")]

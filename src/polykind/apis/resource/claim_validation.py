@@ -142,7 +142,7 @@ def _validate_constraint(constraint: JsonObject, at: str, requests: RequestNames
 
 
 def _validate_references(owner: JsonObject, at: str, requests: RequestNames) -> list[FieldError]:
-    """Validate the names of requests in the list `requests` of a constraint or configuration."""
+    """Validate the list `requests` of a constraint or configuration. Each item must name a request of the claim."""
 
     def reference_errors(name: str, here: str) -> list[FieldError]:
         return _validate_reference(name, here, requests)
@@ -160,7 +160,10 @@ def _validate_reference(name: str, at: str, requests: RequestNames) -> list[Fiel
 
 
 def validate_claim_spec_update(new: JsonObject, old: JsonObject, struct: str) -> list[FieldError]:
-    """Validate that a spec does not change. `struct` is ClaimSpec or TemplateSpec."""
+    """Validate that an update does not change a spec.
+
+    `struct` is the internal type of the spec in the error message.
+    """
     return [] if new == old else [errors.invalid("spec", _INTERNAL.show(struct, new), IMMUTABLE)]
 
 

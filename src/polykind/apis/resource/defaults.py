@@ -28,7 +28,7 @@ def _default_tolerations(owner: JsonObject) -> None:
 
 
 def default_resource_claim(claim: JsonObject) -> None:
-    """Set the defaults of a ResourceClaim, including the results of its allocation."""
+    """Set the defaults of a ResourceClaim, in its spec and in the allocation results of its status."""
     default_claim_spec(claim.get("spec") or {})
     allocation = (claim.get("status") or {}).get("allocation") or {}
     for result in (allocation.get("devices") or {}).get("results") or ():
@@ -41,7 +41,7 @@ def default_resource_claim_template(template: JsonObject) -> None:
 
 
 def default_resource_slice(resource_slice: JsonObject) -> None:
-    """Set the multipliers of node resources. The server sets the times of taints, because they need a clock."""
+    """Set the default allocationMultiplier of node resources. Another function sets the times of taints."""
     for device in resource_slice["spec"].get("devices") or ():
         for mapping in (device.get("nodeAllocatableResourceMappings") or {}).values():
             mapping.setdefault("allocationMultiplier", "1")

@@ -58,7 +58,7 @@ _is_semver = re.compile(
 
 
 def validate_slice_spec(spec: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the spec of a ResourceSlice. `old` is the spec before an update."""
+    """Validate the spec of a ResourceSlice. `old` is the stored spec of an update, None for a create."""
     pool = spec.get("pool") or {}
     found = validate_csi_driver_name(spec.get("driver", ""), "spec.driver")
     found += _validate_pool(pool)

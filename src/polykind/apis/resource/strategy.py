@@ -1,4 +1,4 @@
-"""The strategies of the resource group."""
+"""The strategies of the resource group: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LIST_ATTRIBUTES = ("ints", "bools", "strings", "versions")
 
 
 class DeviceClassStrategy(BuiltinStrategy):
-    """Prepares and validates DeviceClasses."""
+    """Prepares DeviceClasses for storage and validates them."""
 
     name_rule = staticmethod(names.long_name)
     unconditional_update = True
@@ -98,7 +98,7 @@ def _results(claim: JsonObject) -> list[JsonObject]:
 
 
 class ResourceClaimStrategy(BuiltinStrategy):
-    """Prepares and validates ResourceClaims."""
+    """Prepares ResourceClaims for storage and validates them."""
 
     resource_class = ClaimResource
     unconditional_update = True
@@ -134,7 +134,7 @@ def _allocated(claim: JsonObject) -> set[tuple[str, ...]]:
 
 
 class ResourceClaimTemplateStrategy(BuiltinStrategy):
-    """Prepares and validates ResourceClaimTemplates."""
+    """Prepares ResourceClaimTemplates for storage and validates them."""
 
     resource_class = ClaimResource
     unconditional_update = True
@@ -177,7 +177,7 @@ def _set_taint_times(resource_slice: JsonObject, now: str) -> None:
 
 
 class ResourceSliceStrategy(BuiltinStrategy):
-    """Prepares and validates ResourceSlices."""
+    """Prepares ResourceSlices for storage and validates them."""
 
     resource_class = ResourceSliceResource
     unconditional_update = True

@@ -1,4 +1,4 @@
-"""The strategy of PriorityClasses."""
+"""The strategy of PriorityClasses: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PriorityClassResource(BuiltinResource):
 
 
 class PriorityClassStrategy(BuiltinStrategy):
-    """Prepares and validates PriorityClasses."""
+    """Prepares PriorityClasses for storage and validates them."""
 
     resource_class = PriorityClassResource
     unconditional_update = True

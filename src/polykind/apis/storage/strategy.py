@@ -1,4 +1,4 @@
-"""The strategies of the storage group."""
+"""The strategies of the storage group: rules for creates and updates."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class VolumeAttachmentStrategy(BuiltinStrategy):
 
 
 class CSIDriverStrategy(BuiltinStrategy):
-    """Prepares and validates CSIDrivers."""
+    """Prepares CSIDrivers for storage and validates them."""
 
     returns_deleted_object = True
 

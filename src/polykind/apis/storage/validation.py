@@ -167,7 +167,7 @@ def _validate_volume_error(error: JsonObject | None, at: str) -> list[FieldError
 
 
 def validate_csi_storage_capacity(capacity: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Validate the fields of a CSIStorageCapacity. `old` is the object before an update."""
+    """Validate the fields of a CSIStorageCapacity. `old` is the stored object of an update, None for a create."""
     lenient = old is not None and bool(validate_label_selector(old.get("nodeTopology"), ""))
     found = validate_label_selector(capacity.get("nodeTopology"), "nodeTopology", lenient=lenient)
     name, size = capacity.get("storageClassName", ""), capacity.get("capacity")

@@ -12,7 +12,7 @@ from polykind.resources.builtin import BuiltinStrategy, only_status_changed
 
 
 class MigrationStrategy(BuiltinStrategy):
-    """Prepares and validates StorageVersionMigrations."""
+    """Prepares StorageVersionMigrations for storage and validates them."""
 
     reset_fields: ClassVar = {"": MAIN_RESET, "status": STATUS_RESET}
 

@@ -33,7 +33,7 @@ def validate_migration_update(new: JsonObject, old: JsonObject) -> list[FieldErr
     """Validate that an update does not change the spec of a StorageVersionMigration."""
     if new["spec"] == old["spec"]:
         return []
-    # kube-apiserver prints its internal type, which has Go's field names.
+    # kube-apiserver's error shows its internal Go type, whose fields have other names than those of the API.
     return [invalid("spec", {"Resource": new["spec"]["resource"]}, "field is immutable")]
 
 
@@ -59,7 +59,7 @@ def validate_migration_status(new: JsonObject, old: JsonObject) -> list[FieldErr
 
 
 def _conditions_error(conditions: list[JsonObject], reason: str) -> FieldError:
-    # kube-apiserver prints the conditions in the order of the struct's fields, not sorted.
+    # kube-apiserver's error shows the fields of a condition in the order of the Go struct, not sorted by name.
     printed = "null"
     if conditions:
         ordered = [{field.name: c[field.name] for field in CONDITION.fields if field.name in c} for c in conditions]
