@@ -10,17 +10,17 @@ from polykind.contract import JsonObject
 
 
 def check_body(applied: JsonObject, api_version: str, kind: str) -> None:
-    """Raise BadRequestError if the body sets managedFields, or differs from the request in kind or version."""
+    """Raise BadRequestError if the body sets managedFields, or has another kind or apiVersion than the URL."""
     check_kind(applied, api_version, kind)
     metadata = applied.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
-    # managedFields entries that cannot be decoded count as absent.
+    # Like kube-apiserver, ignore managedFields with entries that cannot be decoded.
     if isinstance(entries, list) and all(map(managed_fields.has_entry_types, entries)):
         raise errors.BadRequestError("metadata.managedFields must be nil")
 
 
 def check_kind(applied: JsonObject, api_version: str, kind: str) -> None:
-    """Raise BadRequestError if the kind or version of the body differs from the request's."""
+    """Raise BadRequestError if the body has another kind or apiVersion than the resource in the URL."""
     kind_in_body = format_kind(applied.get("apiVersion"), applied.get("kind"))
     if kind_in_body != format_kind(api_version, kind):
         raise errors.BadRequestError(f"invalid object type: {kind_in_body}")
@@ -55,7 +55,7 @@ def check_name(merged: JsonObject, name: str) -> None:
 
 
 def check_namespace(merged: JsonObject, namespace: str) -> None:
-    """Raise BadRequestError if the object has a namespace that differs from the request's."""
+    """Raise BadRequestError if the object has a namespace that differs from the namespace in the URL."""
     metadata = merged.get("metadata")
     value = metadata.get("namespace") if isinstance(metadata, dict) else None
     if value and value != namespace:
@@ -65,6 +65,6 @@ def check_namespace(merged: JsonObject, namespace: str) -> None:
 
 
 def uid_mismatch_error(resource: str, group: str, name: str, uid: str) -> errors.ConflictError:
-    """Return the error for an apply whose body has a uid although no such object exists."""
+    """Return the error for an apply whose body has a uid, although no object with the name exists."""
     message = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
     return errors.conflict(resource, group, name, message)

@@ -1,4 +1,4 @@
-"""Merge of the ApplyConfiguration of a MutatingAdmissionPolicy into an object, without field ownership."""
+"""Merge of the ApplyConfiguration of a MutatingAdmissionPolicy into an object. managedFields are not used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ class ApplyConfigurationError(Exception):
 
 
 def merge_configuration(live: JsonObject, applied: JsonObject, type_: Type) -> JsonObject:
-    """Return the object with the configuration merged in. Raise ApplyConfigurationError if it cannot be merged."""
+    """Return `live` with the configuration `applied` merged in.
+
+    Raise ApplyConfigurationError if one of the two does not match its type, or if `applied` sets an atomic value.
+    """
     try:
         applied_fields(applied, type_, unique=True)
     except TypeMismatchError:
@@ -40,7 +43,7 @@ def merge_configuration(live: JsonObject, applied: JsonObject, type_: Type) -> J
 
 
 def _atomic_paths(value: Any, type_: Type, path: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the paths of atomic values in the configuration. Applying one would remove fields."""
+    """Return the paths of atomic values in the configuration. Merging an atomic value would remove the live fields."""
     atomics: list[tuple[str, ...]] = []
     if isinstance(value, dict) and type_.map is not None:
         if type_.map.atomic:

@@ -33,7 +33,7 @@ async def apply(
     convert: Convert,
     reset: Reset | None = None,
 ) -> JsonObject:
-    """Return the object after an apply, with its managedFields. Return `live` itself if nothing changes at all.
+    """Return the object after an apply, with its managedFields. Return `live` itself if the apply changes nothing.
 
     Raise ConflictError if other managers own fields that would change, and other APIErrors for an invalid
     configuration. The result is neither pruned nor defaulted by the schema yet.
@@ -77,7 +77,7 @@ class _Apply:
             self._track_existing_fields(managed_fields.updater(BEFORE_FIRST_APPLY, api_version, subresource))
 
     def _track_existing_fields(self, owner: Owner) -> None:
-        """Add an entry for the fields that existed before the first apply, under a separate manager."""
+        """Add a managedFields entry for the fields that existed before the first apply, under a manager of its own."""
         self._check_live("failed to create manager for existing fields: failed to convert new object ({}) to smd typed")
         zero = self.models[self.version].zero
         comparison = compare(strip_system_fields(zero), strip_system_fields(self.live), self.type_).excluding(
@@ -128,7 +128,10 @@ class _Apply:
         return fields
 
     async def _live_at_versions(self) -> dict[str, JsonObject]:
-        """Return the live object at the version of every entry. Drop entries of versions that no longer exist."""
+        """Return the live object, converted to the version of every managedFields entry, by version.
+
+        Drop entries whose version no longer exists.
+        """
         out = {self.version: self.live}
         for owner, entry in list(self.entries.items()):
             if entry.version not in out:
@@ -150,7 +153,10 @@ class _Apply:
     async def _take_ownership(
         self, comparison: Comparison, live_versions: dict[str, JsonObject], merged: JsonObject, force: bool
     ) -> None:
-        """Remove changed fields from other managers' entries. Raise ConflictError if there are any, unless `force`."""
+        """Remove the changed fields from the entries of other managers.
+
+        If `force` is false, raise ConflictError if another manager owns a changed field.
+        """
         if not comparison:
             return
         versions = {self.version: comparison.excluding(self.reset.get(self.version))}
@@ -174,8 +180,8 @@ class _Apply:
             managed_fields.change_entry(self.entries, owner, fields)
 
     def _check_conflicts(self, conflicting: dict[Owner, Fields]) -> None:
-        """Raise ConflictError if there are conflicts, but let kubectl take over fields of its own last client-side
-        apply.
+        """Raise ConflictError if there are conflicts. If the manager is kubectl, ignore conflicts about fields that its
+        last client-side apply set.
         """
         if self.manager == last_applied.MANAGER:
             client_side_fields = last_applied.unchanged_fields(self.live, self.version, self.type_)

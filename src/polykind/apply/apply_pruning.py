@@ -15,7 +15,7 @@ _FAILED = "failed to prune fields"
 
 
 class Pruner:
-    """Prunes one object after an apply. `entries` already contains the new entry of `owner` instead of its last one."""
+    """Removes dropped fields from one object after an apply. `entries` already contains the new entry of `owner`."""
 
     def __init__(self, entries: Entries, owner: Owner, versions: VersionConverter) -> None:
         self.entries = entries
@@ -23,7 +23,7 @@ class Pruner:
         self.versions = versions
 
     async def prune(self, merged: JsonObject, last_entry: Entry | None) -> JsonObject:
-        """Remove fields from the merged object that are in `last_entry` and that no current entry owns."""
+        """Return the merged object without the fields that are in `last_entry` and in no current entry."""
         if last_entry is None or not last_entry.fields:
             return merged
         new_entry = self.entries[self.owner]
@@ -68,7 +68,10 @@ class Pruner:
         )
 
     async def _add_back_owned(self, merged: JsonObject, remainder: Any, first_version: str) -> Any:
-        """Add the fields that any manager owns back to `remainder`, at the version of each manager's entry."""
+        """Return `remainder` with all fields of `merged` that any manager owns added back.
+
+        For each entry, the objects are converted to the version of the entry.
+        """
         owned_at: dict[str, Fields] = {}
         for entry in sorted(self.entries.values(), key=lambda entry: entry.version != first_version):
             owned_at[entry.version] = union(owned_at.get(entry.version, EMPTY), entry.fields)
@@ -96,7 +99,8 @@ def remove_dropped(
 ) -> dict[str, Any]:
     """Return a map without the fields that are in `last_entry`, but neither in `new_entry` nor in any of `owned_sets`.
 
-    `dropped` is `last_entry` without `new_entry`. Only its fields are visited, because all others are still applied.
+    `dropped` is `last_entry` without `new_entry`. Only its fields are visited, because the applied configuration still
+    contains all others.
     """
     out = None
     for key, dropped_below in dropped.items():
@@ -131,14 +135,17 @@ def remove_dropped(
 
 
 def _keeps_applied_field(child: Any, fields: MapType, dropped_below: Fields, new_entry: Fields) -> bool:
-    """True if the map `child` surely stays, because it has a field that is still applied."""
+    """True if `child` is a map with a field that is still applied, so that the map must not be removed."""
     if type(child) is not dict or fields.atomic or not dropped_below or "." in dropped_below:
         return False
     return any(key[:2] == "f:" and key not in dropped_below and key[2:] in child for key in new_entry)
 
 
 def remove_unowned(value: Any, type_: Type, last_entry: Fields, owned_sets: list[Fields]) -> Any:
-    """Return the value without fields of `last_entry` that no owned set contains. Return None if nothing is left."""
+    """Return the value without the fields that are in `last_entry` and in none of `owned_sets`.
+
+    Return None if nothing is left.
+    """
     applied = with_named_fields(last_entry, type_)
     fields = EMPTY
     for owned_set in owned_sets:
@@ -190,7 +197,10 @@ def remove_items(value: Any, fields: Fields, type_: Type) -> Any:
 
 
 def with_named_fields(fields: Fields, type_: Type | None) -> Fields:
-    """Return the set with all declared fields on the path to a member added, so that they are removed when empty."""
+    """Return the set with the declared fields on the path to each member added.
+
+    Removing the fields of the result from an object then leaves no empty parents behind.
+    """
     out: Fields = {}
     for key, below in fields.items():
         if not below:

@@ -20,7 +20,7 @@ class Comparison(NamedTuple):
         return bool(self.removed or self.modified or self.added)
 
     def excluding(self, fields: Fields | None) -> Comparison:
-        """Return the comparison without the given fields and everything below them."""
+        """Return the comparison without the fields in `fields` and the fields below them."""
         if not fields or not self:
             return self
         return Comparison(*(recursive_difference(part, fields) for part in self))
@@ -155,7 +155,7 @@ def _compare_mixed(old: Any, new: Any, type_: Type) -> _Parts:
         return None
     out: tuple[Fields | None, ...] = (None, None, None)
     for shape in {_shape(old, type_), _shape(new, type_)}:
-        # A value of another shape counts as empty. If both values are then empty, the value has changed as a whole.
+        # Treat a value of another shape as empty. If both values are then empty, the value has changed as a whole.
         if shape == "map" and type_.map is not None and not type_.map.atomic:
             before, after = (value if type(value) is dict else {} for value in (old, new))
             parts = _compare_maps(before, after, type_.map) if before or after else _CHANGED

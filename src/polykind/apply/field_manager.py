@@ -33,9 +33,10 @@ async def update(
     convert: Convert,
     reset: Reset | None = None,
 ) -> list[JsonObject]:
-    """Return the managedFields after a create (`live` is None), an update, or a patch other than apply. Never raise.
+    """Return the managedFields after a create, an update or a patch. Not called for apply. Never raise an exception.
 
-    The objects are at `api_version`. `new` is the object as requested, before it is stored.
+    `live` is the stored object, or None for a create. `new` is the object that the request would store. Both are at
+    `api_version`.
     """
     model = models[api_version]
     if live is None and not model.zero and managed_fields.get_managed_fields(new) is None:
@@ -44,7 +45,7 @@ async def update(
         return managed_fields.encode({owner: Entry(fields, api_version, now)}, ordered=model.ordered) if fields else []
     entries = _current_entries(live, new, subresource, by_empty=model.ordered)
     if not entries and live is not None:
-        # As in kube-apiserver, cleared managedFields stay empty until the next apply.
+        # As in kube-apiserver, managedFields that a client has cleared stay empty until the next apply.
         return []
     reset = reset or {}
     try:
@@ -119,7 +120,7 @@ def _add_ownership(entries: Entries, comparison: Comparison, owner: managed_fiel
 
 
 def _current_entries(live: JsonObject | None, new: JsonObject, subresource: str, *, by_empty: bool) -> Entries:
-    """Return the entries before a write: the entries in the request if it has any, else those of the stored object."""
+    """Return the managedFields entries to start from: those of the request if it changes them, else the stored ones."""
     stored = managed_fields.get_managed_fields(live)
     requested = None if subresource else managed_fields.get_managed_fields(new)
     if requested is not None and requested is not stored:

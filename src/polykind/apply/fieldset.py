@@ -21,7 +21,7 @@ from polykind.golang.json import go_json, json_float
 Fields = dict[str, Any]
 
 LEAF: Final[Fields] = {}
-"""A path element that is a member of a set and has nothing below it."""
+"""The value of a path element that is a member of a set and has no members below it."""
 
 EMPTY: Final[Fields] = {}
 """The empty set."""
@@ -29,7 +29,7 @@ EMPTY: Final[Fields] = {}
 _NO_ESCAPE = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _UNDEFINED = "{{undefined}}"
-"""The text of a value in a path element that JSON cannot represent."""
+"""The text of a path element whose value JSON cannot represent."""
 
 
 def value_json(value: Any) -> str:
@@ -98,7 +98,10 @@ def difference(left: Fields, right: Fields) -> Fields:
 
 
 def _without(left_below: Fields, right_below: Fields) -> Fields | None:
-    """Return the set of one path element without the members of another. Return None if nothing is left."""
+    """Return `left_below` without the members of `right_below`. Both are sets below the same path element.
+
+    Return None if nothing is left.
+    """
     if not right_below:
         if not left_below:
             return None
@@ -162,7 +165,7 @@ def is_member(element: Fields | None) -> bool:
 
 
 def contains(fields: Fields, path: tuple[str, ...]) -> bool:
-    """True if the path, given as keys, is a member of the set."""
+    """True if the path, a tuple of path elements, is a member of the set."""
     element: Fields | None = fields
     for key in path:
         element = element.get(key) if element else None
@@ -193,7 +196,7 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
 def format_path(path: tuple[str, ...], *, from_store: bool = False) -> str:
     """Format a path, for example as .spec.beds[name="a"].plant
 
-    `from_store` is True for a path of a stored set. kube-apiserver decodes all numbers of such sets as floats.
+    `from_store` is True for a path of a stored set: kube-apiserver decodes and prints all its numbers as floats.
     """
     return "".join(_element_text(key, from_store) for key in path)
 
@@ -219,7 +222,10 @@ _with_floats = json.JSONDecoder(parse_int=float).decode
 
 
 def _decode_value(key: str, decode: Callable[[str], Any] = json.loads) -> Any:
-    """Decode the value in a path element. Return sorted pairs for a list key, and the text itself if it is invalid."""
+    """Decode the value in the path element `key`. Return a sorted list of pairs for an element such as k:{"name":"a"}.
+
+    If the value is not valid JSON, return its text.
+    """
     try:
         value = decode(key[2:])
     except (ValueError, RecursionError):
@@ -246,7 +252,7 @@ def _value_text(value: Any) -> str:
 
 
 def sort_fields(fields: Fields) -> Fields:
-    """Return the set with its keys in kube-apiserver's order, for objects whose keys are not sorted on the wire."""
+    """Return the set with its keys in kube-apiserver's order, for objects whose keys JSON encoding does not sort."""
     if len(fields) < 2:
         return {key: sort_fields(below) for key, below in fields.items()} if fields else LEAF
     return {key: sort_fields(fields[key]) for key in sorted(fields, key=_SORT_KEY)}

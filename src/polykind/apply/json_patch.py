@@ -1,4 +1,4 @@
-"""JSON patches (RFC 6902), as lenient as kube-apiserver's library."""
+"""JSON patches (RFC 6902). As in kube-apiserver's library, some operations that violate the RFC are accepted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polykind.golang.json import encode_json, go_json, json_type_name
 
 MAX_OPERATIONS = 10000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-"""The maximum number of bytes that the `copy` operations of one patch may add. Each could double the document."""
+"""The maximum number of bytes that the `copy` operations of one patch may add. Each could double the object's size."""
 
 _MISSING = "missing value"
 _FIELDS = ("op", "path", "from", "value")
@@ -33,9 +33,9 @@ NOT_AN_OBJECT = (
 
 
 def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> JsonObject:
-    """Apply operations to a document. The input is not changed, and unchanged parts are shared.
+    """Return the document after the operations. The input does not change. The result shares unchanged parts with it.
 
-    The operations are a list, or bytes to decode. `lenient` is True if no strict decoder has checked them before.
+    `operations` is a list, or JSON as bytes. `lenient` is true if no strict decoder has checked the operations before.
     """
     if isinstance(operations, bytes):
         operations = _decode(operations)
@@ -65,10 +65,10 @@ def apply_operations(document: JsonObject, operations: list[JsonObject]) -> Any:
 
 
 def check_operations(operations: Any, *, lenient: bool = False) -> list[JsonObject]:
-    """Return the operations if they are valid, else raise BadRequestError. Null counts as an empty list of operations.
+    """Return the operations. Raise BadRequestError if they are invalid. None is treated as an empty list.
 
-    A null operation counts as an object without fields. With `lenient`, a field of a wrong type is accepted here, and
-    its operation fails later. Error messages are then those of the patch library itself.
+    A null operation is treated as an object without fields. If `lenient` is true, a field of a wrong type is accepted
+    here, and applying its operation fails later with the error message of kube-apiserver's patch library.
     """
     if operations is None:
         return []
@@ -123,7 +123,7 @@ def keep_test_texts(operations: Any, body: bytes) -> Any:
 
 
 def _matches_text(value: Any, text: bytes) -> bool:
-    """True if a value, encoded like in kube-apiserver, equals the JSON `text`. The order of keys does not matter."""
+    """True if the JSON of `value`, as kube-apiserver encodes it, equals `text`. The order of keys is ignored."""
     if isinstance(value, dict):
         if not text.startswith(b"{"):
             return False
@@ -253,7 +253,10 @@ class _Patcher:
                 raise PatchRejectedError(f"{error_prefix}: {detail}{error}") from None
 
     def writable(self, path: str, missing_error: str) -> tuple[Any, str]:
-        """Return a writable parent container of the path's target, and the target's key in it."""
+        """Return the dict or list that contains the target of `path`, and the target's key or index in it.
+
+        The container is a copy that the caller may change. Raise PatchRejectedError if it does not exist.
+        """
         *parents, key = _keys(path, missing_error)
         container = self.root = self.writable_copy(self.root)
         try:
@@ -299,7 +302,7 @@ def _text(operation: JsonObject, field: str, op: str) -> str:
     message = f"operation{',' if field == 'from' else ''} missing {field} field: {_MISSING}"
     if value is not None:
         message = f"json: cannot unmarshal {json_type_name(value)} into Go value of type string"
-    # For these combinations of operation and field, the library reports only the missing value.
+    # For these combinations of operation and field, kube-apiserver's library does not report the wrong type.
     if (op, field) in (("add", "path"), ("remove", "path"), ("copy", "path")):
         message = _MISSING
     raise PatchRejectedError(f"{op} operation failed to decode {field}: {message}")

@@ -1,4 +1,4 @@
-"""The last-applied annotation of kubectl's client-side apply, and the migration to server-side apply."""
+"""The annotation last-applied-configuration of kubectl's client-side apply, and the migration to server-side apply."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def get_last_applied(document: JsonObject) -> str:
 
 
 def unchanged_fields(live: JsonObject, api_version: str, type_: Type) -> Fields | None:
-    """Return the fields of the last client-side apply that have not changed since. Return None if there is no such
-    apply.
+    """Return the fields of the last-applied annotation whose values are unchanged in `live`.
+
+    Return None if the annotation is missing or invalid, or if its apiVersion or kind differs.
     """
     text = get_last_applied(live)
     if not text:
@@ -58,7 +59,7 @@ def update_annotation(document: JsonObject, applied: JsonObject) -> JsonObject:
 
 
 def is_server_annotation(live: JsonObject, merged: JsonObject, applied: JsonObject) -> bool:
-    """True if the server, and not the applied configuration, has set the last-applied annotation in `merged`."""
+    """True if `merged` has a last-applied annotation that the applied configuration does not change."""
     return bool(get_last_applied(merged)) and get_last_applied(applied) in ("", get_last_applied(live))
 
 

@@ -65,8 +65,9 @@ def applier(manager: str, subresource: str) -> Owner:
 
 
 class Entry:
-    """The fields of one manager. `origin` is the JSON that the entry was decoded from, or None if the entry has
-    changed.
+    """A managedFields entry: the fields of one manager, their version and the time of the last change.
+
+    `origin` is the JSON from which the entry was decoded, or None if the entry has changed since.
     """
 
     __slots__ = ("fields", "origin", "time", "version")
@@ -86,7 +87,7 @@ Entries = dict[Owner, Entry]
 
 
 def change_entry(entries: Entries, owner: Owner, fields: Fields) -> None:
-    """Set the fields of an entry. Remove the entry if `fields` is empty."""
+    """Set the fields of the entry of `owner`. Remove the entry if `fields` is empty."""
     if not fields:
         del entries[owner]
     elif fields is not entries[owner].fields:
@@ -100,7 +101,7 @@ def get_managed_fields(document: JsonObject | None) -> Any:
 
 
 def has_entry_types(entry: Any) -> bool:
-    """True if a value has the JSON types of a managedFields entry. Its contents may still be invalid."""
+    """True if a value and its fields have the JSON types of a managedFields entry. Their contents may be invalid."""
     if not isinstance(entry, dict):
         return False
     time = entry.get("time")
@@ -169,7 +170,8 @@ def validation_error(entry_list: Any) -> str | None:
 def is_reset(entry_list: Any, *, by_empty: bool) -> bool:
     """True if the managedFields of a request ask the server to clear all entries of the object.
 
-    One empty entry asks for this. An empty list does so only with `by_empty`, which is False for custom resources.
+    A list with one empty entry asks for this. An empty list asks for it only if `by_empty` is true, which it is not for
+    custom resources.
     """
     if not isinstance(entry_list, list):
         return False
@@ -226,7 +228,7 @@ def sort_time(time: str | None) -> str:
 
 
 def cap_updates(entries: Entries) -> None:
-    """Merge the oldest update entries of each version until at most ten update entries are left."""
+    """Merge the oldest update entries of the same version until at most MAX_UPDATE_ENTRIES update entries are left."""
     update_owners = [owner for owner in entries if owner.operation == "Update"]
     update_count = len(update_owners)
     if update_count <= MAX_UPDATE_ENTRIES:

@@ -9,7 +9,7 @@ from polykind.apply.model import MISSING, ListType, MapType, Type
 
 
 def merge(live: Any, applied: Any, type_: Type) -> Any:
-    """Merge the applied value into the live value. Nothing is removed, and unchanged parts are shared."""
+    """Return the live value with the applied value merged in. No field is removed. Unchanged parts are shared."""
     if type(applied) is dict:
         fields = type_.map
         if fields is None or fields.atomic or type(live) is not dict or not live:
@@ -26,7 +26,7 @@ def merge(live: Any, applied: Any, type_: Type) -> Any:
 
 
 def _merge_null(live: Any, type_: Type) -> Any:
-    """Merge an applied null. It counts as an empty map or list, so it removes nothing from a live map or list."""
+    """Return the result of applying null. Null is treated as an empty map or list, so a live map or list stays."""
     if type_.map is not None:
         keep = not type_.map.atomic and type(live) is dict
     elif type_.scalar:
@@ -59,7 +59,7 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], fields: MapType) 
 
 
 def _merge_lists(live: list[Any], applied: list[Any], items: ListType) -> list[Any]:
-    """Merge two lists. Applied items come in the order of the applied list, other live items keep their position."""
+    """Merge two lists. Applied items are in the order of the applied list. Other live items keep their position."""
     live_keys = [items.item_key(item) for item in live]
     applied_keys = [items.item_key(item) for item in applied]
     if live_keys == applied_keys and len(set(live_keys)) == len(live_keys):

@@ -11,9 +11,9 @@ from polykind.golang.json import json_type_name
 
 
 def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
-    """Apply a patch to a document. The input is not changed, and unchanged parts are shared.
+    """Return the document after the patch. The input does not change. The result shares unchanged parts with it.
 
-    With `lenient`, a patch that is a list replaces the document. kube-apiserver then fails to decode the result.
+    If `lenient` is true, a patch that is a list replaces the document. kube-apiserver then fails to decode the result.
     """
     if lenient and isinstance(patch, list):
         return without_nulls(patch)

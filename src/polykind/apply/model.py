@@ -1,4 +1,4 @@
-"""The types of server-side apply. They determine if maps and lists are owned as a whole or item by item."""
+"""The types of server-side apply. They determine if a manager owns a map or list as a whole or item by item."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Field(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The field set of all objects that have the same keys, with values of the same Python types."""
+    """The field set that objects have in common if their keys and the Python types of their values are the same."""
 
     fields: Fields
     """All fields of the object. Fields below a value in `nested` are not included."""
@@ -39,7 +39,7 @@ class Shape(NamedTuple):
 
 
 class MapType:
-    """The type of objects. `element` is the type of undeclared fields, None if these are not allowed."""
+    """The type of objects. `element` is the type of undeclared fields, or None if they are not allowed."""
 
     __slots__ = ("atomic", "element", "fields", "shapes")
 
@@ -57,7 +57,7 @@ class MapType:
 
 
 class ListType:
-    """The type of lists: atomic, a set (associative without keys) or a map (associative with keys)."""
+    """The type of lists: atomic, or a set (without `keys`), or a map (with `keys`)."""
 
     __slots__ = ("atomic", "element", "keys")
 
@@ -110,7 +110,7 @@ class ListType:
 
 
 class Type:
-    """The type of a value: any combination of a scalar, an object and a list."""
+    """The type of a value. The value may be a scalar, an object or a list, depending on the attributes that are set."""
 
     __slots__ = ("list", "map", "scalar", "scalars")
 

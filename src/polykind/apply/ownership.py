@@ -20,19 +20,19 @@ APIError if the conversion fails.
 """
 
 Models = Mapping[str, TypeModel]
-"""The types of each existing version, by apiVersion."""
+"""The TypeModel of each version of a kind, by apiVersion."""
 
 Reset = Mapping[str, Fields]
-"""The fields that an endpoint resets, by apiVersion. Requests to the endpoint never take ownership of these fields."""
+"""The fields that requests to an endpoint cannot change, by apiVersion. Such requests never own these fields."""
 
 MAIN_RESET: Final[Fields] = {"f:status": LEAF}
-"""The fields that the main endpoint of a kind with a status subresource resets."""
+"""The fields that clients cannot change through the main endpoint of a kind with a status subresource."""
 
 STATUS_RESET: Final[Fields] = {"f:metadata": LEAF, "f:spec": LEAF}
-"""The fields that the status endpoint resets."""
+"""The fields that clients cannot change through the status endpoint of most kinds."""
 
 SPEC_RESET: Final[Fields] = {"f:spec": LEAF}
-"""The fields that the status endpoint resets for kinds whose status endpoint can change metadata."""
+"""The fields that clients cannot change through the status endpoint of kinds whose status endpoint changes metadata."""
 
 UNOWNED_FIELDS: Final[Fields] = {
     "f:apiVersion": LEAF,
@@ -43,9 +43,9 @@ UNOWNED_FIELDS: Final[Fields] = {
 
 
 async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, convert: Convert) -> None:
-    """Adapt the entries to the current schemas.
+    """Adapt the managedFields entries to the current schemas, in place.
 
-    Entries of versions that no longer exist are dropped, unless `convert` raises an error for them.
+    Entries of versions that no longer exist are dropped, unless `convert` raises APIError for the version.
     """
     for owner, entry in list(entries.items()):
         model = models.get(entry.version)
@@ -59,7 +59,7 @@ async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, c
 
 
 def reconcile_atomics(fields: Fields, type_: Type) -> Fields:
-    """Adapt the set to a changed schema: if a value has become atomic, own it as a whole instead of its fields."""
+    """Return the set, adapted to a changed schema: for a value that is now atomic, one path replaces its fields."""
     if type_.map is None:
         if type_.scalar or type_.list is None:
             return fields
@@ -91,7 +91,7 @@ def _atomic(type_: Type) -> bool:
 
 
 def disown_system(entries: Entries, new: JsonObject) -> None:
-    """Remove the system metadata that a create request contains from all entries."""
+    """Remove system metadata, such as uid, from all entries if `new`, the object of a create request, contains it."""
     metadata = new.get("metadata")
     system_fields = sorted(SYSTEM_METADATA & metadata.keys()) if isinstance(metadata, dict) else []
     if not system_fields:
@@ -113,8 +113,9 @@ async def remove_changed_fields(
 ) -> None:
     """Remove the fields that differ between `old` and `new` from all entries. Drop entries without fields.
 
-    An entry at another version than `api_version` is compared at its own version. Raise TypeMismatchError if an object
-    converted for this does not match its type, and APIError if the conversion fails.
+    `comparison` compares the objects at `api_version`. For an entry of another version, the objects are converted to
+    that version and compared again. Raise APIError if a conversion fails, and TypeMismatchError if a converted object
+    does not match its type.
     """
     versions: dict[str, Comparison | None] = {api_version: comparison}
     for owner, entry in list(entries.items()):
@@ -148,7 +149,7 @@ async def compare_at(
 
 
 class VersionConverter:
-    """Converts objects between the versions of a kind. If a conversion fails, the request fails."""
+    """Converts objects between the versions of a kind for an apply request. An error of a conversion is raised."""
 
     def __init__(self, models: Models, convert: Convert) -> None:
         self.models = models
@@ -157,7 +158,8 @@ class VersionConverter:
     async def convert_to(self, document: JsonObject, version: str, error_prefix: str = "") -> JsonObject | None:
         """Return the object at a version. Return None if the version does not exist.
 
-        Raise UnknownReasonError, with `error_prefix`, if the object cannot be converted or does not match its type.
+        Raise UnknownReasonError if the object cannot be converted or does not match its type. Its message starts with
+        `error_prefix`.
         """
         if document.get("apiVersion") == version:
             return document

@@ -6,9 +6,9 @@ from polykind import errors
 
 
 class PatchRejectedError(errors.APIError):
-    """A patch that cannot be applied to the object. As in kube-apiserver, the 422 response does not state the cause.
+    """A patch that cannot be applied to the object. As in kube-apiserver, the message of the 422 has no cause.
 
-    `cause` is reported only for patches of webhooks and policies.
+    The server reports `cause` only if the patch comes from an admission webhook or policy.
     """
 
     code, reason = 422, "Invalid"

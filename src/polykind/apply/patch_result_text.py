@@ -1,7 +1,7 @@
-"""The text of a patched document, as kube-apiserver prints it in errors.
+"""The JSON text of a patched object, as kube-apiserver prints it in errors.
 
-kube-apiserver's patch libraries decode lazily. The keys of objects that the patch touches are sorted, and all other
-text is unchanged.
+kube-apiserver's patch libraries decode only the objects on the paths of the patch. They write the keys of these objects
+sorted, and keep all other text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from polykind.golang.json import encode_json, escape_html
 
 Node = Any
-"""A part of the text: bytes until they are decoded, then a dict or list of nodes. A null is None."""
+"""A part of the text: bytes if it is not decoded yet, otherwise a dict or list of nodes. A null is None."""
 
 _strip_blanks = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")|\s+').sub
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -36,7 +36,7 @@ def merge_patch_text(document: bytes, patch: bytes) -> bytes:
 
 
 def _open(node: Node) -> Node:
-    """Decode a node by one level."""
+    """Decode one level of a node: return a dict or list whose members are still bytes."""
     if type(node) is not bytes:
         return node
     first = node.lstrip()[:1]
@@ -129,7 +129,10 @@ class _Patcher:
             self.root = _open_all(self.root)
 
     def find(self, path: str, *, append: bool = False) -> tuple[Node, Any]:
-        """Return the target's container and its key or index there. With `append`, allow the end of a list."""
+        """Return the container of the target of `path`, and the target's key or index in it.
+
+        If `append` is true, the index may be the end of a list.
+        """
         keys = [key.replace("~1", "/").replace("~0", "~") for key in path.split("/")[1:]]
         container = self.root
         for key in keys[:-1]:

@@ -1,4 +1,4 @@
-"""Mapping of managedFields between an object and its Scale."""
+"""Conversion of managedFields between an object and its Scale."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ def to_scale(parent: list[JsonObject], paths: Paths) -> list[JsonObject]:
 
 
 def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version: str, paths: Paths) -> list[JsonObject]:
-    """Return the object's managedFields after a write to its Scale at `api_version`. The writer owns the replicas."""
+    """Return the managedFields of the object after a client wrote its Scale.
+
+    `parent` are the object's managedFields before the write, and `scale` those of the Scale after it. The client's
+    manager now owns the object's replicas at `api_version`.
+    """
     scale_entries = _decode(scale)
     parent_entries = _decode(parent)
     out: Entries = {}

@@ -1,4 +1,4 @@
-"""Strategic merge patches for built-in kinds, whose lists may be merged item by item."""
+"""Strategic merge patches for built-in kinds. Some lists are merged item by item, others are replaced."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _NO_POSITION = float("inf")
 
 
 class Strategy(NamedTuple):
-    """The merge strategy of a field. `key` is the merge key of a list, "" for a list of scalars, or None to replace the
-    list.
+    """The merge strategy of a field. `fields` are the strategies of the fields of an object or of the items of a list.
+
+    `key` is the merge key of a list of objects, "" for a list of scalars, or None if the patch replaces the list.
     """
 
     fields: Mapping[str, Strategy] = {}
@@ -32,7 +33,7 @@ class Strategy(NamedTuple):
 
 REPLACE = Strategy()
 OBJECT = Strategy({"metadata": Strategy({"ownerReferences": Strategy(key="uid"), "finalizers": Strategy(key="")})})
-"""The strategy for objects whose only known part is the metadata."""
+"""The strategy for objects of which only the type of the metadata is known."""
 
 
 def apply(document: JsonObject, patch: Any, strategy: Strategy = OBJECT) -> JsonObject:
@@ -50,7 +51,7 @@ def apply(document: JsonObject, patch: Any, strategy: Strategy = OBJECT) -> Json
 
 
 def remaining_patch(patch: Any) -> Any:
-    """Return a patch as kube-apiserver's errors show it: without the parts that the merge has taken out of it."""
+    """Return a patch as kube-apiserver's errors show it: without the directives and lists that its merge removes."""
     if isinstance(patch, list):
         return [remaining_patch(item) for item in patch]
     if not isinstance(patch, dict):
@@ -97,7 +98,7 @@ def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> 
 
 
 def _set_value(out: JsonObject, key: str, value: Any, before: Any) -> None:
-    """Set a value from the patch that has no counterpart to merge with. Nulls and directives in it are dropped."""
+    """Set `out[key]` to a value of the patch that replaces `before`. Nulls and directives in the value are dropped."""
     if isinstance(value, dict | list) and type(value) is not type(before):
         value = without_nulls(value)
     value, keep = _without_directives(value)
@@ -158,9 +159,10 @@ def _merge_ordered_list(out: JsonObject, patch: JsonObject, directive: str, orde
 
 
 def _overwritten(before: list[Any], value: list[Any], key: str) -> list[Any]:
-    """Return the live list as kube-apiserver leaves it behind after a merge.
+    """Return the live list `before` as it is in kube-apiserver's memory after a merge with the patch list `value`.
 
-    Go deletes items in place and writes added items over the free places. The order of the result depends on this list.
+    kube-apiserver deletes items in place and writes added items into the free places. It sorts the merged list by the
+    order of this list.
     """
     live, length = before.copy(), len(before)
     items = [item for item in value if isinstance(item, dict)]
@@ -241,7 +243,10 @@ def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str)
 
 
 def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
-    """Sort the items that are in `order`. Insert other items by their position in the live list where possible."""
+    """Return the items of a merged list, sorted by `order`.
+
+    Items that are not in `order` are inserted by their position in the live list `before`.
+    """
     expected = [_merge_key_value(item, key) for item in order]
     live_order = [_merge_key_value(item, key) for item in before]
     patch_items = _sorted([item for item in items if _merge_key_value(item, key) in expected], expected, key)

@@ -77,10 +77,10 @@ def _shape(value: dict[str, Any], fields: MapType) -> Shape:
 
 
 def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | None:
-    """Return the fields that a manager owns by applying this value, without the maps and lists that contain them.
+    """Return the fields that a manager owns after applying `value`, without the maps and lists that contain them.
 
-    Return None if the value has no such fields, as in an empty keyed list. With `unique`, check the value as strictly
-    as an applied configuration: duplicate list items and mismatches inside atomic values raise TypeMismatchError.
+    Return None if there are no such fields, as for an empty list of type map. If `unique` is true, duplicate list items
+    and type mismatches inside atomic values raise TypeMismatchError, as in an applied configuration.
     """
     if type(value) is dict:
         fields = type_.map
@@ -136,7 +136,10 @@ def _owned_items(value: list[Any], items: ListType, unique: bool) -> Fields | No
 
 
 def check_type(value: Any, type_: Type, unique: bool = False) -> None:
-    """Raise TypeMismatchError if a value does not match its type or, with `unique`, has duplicate list items."""
+    """Raise TypeMismatchError if a value does not match its type.
+
+    If `unique` is true, also raise it if a list of type set or map has duplicate items.
+    """
     if type(value) is dict:
         if type_.map is None:
             raise TypeMismatchError
@@ -156,7 +159,7 @@ def check_type(value: Any, type_: Type, unique: bool = False) -> None:
             _owned_items(value, items, unique)
             return
         for item in value:
-            # An item with its first key has a path element, whatever its other keys are.
+            # Skip `item_key` if the item has the first key of the list, because it cannot raise an error then.
             if not items.atomic and not (type(item) is dict and items.keys and items.keys[0] in item):
                 items.item_key(item)
             if type(item) not in items.element.scalars:
@@ -166,7 +169,7 @@ def check_type(value: Any, type_: Type, unique: bool = False) -> None:
 
 
 def type_errors(value: Any, type_: Type, *, unique: bool = True) -> str:
-    """Return kube-apiserver's message about type mismatches and, with `unique`, duplicate items in a value."""
+    """Return kube-apiserver's message about type mismatches and, if `unique` is true, duplicate items in a value."""
     errors_found: list[str] = []
     _explain(value, type_, (), errors_found, unique)
     if len(errors_found) == 1:

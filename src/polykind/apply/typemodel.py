@@ -23,8 +23,9 @@ from polykind.contract import JsonObject
 class TypeModel:
     """The types of one version of a kind, derived from its OpenAPI schema at the first use, or given as `root`.
 
-    `zero` is the object before its creation: the Go struct of a built-in kind has zero values in its required fields.
-    `ordered` sorts the keys of field sets as kube-apiserver does, for objects whose keys are not sorted on the wire.
+    `zero` is the object with which a new object is compared. For a built-in kind, it has the zero values of the
+    required fields of the Go struct. If `ordered` is true, the keys of field sets are sorted in kube-apiserver's order.
+    Objects whose keys JSON encoding does not sort need this.
     """
 
     def __init__(
@@ -99,7 +100,10 @@ def _map(schema: JsonObject, preserve: bool) -> MapType:
 
 
 def _element(additional: Any, free: bool, preserve: bool) -> Type | None:
-    """Return the type of undeclared fields: additionalProperties, any type if `free`, or None if they are forbidden."""
+    """Return the type of undeclared fields, or None if they are forbidden.
+
+    `additional` is the value of additionalProperties. If it is None, undeclared fields are allowed if `free` is true.
+    """
     if additional is None:
         return DEDUCED if free else None
     if isinstance(additional, dict):
