@@ -35,7 +35,7 @@ def image_tag(image: str) -> str:
 
 
 def _split_domain(image: str) -> tuple[str, str]:
-    """Split the reference of an image into the registry and the rest. The default registry is Docker Hub."""
+    """Split an image name into the registry and the rest. The default registry is Docker Hub."""
     domain, slash, path = image.partition("/")
     if not slash or ("." not in domain and ":" not in domain and domain != "localhost" and domain.lower() == domain):
         domain, path = _DEFAULT_DOMAIN, image

@@ -67,7 +67,7 @@ def ip_address_name(value: str, prefix: bool = False) -> list[str]:
 
 
 def validate_ip_address(address: JsonObject) -> list[FieldError]:
-    """Validate parentRef, the reference to the object that uses the address."""
+    """Validate the field parentRef, which names the object that uses the address."""
     parent = address["spec"].get("parentRef")
     if parent is None:
         return [errors.required("spec.parentRef")]

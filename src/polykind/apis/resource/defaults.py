@@ -41,7 +41,7 @@ def default_resource_claim_template(template: JsonObject) -> None:
 
 
 def default_resource_slice(resource_slice: JsonObject) -> None:
-    """Set the default allocationMultiplier of node resources. Another function sets the times of taints."""
+    """Set the default allocationMultiplier of node resources, in place."""
     for device in resource_slice["spec"].get("devices") or ():
         for mapping in (device.get("nodeAllocatableResourceMappings") or {}).values():
             mapping.setdefault("allocationMultiplier", "1")

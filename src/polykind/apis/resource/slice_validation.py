@@ -120,7 +120,10 @@ def _validate_nodes(spec: JsonObject) -> list[FieldError]:
 
 
 def _validate_node_choice(owner: JsonObject, at: str, *, empty: str) -> tuple[list[FieldError], list[str]]:
-    """Validate the fields that select nodes. Return the errors and the names of the fields that are set."""
+    """Validate the fields that select nodes. Return the errors and the names of the fields that are set.
+
+    `empty` is the error message for an empty nodeName.
+    """
     found: list[FieldError] = []
     chosen: list[str] = []
     node, selector, all_nodes = owner.get("nodeName"), owner.get("nodeSelector"), owner.get("allNodes")
@@ -140,7 +143,10 @@ def _validate_node_choice(owner: JsonObject, at: str, *, empty: str) -> tuple[li
 
 
 def _validate_counters(owner: JsonObject, name_field: str, at: str) -> list[FieldError]:
-    """Validate a counter set, or the counters of a set that a device consumes."""
+    """Validate a counter set of a slice, or the counters of a set that a device consumes.
+
+    `name_field` is the field with the name of the counter set.
+    """
     name, counters = owner.get(name_field, ""), owner.get("counters") or {}
     found = validate_label(name, f"{at}.{name_field}") if name else [errors.required(f"{at}.{name_field}")]
     if not counters:
@@ -204,7 +210,7 @@ def _validate_map(
 
 
 def _shortened(key: str) -> str:
-    """Return a key that is too long with dots in the middle, as the paths in errors show it."""
+    """Return a key with dots instead of its middle if it is too long. Errors show such keys in their paths."""
     if len(key) <= _MAX_KEY_LENGTH:
         return key
     remaining = _MAX_KEY_LENGTH - 3

@@ -52,7 +52,7 @@ class ClaimResource(BuiltinResource):
     has_effects = True
 
     async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
-        """Raise InvalidError if the claim asks for administrative access in a namespace that does not allow it."""
+        """Raise InvalidError if the claim requests admin access to devices and its namespace has no label for it."""
         spec = obj["spec"] if self.kind == "ResourceClaim" else obj["spec"]["spec"]
         requests = [request.get("exactly") or {} for request in (spec.get("devices") or {}).get("requests") or ()]
         error = self._admin_access_error(ctx, requests, "spec.devices.requests")
@@ -64,7 +64,9 @@ class ClaimResource(BuiltinResource):
     async def begin_update(
         self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
     ) -> Finish | None:
-        """Raise InvalidError if a new allocation has administrative access that the namespace does not allow."""
+        """Raise InvalidError if a new allocation has admin access to devices and the namespace lacks the label for
+        this.
+        """
         if ctx.subresource != "status" or any(map(_has_admin_access, _results(old))):
             return None
         error = self._admin_access_error(ctx, _results(new), "status.allocation.devices.results")
@@ -92,7 +94,7 @@ def _has_admin_access(item: JsonObject) -> bool:
 
 
 def _results(claim: JsonObject) -> list[JsonObject]:
-    """Return the allocated devices of a claim."""
+    """Return the allocation results in the status of a claim. Each result is one device."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     return (allocation.get("devices") or {}).get("results") or []
 
@@ -170,7 +172,7 @@ class ResourceSliceResource(BuiltinResource):
 
 
 def _set_taint_times(resource_slice: JsonObject, now: str) -> None:
-    """Set the missing times of taints, in place. Decoding cannot set them, because it has no clock."""
+    """Set missing times of taints, in place. Defaulting cannot set them, because it does not know the time."""
     for device in resource_slice["spec"].get("devices") or ():
         for taint in device.get("taints") or ():
             taint.setdefault("timeAdded", now)
@@ -209,7 +211,7 @@ class ResourceSliceStrategy(BuiltinStrategy):
 
 
 def _drop_disabled_fields(resource_slice: JsonObject) -> None:
-    """Drop the fields of devices that belong to disabled features."""
+    """Remove the fields of devices that belong to disabled features."""
     for device in resource_slice["spec"].get("devices") or ():
         device.pop("nodeAllocatableResourceMappings", None)
         for attribute in (device.get("attributes") or {}).values():

@@ -46,11 +46,14 @@ _DEVICE_FIELDS = {
 
 Item = TypeVar("Item")
 ItemErrors = Callable[[Item, str], list[FieldError]]
-"""A function that validates an item of a list at a path."""
+"""A function that validates one item of a list. The arguments: the item and its path."""
 
 
 def validate_list(items: Sequence[Item] | None, limit: int, at: str, check: ItemErrors[Item]) -> list[FieldError]:
-    """Validate the items of a list. If there are more than `limit` items, return only an error about their number."""
+    """Validate each item of a list with `check`.
+
+    If the list is longer than `limit`, return only an error about that.
+    """
     items = items or ()
     if len(items) > limit:
         return [errors.too_many(at, len(items), limit)]
@@ -64,7 +67,7 @@ def validate_set(
     check: ItemErrors[Item],
     key: Callable[[Item], Hashable] = lambda item: str(item),
 ) -> list[FieldError]:
-    """Validate the items of a list and that their keys are unique."""
+    """Validate each item of a list with `check`. Validate that the values of `key` are unique."""
     items = items or ()
     found = validate_list(items, limit, at, check)
     if len(items) > limit:
@@ -98,7 +101,7 @@ def validate_pool_name(name: str, at: str) -> list[FieldError]:
 
 
 def validate_uid(uid: str, at: str) -> list[FieldError]:
-    """Validate the uid of a share of a device."""
+    """Validate the shareID of a device, which must be a UUID in its usual form."""
     if _is_uid(uid):
         return []
     hexadecimal = re.fullmatch("(urn:uuid:)?[{]?[0-9a-fA-F-]+[}]?", uid) and len(re.sub("[^0-9a-fA-F]", "", uid)) == 32
@@ -179,7 +182,7 @@ def validate_configuration(config: JsonObject, at: str) -> list[FieldError]:
 
 
 def validate_raw_object(value: Any, at: str, limit: int) -> list[FieldError]:
-    """Validate opaque JSON, which must be an object and not too long."""
+    """Validate a JSON value whose content only a driver knows. It must be an object and not too long."""
     if value is None:
         return [errors.required(at)]
     if byte_length(go_json(value)) > limit:

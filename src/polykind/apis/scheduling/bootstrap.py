@@ -1,4 +1,4 @@
-"""The PriorityClasses that every server has."""
+"""The PriorityClasses that a server creates when it starts."""
 
 from __future__ import annotations
 

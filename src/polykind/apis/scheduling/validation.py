@@ -10,12 +10,12 @@ from polykind.errors import FieldError
 _SYSTEM_PREFIX = "system-"
 _HIGHEST_USER_VALUE = 1_000_000_000
 SYSTEM_PRIORITY_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
-"""The values of the PriorityClasses that kube-apiserver creates, by name."""
+"""The names and values of the PriorityClasses that kube-apiserver itself creates."""
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 
 
 def validate_priority_class(priority_class: JsonObject) -> list[FieldError]:
-    """Validate the fields of a new PriorityClass. Names and values of system classes are reserved."""
+    """Validate a new PriorityClass. Clients cannot use the names and values of system classes."""
     found: list[FieldError] = []
     name, value = priority_class["metadata"].get("name", ""), priority_class.get("value", 0)
     if name.startswith(_SYSTEM_PREFIX):
@@ -35,7 +35,7 @@ def validate_priority_class(priority_class: JsonObject) -> list[FieldError]:
 
 
 def _system_class_error(name: str, value: int, global_default: bool) -> str:
-    """Return the reason why a PriorityClass is not a system class. Return an empty string if it is a system class."""
+    """Return the reason why a PriorityClass does not match the system class of its name. Return "" if it matches."""
     expected = SYSTEM_PRIORITY_CLASSES.get(name)
     if expected is None:
         return f"{name} is not a known system priority class"

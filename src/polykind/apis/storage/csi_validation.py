@@ -28,7 +28,7 @@ def validate_csi_driver_spec(spec: JsonObject) -> list[FieldError]:
     """Validate the spec of a CSIDriver."""
     found: list[FieldError] = []
     if spec.get("attachRequired") is None:
-        # As in kube-apiserver, the path in the error differs from the field's name.
+        # As in kube-apiserver, the path in the error is attachedRequired, although the field is attachRequired.
         found.append(errors.required("spec.attachedRequired"))
     found += [errors.required(f"spec.{field}") for field in _REQUIRED if spec.get(field) is None]
     policy = spec.get("fsGroupPolicy")
@@ -116,7 +116,7 @@ def _validate_topology_keys(keys: list[str], at: str) -> list[FieldError]:
 
 
 def validate_csi_node_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that an update changes only the allocatable volumes of existing drivers."""
+    """Validate that an update of an existing driver changes no field except `allocatable`."""
     return [
         errors.invalid("spec.drivers", _INTERNAL.show("CSINodeDriver", _without_allocatable(driver)), IMMUTABLE)
         for before in old.get("drivers") or ()

@@ -95,7 +95,7 @@ class CSIDriverStrategy(BuiltinStrategy):
         default_csi_driver(obj)
 
     def prepare_create(self, obj: JsonObject) -> None:
-        # The field belongs to a disabled feature.
+        # The field preventPodSchedulingIfMissing belongs to a feature that is disabled by default.
         obj["spec"].pop("preventPodSchedulingIfMissing", None)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:

@@ -39,7 +39,9 @@ def validate_storage_class(storage_class: JsonObject) -> list[FieldError]:
 
 
 def validate_storage_class_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that only the metadata, allowVolumeExpansion, mountOptions and allowedTopologies change."""
+    """Validate that an update changes no field except metadata, allowVolumeExpansion, mountOptions and
+    allowedTopologies.
+    """
     found: list[FieldError] = []
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         found += validate_immutable(new.get(field), old.get(field), field)
@@ -96,8 +98,8 @@ def _validate_allowed_topologies(terms: list[JsonObject]) -> list[FieldError]:
             if key in values_by_key:
                 found.append(errors.duplicate(f"{here}.key", key))
             values_by_key[key] = set(values)
-        # kube-apiserver also compares each term with one empty map per term. A term without expressions is therefore
-        # one duplicate for each term of the class.
+        # kube-apiserver's list of known terms starts with as many empty maps as the class has terms. A term without
+        # expressions is therefore reported as a duplicate of each of them.
         repeated = known.count(values_by_key) + (0 if values_by_key else len(terms))
         found += [errors.duplicate(at, "")] * repeated
         known.append(values_by_key)
@@ -120,7 +122,7 @@ def validate_volume_attributes_class_update(new: JsonObject, old: JsonObject) ->
 
 
 def validate_csi_driver_name(name: str, at: str) -> list[FieldError]:
-    """Validate the name of a CSI driver in an object that refers to the driver."""
+    """Validate the name of a CSI driver in an object that refers to the driver, such as a VolumeAttachment."""
     if not name:
         return [errors.required(at)]
     found = [errors.too_long(at, 63)] if byte_length(name) > 63 else []
@@ -158,7 +160,7 @@ def _validate_volume_error(error: JsonObject | None, at: str) -> list[FieldError
         return []
     found = []
     if byte_length(error.get("message", "")) > _MAX_ERROR_MESSAGE:
-        # As in kube-apiserver, the message contains the limit of the attachment metadata.
+        # As in kube-apiserver, the error message names the limit of the attachment metadata instead of the one above.
         found.append(errors.too_long(f"{at}.message", _MAX_ATTACHMENT_METADATA_BYTES))
     code = error.get("errorCode")
     if code is not None and code < 0:
@@ -178,7 +180,7 @@ def validate_csi_storage_capacity(capacity: JsonObject, old: JsonObject | None =
 
 
 def validate_csi_storage_capacity_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that an update does not change the topology, storage class and other inputs of the capacity request."""
+    """Validate that an update does not change the topology and the storage class of a CSIStorageCapacity."""
     found = []
     topology = new.get("nodeTopology")
     if topology != old.get("nodeTopology"):

@@ -31,7 +31,7 @@ def _resource(obj: JsonObject) -> str:
 
 
 def _state(obj: JsonObject) -> str:
-    """Return the type of the last condition whose status is True."""
+    """Return a cell with the state of a migration: the type of the last condition whose status is True."""
     state = "Unknown"
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition["status"] == "True" and condition["type"] in ("Running", "Succeeded", "Failed"):

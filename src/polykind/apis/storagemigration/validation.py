@@ -38,7 +38,10 @@ def validate_migration_update(new: JsonObject, old: JsonObject) -> list[FieldErr
 
 
 def validate_migration_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate a status update. The resourceVersion and the final conditions cannot change after they are set."""
+    """Validate an update of the status.
+
+    It cannot change resourceVersion or reset the conditions Succeeded and Failed.
+    """
     status, old_status = new.get("status") or {}, old.get("status") or {}
     at, revision = "status.resourceVersion", status.get("resourceVersion", "")
     found: list[FieldError] = []
