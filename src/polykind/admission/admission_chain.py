@@ -27,8 +27,9 @@ class AdmissionPlugin(Protocol):
 class AdmissionChain:
     """All admission plugins, in order: built-in plugins first, then policies, webhooks and quotas.
 
-    Every write reads `mutates` and `validates`, so they are plain attributes that `refresh` keeps up to date. They do
-    not include built-in plugins, which handle few resources: use `has_plugins` for these.
+    `mutates` is true if a mutating webhook or policy is configured, `validates` if a validating one is. Every write
+    reads them, so they are plain attributes that `refresh` keeps up to date. They do not include built-in plugins that
+    handle only some resources: use `has_plugins` for these.
     """
 
     __slots__ = ("_mutating", "_plugins", "_validating", "mutates", "validates")
@@ -45,7 +46,7 @@ class AdmissionChain:
         self.refresh()
 
     def has_plugins(self, group: str, plural: str) -> bool:
-        """True if built-in plugins handle a resource."""
+        """True if a built-in plugin handles the resource."""
         return self._plugins is not None and bool(self._plugins.plugins(group, plural))
 
     def refresh(self) -> None:
@@ -55,7 +56,7 @@ class AdmissionChain:
         self.validates = always or any(plugin.active for plugin in self._validating)
 
     async def mutate(self, attributes: Attributes) -> None:
-        """Run the mutating plugins. Run them a second time if a change requires reinvocation."""
+        """Run the mutating plugins. Run them a second time if a webhook or policy must be invoked again."""
         await self._run_mutating(attributes)
         if attributes.reinvocation.needed:
             attributes.reinvocation.second_round = True
@@ -78,7 +79,7 @@ class AdmissionChain:
 
 
 class Reinvocation:
-    """The reinvocation state of one request.
+    """The reinvocation state of one request: the webhooks and policies that must be invoked a second time.
 
     There are at most two rounds. In the second, a webhook or policy with reinvocationPolicy IfNeeded is invoked again
     if the object has changed since its first invocation.

@@ -37,7 +37,7 @@ class InvalidResponseError(Exception):
 
 
 class WebhookDeniedError(errors.APIError):
-    """A webhook has denied the request. The error takes the details of its Status from the webhook's response."""
+    """A webhook has denied the request. The status code, reason and message come from the webhook's response."""
 
     def __init__(self, webhook: str, status: JsonObject | None) -> None:
         webhook_status = status or {}
@@ -63,7 +63,7 @@ class WebhookDeniedError(errors.APIError):
 
 
 def request(version: str, uid: str, attributes: Attributes, versioned: VersionedAttributes) -> bytes:
-    """Return the body of the AdmissionReview request."""
+    """Return the body of an AdmissionReview of `version`, with the request's attributes and the converted objects."""
     review_request = request_value(attributes, versioned.api_version, versioned.version)
     review_request |= {"uid": uid, "object": versioned.obj, "oldObject": versioned.old}
     review = {"kind": REVIEWS.kind, "apiVersion": f"{REVIEWS.group}/{version}", "request": review_request}

@@ -30,7 +30,9 @@ log = logging.getLogger("polykind.admission")
 _MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 _DEFAULT_SECONDS = 10
 _GRACE = 5.0
-"""Seconds added to the client's timeout for a webhook call. The server itself ends the request at the client's timeout.
+"""Seconds added to a webhook call's timeout if the client's timeout limits the call.
+
+The server responds to the client at the client's timeout, before the webhook call times out.
 """
 
 
@@ -40,17 +42,17 @@ class Observer(Protocol):
     def webhook_called(
         self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool
     ) -> None:
-        """Count a call. `kind` is admit or validating, `code` the HTTP status of the outcome."""
+        """Count a call. `kind` is "admit" or "validating", `code` the HTTP status of the response or error."""
 
     def webhook_rejected(self, webhook: str, kind: str, operation: str, error: str, code: int) -> None:
         """Count a request that was rejected because of a webhook."""
 
     def webhook_failed_open(self, webhook: str, kind: str) -> None:
-        """Count a failed call that the failure policy ignores."""
+        """Count a failed call after which the request goes on, because the failure policy is Ignore."""
 
 
 class WebhookCallError(Exception):
-    """A call that failed or returned an invalid response. `code` is its HTTP status in metrics."""
+    """A webhook call that failed or returned an invalid response. `code` is the HTTP status that metrics report."""
 
     def __init__(self, webhook: str, message: str, code: int = 503) -> None:
         super().__init__(f"failed calling webhook {go_quote(webhook)}: {message}")
@@ -58,7 +60,7 @@ class WebhookCallError(Exception):
 
 
 class AdmissionWebhook:
-    """One webhook of a configuration.
+    """One webhook of a ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
 
     `index` distinguishes webhooks with the same name in one configuration.
     """
@@ -107,7 +109,7 @@ class AdmissionWebhook:
 
     @property
     def has_conditions(self) -> bool:
-        """True if the webhook has match conditions. Their evaluation needs the converted objects."""
+        """True if the webhook has match conditions, which are evaluated on the objects at the webhook's version."""
         return self._conditions is not None
 
     async def conditions_match(self, attributes: Attributes, versioned: VersionedAttributes) -> bool:
@@ -169,10 +171,10 @@ class AdmissionWebhook:
         record(200)
 
     def _timeouts(self, attributes: Attributes) -> tuple[float, float]:
-        """Return the timeout of a call in seconds, and the timeout for the query of the call's URL.
+        """Return the timeout of a webhook call in seconds, and the `timeout` in the query of the webhook's URL.
 
-        If less of the client's timeout remains than the webhook's own timeout, use the remaining time. The server ends
-        the request first.
+        Both are the webhook's own timeout, unless less time remains until the client's timeout. Then the URL has the
+        remaining time. The call itself may take longer, because the server responds at the client's timeout anyway.
         """
         if attributes.deadline is None:
             return self._seconds, self._seconds

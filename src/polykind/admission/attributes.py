@@ -25,7 +25,7 @@ served.
 
 @dataclass(frozen=True, slots=True)
 class RequestResource:
-    """The resource of a request and the kind of its payload, which is Scale for the subresource `scale`."""
+    """The resource of a request and the kind of the object in its body, which is Scale for the subresource `scale`."""
 
     group: str
     version: str
@@ -33,12 +33,12 @@ class RequestResource:
     subresource: str
     kind: str
     kind_version: str
-    """The apiVersion of the payload."""
+    """The apiVersion of the object in the request body."""
     namespaced: bool
     versions: tuple[str, ...]
     """All served versions of the resource."""
     equivalents: tuple[str, ...]
-    """The served versions that have the subresource. Requests at these versions are equivalent (matchPolicy)."""
+    """The served versions that have the request's subresource. matchPolicy Equivalent matches at all of them."""
 
 
 @dataclass(slots=True)
@@ -69,10 +69,9 @@ class Attributes:
     """
     warn: Callable[[str], None]
     apply_type: Callable[[str], Type | None] = field(default=lambda api_version: None)
-    """A function that returns the server-side apply type of the object at an apiVersion, or None if there is no type.
-    """
+    """A function that returns the field types of the object at an apiVersion, or None if they are unknown."""
     strict_error: Callable[[JsonObject], str] = field(default=lambda obj: "")
-    """A function that returns the strict decoding error of an object that a mutating plugin has changed, or ""."""
+    """A function that returns the strict decoder's error about an object that a mutating plugin has changed, or ""."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     authorization_results: dict[AuthorizationAttributes, AuthorizationResult] = field(default_factory=dict)
     """The results of authorizer checks by CEL expressions. A repeated check returns the same result."""

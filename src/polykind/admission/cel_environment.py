@@ -36,7 +36,7 @@ MUTATIONS = {
     "ApplyConfiguration": ("applyConfiguration", OBJECT_TYPE),
     "JSONPatch": ("jsonPatch", list_of(JSON_PATCH_TYPE)),
 }
-"""The field of a mutation that holds the expression, and the expression's result type, by patchType."""
+"""For each patchType: the field of a mutation that holds the expression, and the expression's result type."""
 
 _STRINGS = list_of(STRING)
 _LABELS = map_of(STRING, STRING)
@@ -87,7 +87,8 @@ _COMMON_VARIABLES = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESP
 class Environment:
     """The variables that the expressions of one policy or webhook may use.
 
-    The caller adds composition variables to the dict `variables`, so that later expressions can use them.
+    The caller adds the policy's composition variables (spec.variables) to the dict `variables`, so that later
+    expressions can use them.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Environment:
         variables: dict[str, Type] | None = None,
         patches: bool = False,
     ) -> None:
-        """With `patches`, expressions may construct objects and JSON patches."""
+        """If `patches` is true, expressions may construct objects and JSON patches."""
         self._variables: Mapping[str, Type] = {
             **_COMMON_VARIABLES,
             **({"params": DYN} if params else {}),
@@ -112,7 +113,7 @@ class Environment:
         self._variable_types = variables if variables is not None else {}
 
     def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Program:
-        """Compile an expression. Raise CompilationError if the expression is invalid."""
+        """Compile an expression whose result type must be in `results`. Raise CompilationError if it is invalid."""
         variables = self._variables
         if self._authorizer and "authorizer" in text:
             # Declaring a variable has a cost, so declare `authorizer` only for expressions that mention it.
@@ -127,7 +128,7 @@ class Environment:
 
 
 def composed_type(result: Type) -> Type:
-    """Return a composition variable's type: its expression's type if that consists of primitive types, else dyn."""
+    """Return the type of a composition variable: `result` if it consists of primitive types, else dyn."""
     if result.kind in ("list", "map"):
         params = [composed_type(param) for param in result.params]
         return list_of(params[0]) if len(params) == 1 else map_of(params[0], params[1])

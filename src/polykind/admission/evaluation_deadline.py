@@ -16,7 +16,7 @@ ON_LOOP_SECONDS: Final = 0.01
 TOTAL_SECONDS: Final = 30.0
 """The longest time that an evaluation may take in a thread."""
 _ON_LOOP_CALL_LIMIT: Final = 20_000
-"""The highest estimated cost of one function call on the event loop, since a call cannot be interrupted."""
+"""The highest estimated cost of a CEL function call on the event loop, because such a call cannot be interrupted."""
 INTERRUPTED: Final = "operation interrupted"
 
 _executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="expressions")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class _ThreadState(threading.local):
-    """The event loop that the current thread evaluates for. None on the event loop's own thread."""
+    """The event loop on whose behalf this thread evaluates expressions. None in the event loop's own thread."""
 
     loop: asyncio.AbstractEventLoop | None = None
 
@@ -34,7 +34,7 @@ _thread_state = _ThreadState()
 
 
 class EvaluationInterruptedError(Exception):
-    """An evaluation that exceeded its deadline. CEL operators do not absorb this error."""
+    """A CEL evaluation that exceeded its deadline. Operators such as || do not absorb this error."""
 
 
 def on_loop_check() -> InterruptCheck:

@@ -22,7 +22,7 @@ class MatchConditionError(Exception):
 
 
 def validate_conditions(conditions: Sequence[JsonObject], path: str, *, params: bool = False) -> list[FieldError]:
-    """Validate match conditions. With `params`, the expressions may use the variable `params`."""
+    """Validate match conditions. If `params` is true, the expressions may use the variable `params`."""
     environment = Environment(params=params)
     return validate_match_conditions(conditions, path, partial(validate_expression, environment))
 
@@ -30,7 +30,7 @@ def validate_conditions(conditions: Sequence[JsonObject], path: str, *, params: 
 def validate_expression(
     environment: Environment, text: str, path: str, results: Sequence[Type] = (BOOL,)
 ) -> list[FieldError]:
-    """Return the error of compiling an expression to one of the result types. Return [] if the expression is valid."""
+    """Compile an expression whose result has one of the types `results`. Return the compilation error, or []."""
     try:
         environment.compile(text, results)
     except CompilationError as error:
@@ -66,7 +66,7 @@ class MatchConditions:
             return self._fail([str(error)])
 
     def evaluate(self, values: Mapping[str, Any], check: InterruptCheck) -> bool:
-        """Evaluate like `match`, but synchronously. `check` may interrupt the evaluation."""
+        """Evaluate the conditions like `match`, but synchronously. `check` may raise an error to interrupt it."""
         failures: list[str] = []
         remaining = PER_MATCH
         matched = True
@@ -92,7 +92,7 @@ class MatchConditions:
 
 
 def _compile(environment: Environment, text: str) -> Program | str:
-    """Return the compiled program, or the text of the compilation error."""
+    """Return the compiled expression, or the text of the compilation error."""
     try:
         return environment.compile(text)
     except CompilationError as error:

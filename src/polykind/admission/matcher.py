@@ -21,7 +21,7 @@ OWN_KINDS = frozenset(
 
 
 def is_exempt_from_webhooks(attributes: Attributes) -> bool:
-    """True for admission configuration itself, so that a broken webhook cannot prevent its own repair."""
+    """True for writes of webhook configurations and policies. A broken webhook must not prevent its own repair."""
     return attributes.resource.group == GROUP and attributes.resource.kind in OWN_KINDS
 
 
@@ -39,7 +39,7 @@ class Rule:
         self._names = frozenset(rule.get("resourceNames") or ())
 
     def matches(self, attributes: Attributes, version: str = "") -> bool:
-        """True if the rule matches the request as if it were made at `version` (default: the request's version)."""
+        """True if the rule matches the request at `version`, or at the request's version if `version` is empty."""
         resource = attributes.resource
         return (
             _contains(self._operations, attributes.operation)
@@ -57,7 +57,7 @@ class Rule:
         if self._scope == "*":
             return True
         resource = attributes.resource
-        # A request for a Namespace object has that namespace in its attributes, but Namespaces are cluster-scoped.
+        # For a request for a Namespace, `attributes.namespace` is that namespace. But Namespaces are cluster-scoped.
         is_namespace = (resource.group, resource.version, resource.plural) == ("", "v1", "namespaces")
         namespaced = bool(attributes.namespace) and not is_namespace
         return namespaced if self._scope == "Namespaced" else self._scope == "Cluster" and not namespaced
@@ -70,7 +70,7 @@ def _contains(items: Iterable[str], item: str) -> bool:
 def matching_version(rules: Sequence[Rule], attributes: Attributes, match_policy: str) -> str | None:
     """Return the version at which one of the rules matches the request. Return None if no rule matches.
 
-    The request's version has precedence. Other versions count only if the match policy is Equivalent.
+    The request's version has precedence. Other versions are tried only if the match policy is Equivalent.
     """
     request_version = attributes.resource.version
     if any(rule.matches(attributes) for rule in rules):
@@ -84,7 +84,7 @@ def matching_version(rules: Sequence[Rule], attributes: Attributes, match_policy
 
 
 def namespace_matches(label_selector: LabelSelector, attributes: Attributes) -> bool:
-    """True if the selector matches the request's namespace, or if the object is cluster-scoped.
+    """True if the selector matches the labels of the request's namespace, or if the object is cluster-scoped.
 
     Raise NotFoundError if the namespace does not exist.
     """
@@ -105,7 +105,7 @@ def _namespace_labels(attributes: Attributes) -> dict[str, str]:
 
 
 def object_matches(label_selector: LabelSelector, attributes: Attributes) -> bool:
-    """True if the selector matches the new or the existing object."""
+    """True if the selector matches the labels of the new or of the existing object."""
     return label_selector.empty or any(
         obj is not None and label_selector.matches(_object_labels(obj)) for obj in (attributes.obj, attributes.old)
     )
@@ -130,7 +130,7 @@ class MatchResources:
         self._excluded = [Rule(rule) for rule in resources.get("excludeResourceRules") or ()]
 
     def matching_version(self, attributes: Attributes) -> str | None:
-        """Return the version at which the request matches. Return None if the request does not match.
+        """Return the version of the resource at which the request matches. Return None if the request does not match.
 
         Raise NotFoundError if the match depends on the labels of a namespace that does not exist.
         """

@@ -1,4 +1,4 @@
-"""The admission plugin for MutatingAdmissionPolicies, which change the object in order."""
+"""The admission plugin for MutatingAdmissionPolicies, which change the request's object one after the other."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Failure(NamedTuple):
 
 @dataclass(slots=True)
 class _VersionedObject:
-    """The objects of the request at one version, changed in place by mutations."""
+    """The new and the old object of the request at one version. Mutations replace `obj`."""
 
     obj: JsonObject | None
     old: JsonObject | None
@@ -79,7 +79,7 @@ class _Invocation(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """The key that identifies this invocation in the reinvocation state."""
+        """The key of this invocation in the PluginReinvocation: policy, binding and param."""
         meta = (self.param or {}).get("metadata") or {}
         return self.policy.name, self.binding.name, meta.get("namespace"), meta.get("name")
 
@@ -159,9 +159,9 @@ class _InvocationCollector:
 
 
 class _MutatingRound:
-    """One round of the invocations that are due.
+    """One round of the policy invocations that must run.
 
-    Each invocation receives the object with the changes of earlier ones.
+    Each invocation receives the object with the changes of the earlier invocations.
     """
 
     def __init__(
@@ -230,9 +230,7 @@ class _MutatingRound:
         return values | authorizer_values(self._attributes) if invocation.policy.uses_authorizer else values
 
     async def _convert_back(self) -> None:
-        """Convert the changed object back to the version of the request. If several versions were changed, the last one
-        wins.
-        """
+        """Convert the object that was changed last back to the version of the request and set it in the attributes."""
         attributes, last = self._attributes, self._last_versioned
         if last is None or last.obj is None or not last.changed:
             return
@@ -265,7 +263,7 @@ def _without_managed_fields(namespace: JsonObject | None) -> JsonObject | None:
 
 
 def _forbidden(attributes: Attributes, failures: Sequence[_Failure]) -> errors.APIError:
-    """Return the error of the first failure, with all failures as causes."""
+    """Return a ForbiddenError with the message of the first failure and all failures as causes."""
     resource = attributes.resource
     causes = [{"message": failure.message} for failure in failures]
     error = errors.ForbiddenError(

@@ -28,11 +28,11 @@ _NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal 
 
 
 class MutationError(Exception):
-    """A mutation that failed. The policy's failure policy decides what happens next."""
+    """A mutation that failed. The failure policy of the admission policy decides if the request goes on."""
 
 
 class Mutation:
-    """A compiled mutation."""
+    """A compiled mutation of a policy."""
 
     def __init__(self, mutation: JsonObject, environment: Environment, variables: Mapping[str, Expression]) -> None:
         field, result = MUTATIONS[mutation["patchType"]]
@@ -41,7 +41,7 @@ class Mutation:
         self._is_apply_configuration = field == "applyConfiguration"
 
     async def apply(self, attributes: Attributes, obj: JsonObject, values: Mapping[str, Any]) -> JsonObject:
-        """Return the mutated object. Raise MutationError if the failure policy covers the failure, else APIError."""
+        """Return the mutated object. On failure, raise MutationError if the failure policy applies, else APIError."""
         value = await self._evaluate(values)
         try:
             return (
@@ -101,7 +101,7 @@ def _apply_json_patch(attributes: Attributes, obj: JsonObject, patches: list[JSO
     except PatchRejectedError as rejected:
         raise MutationError(f"JSON Patch: {rejected.cause}") from None
     if attributes.resource.subresource == "scale":
-        # kube-apiserver cannot decode a patched Scale.
+        # kube-apiserver cannot decode a patched Scale, because it looks for the apiVersion of the Scale in the CRD.
         message = f"request to convert CR to an invalid group/version: {attributes.resource.kind_version}"
         raise MutationError(message)
     if strict_error := attributes.strict_error(patched):

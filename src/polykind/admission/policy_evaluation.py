@@ -25,10 +25,11 @@ _MAX_MESSAGE_BYTES = 5 * 1024
 
 
 class Denial(NamedTuple):
-    """A validation that denies a request, or that failed.
+    """A validation of a policy that denies a request, or that failed to evaluate.
 
-    `reason` is the reason of the Status. If `unconditional` is true, the binding's validationActions do not apply. If
-    `ignored` is true, the failure policy is Ignore and the request is not denied. `seconds` is the evaluation time.
+    `reason` is the reason in the response's Status. If `unconditional` is true, the request is denied whatever the
+    binding's validationActions are. If `ignored` is true, the failure policy is Ignore and the request is not denied.
+    `seconds` is the evaluation time.
     """
 
     message: str
@@ -49,7 +50,7 @@ class _Validation:
         self.reason = validation.get("reason") or "Invalid"
 
     def failure_message(self, result: Result | None) -> str:
-        """Return the message of a failed validation: messageExpression, else message, else the expression."""
+        """Return the message of a failed validation: `result` of messageExpression, else message, else expression."""
         if result is not None and isinstance(result.value, str):
             text = trim(result.value)
             if text and byte_length(text) <= _MAX_MESSAGE_BYTES and "\n" not in text:

@@ -39,7 +39,7 @@ class Expression:
             self._program = environment.compile(text, results)
             self.type = self._program.type
         except CompilationError as error:
-            # Every write validates its expressions, so only another server can have stored an invalid expression.
+            # The server validates expressions when it stores a policy. So only another server can have stored this one.
             self.compilation_error = str(error)
 
     def evaluate_variable(self, name: str, scope: EvaluationScope) -> Any:
@@ -63,7 +63,7 @@ class Expression:
 
 
 class EvaluationScope:
-    """The variables and the remaining cost budget of one evaluation. Each composition variable is evaluated once."""
+    """The variables and the remaining cost budget of one evaluation. It evaluates each composition variable once."""
 
     __slots__ = ("check", "remaining", "values", "variables_cost")
 
@@ -78,7 +78,7 @@ class EvaluationScope:
         """The cost of composition variables since the last call of `charge`."""
 
     def charge(self, cost: int) -> None:
-        """Charge the cost of an expression and its variables. Raise OutOfBudgetError if the budget is exceeded."""
+        """Subtract the cost of an expression and its variables. Raise OutOfBudgetError if the budget is exceeded."""
         variables_cost, self.variables_cost = self.variables_cost, 0
         self.remaining -= variables_cost + cost
         if self.remaining < 0:

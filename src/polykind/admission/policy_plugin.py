@@ -48,7 +48,7 @@ FindParamStore = Callable[[str, str], ParamStore | None]
 
 
 class PolicyConfigurationError(Exception):
-    """A policy or binding that cannot be evaluated because of its configuration."""
+    """A policy or binding that cannot be evaluated, for example because its paramKind is not served."""
 
 
 class AdmissionPolicy:
@@ -91,9 +91,10 @@ class PolicyBinding:
         return self.match is None or self.match.matching_version(attributes) is not None
 
     async def params(self, store: ParamStore | None, namespace: str) -> Sequence[JsonObject | None]:
-        """Return the params. The policy is evaluated once for each. A list with only None stands for no params.
+        """Return the params of the binding. The policy is evaluated once for each of them.
 
-        `namespace` is the namespace of the request. Raise PolicyConfigurationError if the params cannot be found.
+        Return [None] if there are no params. `namespace` is the namespace of the request. Raise
+        PolicyConfigurationError if the params cannot be found.
         """
         ref = self.param_ref
         if store is None or ref is None:
@@ -147,7 +148,7 @@ class PolicyPlugin(ABC, Generic[P, B]):
 
 
 def is_exempt_from_policies(attributes: Attributes) -> bool:
-    """True for policies and bindings, because a policy must not prevent its own repair, and for reviews."""
+    """True for policies and their bindings, because a policy must not prevent its own repair, and for reviews."""
     return (attributes.resource.group, attributes.resource.plural) in _EXEMPT
 
 
@@ -171,7 +172,7 @@ def object_name(attributes: Attributes) -> str:
 
 
 class PolicyMetrics:
-    """The check metrics of one kind of policy, named as in kube-apiserver. `more` are additional label names."""
+    """The metrics about checks of one kind of policy, named as in kube-apiserver. `more` are additional label names."""
 
     def __init__(self, metrics: Metrics, kind: str, *more: str) -> None:
         labels = ("policy", "policy_binding", "error_type", *more)
@@ -192,7 +193,7 @@ class PolicyMetrics:
 
 
 def error_type(message: str) -> str:
-    """Return the metric label error_type for an error message. Like kube-apiserver, check how the message begins."""
+    """Return the metric label error_type for an error message, which depends on the beginning of the message."""
     if message.startswith("compilation"):
         return "compile_error"
     return "out_of_budget" if message.startswith(OUT_OF_BUDGET.partition(",")[0]) else "invalid_error"

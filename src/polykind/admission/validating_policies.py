@@ -126,7 +126,7 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
 
 
 def _actions(binding: ValidatingBinding, denial: Denial) -> Sequence[str]:
-    """Return the enforcement actions for a denial."""
+    """Return the enforcement actions for a denial in lower case, such as "deny" or "warn"."""
     if denial.ignored:
         return ("allow",)
     return ("deny",) if denial.unconditional else [action.lower() for action in binding.actions]
@@ -159,7 +159,7 @@ def _configuration_denial(
 
 
 def _forbidden(attributes: Attributes, denials: _PolicyDenial) -> errors.APIError:
-    """Return the error for denials. Like kube-apiserver, report only the first denial."""
+    """Return the error for a denied request. Like kube-apiserver, report only the first denial."""
     policy, binding, denial = denials
     with_binding = f" with binding '{binding.name}'" if binding is not None else ""
     message = f"ValidatingAdmissionPolicy '{policy.name}'{with_binding} denied request: {denial.message}"

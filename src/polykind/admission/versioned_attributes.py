@@ -25,14 +25,14 @@ class VersionedAttributes(NamedTuple):
 
 
 def unconverted(attributes: Attributes) -> VersionedAttributes:
-    """Return the objects at the version of the request."""
+    """Return the objects of the request without converting them."""
     return VersionedAttributes(
         attributes.resource.version, attributes.resource.kind_version, attributes.obj, attributes.old
     )
 
 
 async def convert_attributes(attributes: Attributes, version: str) -> VersionedAttributes:
-    """Return the objects at a version of the resource. Raise the converter's APIError if the conversion fails."""
+    """Convert the objects of the request to a version. Raise the converter's APIError if the conversion fails."""
     resource = attributes.resource
     if version == resource.version:
         return unconverted(attributes)

@@ -33,7 +33,7 @@ from polykind.taskless import in_task
 
 
 class WebhookPlugin(ABC):
-    """The admission plugin for the webhooks of all configurations of one kind."""
+    """The admission plugin that calls all mutating or all validating webhooks."""
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
@@ -110,7 +110,7 @@ class MutatingWebhooks(WebhookPlugin):
 
 
 class _MutatingRound:
-    """One round of calls to the mutating webhooks that are due."""
+    """One round of calls to the mutating webhooks that must be called."""
 
     def __init__(self, attributes: Attributes, observer: Observer, reinvocation: PluginReinvocation) -> None:
         self._attributes = attributes
@@ -148,9 +148,9 @@ class _MutatingRound:
             try:
                 self._versioned = await convert_attributes(attributes, version)
             except errors.APIError as error:
-                # kube-apiserver wraps the error twice.
+                # kube-apiserver's message contains the text of an internal error twice.
                 raise errors.InternalError(errors.InternalError(error.message).message) from error
-            # As in kube-apiserver, the selectors of later webhooks match the object at the version converted last.
+            # As in kube-apiserver, the object selectors of later webhooks see the object at this version.
             attributes.obj = self._versioned.obj
         return self._versioned
 

@@ -22,7 +22,7 @@ _SELECTORS = ("fieldSelector", "labelSelector")
 def validate(review: JsonObject, metadata_order: Iterable[str], *, subject: bool, local: bool) -> list[FieldError]:
     """Validate an access review.
 
-    `subject` is true if the spec names a user. `local` is true if the review is namespaced. `metadata_order` is the
+    `subject` is true if the spec names a user or groups, `local` if the review is namespaced. `metadata_order` is the
     order in which error messages print the fields of metadata.
     """
     spec, meta = review["spec"], review["metadata"]
@@ -98,9 +98,9 @@ def _validate_requirement(requirement: JsonObject, path: str, *, is_label: bool)
 
 
 def ignored_selectors(attributes: JsonObject, path: str) -> str:
-    """Return an error text that names the selectors that were ignored, fully or partially.
+    """Return an error text about the selectors that the authorizer ignored, fully or partially.
 
-    Return "" if all were used.
+    Return "" if it used all of them.
     """
     texts = []
     for name in _SELECTORS:

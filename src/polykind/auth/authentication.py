@@ -17,12 +17,12 @@ from polykind.http.messages import Request
 
 
 class Authentication:
-    """Authenticates by the client certificate that TLS has verified, else by a bearer token.
+    """Authenticates a request by the client certificate that TLS has verified, else by its bearer token.
 
     The token of a WebSocket can be in its subprotocols.
 
-    With `anonymous`, a request without credentials gets the user system:anonymous. An unknown token is always
-    rejected.
+    If `anonymous` is true, a request without credentials gets the user system:anonymous. A request with an unknown
+    token is always rejected.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Authentication:
         return user
 
     def replace_tokens(self, tokens: Tokens) -> None:
-        """Replace the known tokens. Connections of clients with other tokens stay open, but their requests fail."""
+        """Replace the known tokens. Clients with a removed token stay connected, but their requests fail."""
         self._tokens.replace(tokens)
         self._latest = b"", None
 

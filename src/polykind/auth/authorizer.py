@@ -10,7 +10,7 @@ from polykind.auth.user import User
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An access to authorize: a user, a verb, and either a resource or a path (authorizer.Attributes in Go)."""
+    """An access to authorize: a user, a verb, and either a resource or a URL path (authorizer.Attributes in Go)."""
 
     user: User
     verb: str
@@ -25,8 +25,9 @@ class Access:
 
 
 class Decision(NamedTuple):
-    """An authorizer's decision: allowed, denied or no opinion. `error` is the reason why the decision may be
-    incomplete.
+    """An authorizer's decision. If neither `allowed` nor `denied` is true, the authorizer has no opinion.
+
+    `error` is the reason why the decision may be incomplete.
     """
 
     allowed: bool
@@ -45,9 +46,7 @@ class Rules(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """Decides whether a user may access a resource or path. The methods are not coroutines, because all data is in
-    memory.
-    """
+    """Decides if a user may access a resource or URL path. Its methods do not block, because all data is in memory."""
 
     @property
     def allows_everything(self) -> bool:

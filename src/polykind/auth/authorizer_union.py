@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def build_authorizer(modes: Sequence[str]) -> tuple[Authorizer, RBACAuthorizer | None]:
-    """Return the authorizer for the modes. Also return its RBAC authorizer, or None without the mode RBAC."""
+    """Return the authorizer for the modes, and the RBAC authorizer that it contains, or None without the mode RBAC."""
     if list(modes) == ["AlwaysAllow"]:
         return AlwaysAllow(), None
     from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
@@ -24,7 +24,7 @@ def build_authorizer(modes: Sequence[str]) -> tuple[Authorizer, RBACAuthorizer |
 
 
 class Superusers:
-    """Allows everything to the group system:masters. As in kube-apiserver, this authorizer lists no rules."""
+    """Allows everything to the group system:masters. As in kube-apiserver, its `rules` are empty."""
 
     allows_everything = False
 
@@ -36,11 +36,11 @@ class Superusers:
 
 
 class Union:
-    """Asks authorizers in turn until one allows or denies. If none does, joins their reasons and errors."""
+    """Asks authorizers in turn until one allows or denies the access. If none does, joins their reasons and errors."""
 
     def __init__(self, authorizers: Sequence[Authorizer]) -> None:
         self._authorizers = authorizers
-        # No authorizer of this server ever denies, so an authorizer that allows everything is always asked.
+        # No authorizer of this server denies an access. So the union allows what any of its authorizers allows.
         self.allows_everything = any(authorizer.allows_everything for authorizer in authorizers)
 
     def decide(self, access: Access) -> Decision:

@@ -29,7 +29,7 @@ def check_token(review: JsonObject) -> None:
 async def token_status(spec: JsonObject, find_user: FindUser) -> JsonObject:
     """Return the status of a TokenReview.
 
-    The token is parsed like an Authorization header, so it ends at the first blank.
+    As in an Authorization header, the token ends at the first blank.
     """
     words = f"Bearer {spec['token']}".strip().split(" ")
     if len(words) < 2 or not words[1]:

@@ -1,7 +1,8 @@
 """Impersonation of another user by the Impersonate-* headers.
 
-There are several modes (KEP-5284). The constrained modes need permission both to impersonate and for the verb of the
-request. The legacy mode needs only the verb `impersonate` and then allows everything that the other user may do.
+A mode is a set of permissions that impersonation needs (KEP-5284). The constrained modes need permission to
+impersonate and permission to impersonate for the verb of the request. The legacy mode needs only the verb
+`impersonate` and then allows everything that the other user may do.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NODE = "system:node:"
 _NODES = "system:nodes"
 _AUTHENTICATION = "authentication.k8s.io"
 _WILDCARD_THRESHOLD = 4
-"""With at least this many groups or extra values, try one wildcard check before the individual checks."""
+"""From this many groups or extra values on, check the permission for all values (*) before that for each value."""
 _REMEMBERED_USERS = 10_000
 _PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _is_path = re.compile(_PATH).fullmatch
@@ -36,7 +37,7 @@ _bad_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 def requested_user(headers: Mapping[bytes, bytes]) -> User | None:
     """Return the user in the Impersonate-* headers, or None without such headers.
 
-    Raise BadRequestError if the headers contain other attributes but no user name.
+    Raise BadRequestError if the headers contain groups, a uid or extra values but no user name.
     """
     name, uid = (_values(headers.get(_PREFIX + what))[0] for what in (b"user", b"uid"))
     groups = tuple(_values(headers[_PREFIX + b"group"])) if _PREFIX + b"group" in headers else ()
@@ -73,15 +74,15 @@ def _go_strings(texts: tuple[str, ...]) -> str:
 
 
 class Impersonation:
-    """Decides whether one user may impersonate another user."""
+    """Decides if one user may impersonate another user."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._latest: dict[str, _Mode] = {}
-        """The mode that last succeeded, by user name. It is tried first, and its error is reported."""
+        """The mode that last succeeded, by user name. It is tried first. If all modes fail, its error is reported."""
 
     def impersonate(self, other: User, access: Access) -> User:
-        """Return the impersonated user, with all groups. Raise ForbiddenError if no mode allows the impersonation."""
+        """Return `other` with all groups. Raise ForbiddenError if no mode allows `access.user` to impersonate it."""
         username, first_error = access.user.name, None
         for mode in self._ordered_modes(username):
             if not mode.applies_to(other):
@@ -105,7 +106,7 @@ class Impersonation:
 
 
 def parse_service_account(username: str) -> tuple[str, str] | None:
-    """Return the namespace and name of a service account, or None if the user is not a service account."""
+    """Return the namespace and name of the service account with this user name, or None if it is another user."""
     namespace, separator, name = username.removeprefix(_ACCOUNT).partition(":")
     if not username.startswith(_ACCOUNT) or not separator or dns1123_label(namespace) or dns1123_subdomain(name):
         return None
@@ -113,14 +114,14 @@ def parse_service_account(username: str) -> tuple[str, str] | None:
 
 
 def _node_name(name: str) -> str:
-    """Return the name of the node that a user name denotes, or "" if the user is not a node."""
+    """Return the name of the node with this user name, or "" if the user is not a node."""
     node = name.removeprefix(_NODE)
     return node if name.startswith(_NODE) and not dns1123_subdomain(node) else ""
 
 
 @dataclass(frozen=True)
 class _Mode:
-    """One impersonation mode: its constraint, or "" for the legacy mode."""
+    """One impersonation mode. `constraint` is the name of a constrained mode, or "" for the legacy mode."""
 
     constraint: str = ""
 
@@ -134,7 +135,7 @@ class _Mode:
         return not self.constraint or not (_node_name(other.name) or account)
 
     def authorize(self, authorizer: Authorizer, other: User, access: Access) -> User:
-        """Return the impersonated user. Raise ForbiddenError if an attribute of the user is not allowed."""
+        """Return the impersonated user. Raise ForbiddenError if one of its attributes is not allowed."""
         if self.constraint:
             require(authorizer, replace(access, verb=f"impersonate-on:{self.constraint}:{access.verb}"))
         verb = f"impersonate:{self.constraint}" if self.constraint else "impersonate"
@@ -190,7 +191,8 @@ class _Mode:
 
 
 _MODES = tuple(map(_Mode, ("arbitrary-node", "serviceaccount", "user-info", "")))
-"""All modes, in the order in which they are tried. `associated-node` is omitted: users are not bound to nodes."""
+"""All modes, in the order in which they are tried. The mode associated-node is missing: no user is bound to a node.
+"""
 
 
 def _with_authenticated_group(user: User) -> User:
@@ -205,7 +207,7 @@ def _with_authenticated_group(user: User) -> User:
 
 
 def _validate_extra(extra: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the reason why the constrained modes reject the extra attributes. Return "" if they accept them."""
+    """Return the reason why the constrained modes reject these extra attributes. Return "" if they accept them."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"

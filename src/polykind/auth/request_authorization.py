@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _PATH_VERBS = ("watch", "proxy")
-"""Verbs that can precede the resource in a path."""
+"""Path segments that can precede the resource in a path and determine the verb."""
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
 class RequestAuthorization:
-    """Authorizes requests before anything else is looked up, so that a 404 never reveals whether an object exists."""
+    """Authorizes requests before the server looks up objects, so that a 404 never reveals if an object exists."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._impersonation: Impersonation | None = None
 
     def check(self, request: Request, user: User, parts: list[str]) -> User:
-        """Return the user of the request: the impersonated user, or else `user`. Raise APIError if the request is
-        forbidden.
+        """Return the user on whose behalf the request runs: the impersonated user, or else `user`.
+
+        Raise APIError if the request is forbidden.
         """
         access = request_access(user, request.method, unquote(request.path), parts, request.query)
         if b"impersonate" in request.headers:
@@ -75,7 +76,7 @@ def _resource_access(user: User, method: str, group: str, version: str, rest: Se
 
 
 def _collection_access(query: Query) -> tuple[str, str]:
-    """Return the verb (list or watch), and the object name that the fieldSelector requires or ""."""
+    """Return the verb (list or watch), and the object name that the fieldSelector selects or ""."""
     verb = "watch" if bool_value(query, "watch") else "list"
     try:
         int_value(query, "timeoutSeconds")

@@ -11,7 +11,7 @@ from polykind.golang.fmt import go_quote
 
 EXTENDED_SECONDS = 365 * 24 * 3600
 EXTENDABLE_SECONDS = 3607
-"""The lifetime in seconds that kubelets request. Such tokens live for a year, because old clients do not renew them."""
+"""The token lifetime that kubelets request. Such tokens live for a year, because old clients do not renew them."""
 _LEEWAY = 60
 _INVALIDATED = "service account token has been invalidated"
 _EXTRA = "authentication.kubernetes.io/"
@@ -21,13 +21,13 @@ FindObject = Callable[[str, str, str], Awaitable[JsonObject | None]]
 
 
 class TokenError(ValueError):
-    """A token of a service account is not valid. The message is kube-apiserver's."""
+    """A token of a service account is invalid. The message is the same as in kube-apiserver."""
 
 
 def build_claims(
     account: JsonObject, bound: dict[str, JsonObject], audiences: list[str], issuer: str, token_id: str
 ) -> JsonObject:
-    """Return the claims without times. `bound` has the objects whose deletion invalidates the token, by kind."""
+    """Return the claims without times. `bound` has the objects whose deletion invalidates the token, by claim name."""
     meta = account["metadata"]
     private: JsonObject = {"namespace": meta["namespace"], "serviceaccount": _reference(account)}
     private.update({kind: _reference(obj) for kind, obj in bound.items()})
@@ -43,7 +43,7 @@ def build_claims(
 def set_times(claims: JsonObject, now: int, seconds: int, warn_after: int | None) -> None:
     """Set the times at which a token is issued and expires.
 
-    If `warn_after` is not None, also set the time after which the server reports a use of the token.
+    If `warn_after` is not None, also set the time after which a use of the token is reported as outdated.
     """
     claims.update(iat=now, nbf=now, exp=now + seconds)
     if warn_after is not None:
@@ -67,7 +67,7 @@ def check_audiences(claims: JsonObject, wanted: list[str]) -> list[str]:
 
 
 def check_times(claims: JsonObject, now: float) -> None:
-    """Raise TokenError if a token is not valid yet or has expired. Clocks may differ by a minute."""
+    """Raise TokenError if a token is not valid yet or has expired. The clocks of the hosts may differ by a minute."""
     if now + _LEEWAY < (claims.get("nbf") or 0):
         raise TokenError("service account token is not valid yet")
     if claims.get("exp") is not None and now - _LEEWAY > claims["exp"]:
@@ -114,7 +114,7 @@ def _is_deleted(obj: JsonObject, now: datetime) -> bool:
 
 
 def user_of(claims: JsonObject) -> User:
-    """Return the user of a valid token."""
+    """Return the user that a valid token authenticates."""
     private = claims["kubernetes.io"]
     namespace, account = private["namespace"], private["serviceaccount"]
     extra: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""The tokens of service accounts: issues them, authenticates them, and publishes the keys that verify them."""
+"""The tokens of service accounts: issuing, authentication, and publication of the keys that verify them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_ISSUER = "https://kubernetes.default.svc"
 JWKS_PATH = "/openid/v1/jwks"
 CONFIGURATION_PATH = "/.well-known/openid-configuration"
 _MAX_VERIFIED = 1000
-"""The number of tokens whose verified claims are kept, so that most requests need no cryptography."""
+"""The number of tokens whose verified claims are cached, so that most requests need no cryptography."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TokenSettings:
     """The settings of tokens, as in kube-apiserver's flags --service-account-* and --api-audiences."""
 
     default_key_file: Path
-    """The file of the private key if no flag names another file. The first use creates the file."""
+    """The file of the private key if no flag names another file. The server creates the file at its first use."""
     issuers: tuple[str, ...] = (DEFAULT_ISSUER,)
     api_audiences: tuple[str, ...] = ()
     key_files: tuple[Path, ...] = ()
@@ -47,12 +47,12 @@ class TokenSettings:
 
     @property
     def audiences(self) -> list[str]:
-        """The audiences of tokens for this server."""
+        """The audiences that a token must have to authenticate at this server."""
         return list(self.api_audiences or self.issuers)
 
 
 class ServiceAccountTokens:
-    """Issues and authenticates tokens. Keys are loaded at the first use, because that takes time."""
+    """Issues and authenticates tokens. Loads the keys at the first use, because that takes time."""
 
     def __init__(self, settings: TokenSettings, clock: Clock, find: FindObject) -> None:
         self.settings = settings

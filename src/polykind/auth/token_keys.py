@@ -29,7 +29,7 @@ _CURVES: dict[str, tuple[str, str, hashes.HashAlgorithm]] = {
 
 
 class TokenKeyError(ValueError):
-    """A file holds no usable key. The message names the file."""
+    """A file contains no usable key. The message names the file."""
 
 
 class SignatureError(ValueError):
@@ -38,7 +38,7 @@ class SignatureError(ValueError):
 
 @dataclass(frozen=True)
 class VerificationKey:
-    """A public key that verifies tokens, with its id and algorithm."""
+    """A public key that verifies tokens. Its id and algorithm are computed from the key."""
 
     public: PublicKey
 
@@ -52,7 +52,7 @@ class VerificationKey:
         return "RS256" if isinstance(self.public, rsa.RSAPublicKey) else _CURVES[self.public.curve.name][0]
 
     def verify(self, signed: bytes, signature: bytes) -> bool:
-        """True if the signature belongs to the signed bytes and to this key."""
+        """True if the private key of this public key has made the signature of the bytes `signed`."""
         try:
             if isinstance(self.public, rsa.RSAPublicKey):
                 self.public.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())

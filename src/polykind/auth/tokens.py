@@ -20,9 +20,9 @@ def _digest(token: bytes) -> bytes:
 
 
 class Tokens:
-    """The known tokens.
+    """The known bearer tokens and their users.
 
-    Only their digests are stored. A digest is found by its prefix and compared in constant time.
+    Only the digests of tokens are stored. A digest is looked up by its prefix, then compared in constant time.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Tokens:
 
 
 def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row of the file with its number."""
+    """Yield each row of the file with its number. Raise TokenFileError if the file is not valid CSV."""
     number = 1
     while True:
         try:

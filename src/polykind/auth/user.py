@@ -49,6 +49,6 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def service_account(name: str) -> User:
-    """Return the user of a controller. In Kubernetes, this is a service account in kube-system."""
+    """Return the user of the controller `name`. In Kubernetes, this is a service account in kube-system."""
     groups = (*service_account_groups("kube-system"), AUTHENTICATED)
     return User(service_account_name("kube-system", name), "", groups)

@@ -15,10 +15,10 @@ _base64url = re.compile(rb"[A-Za-z0-9_-]*").fullmatch
 
 
 def use_websocket_token(request: Request) -> None:
-    """Move a token from the subprotocols to the Authorization header, unless that header has a token already.
+    """Move a token from the WebSocket's subprotocols to the Authorization header, unless that header has a token.
 
-    Raise UnauthorizedError if there are several tokens, if the token is malformed, or if the client offers no other
-    subprotocol, which the server could accept.
+    Raise UnauthorizedError if there are several tokens, if the token is malformed, or if the client offers no
+    subprotocol besides the token that the server could accept.
     """
     if not is_websocket(request) or _has_bearer_token(request):
         return

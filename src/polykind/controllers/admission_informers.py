@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class AdmissionInformers:
     """Watches the admission resources and builds `admission`, the chain of built-in plugins, webhooks and policies.
 
-    Most servers have no webhooks or policies, so the code for them (including CEL) is imported with the first one.
+    Most servers have no webhooks or policies, so the code for them, including CEL, is imported when the first exists.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The objects that every server has, and their fast creation: priority classes, flow schemas and priority levels."""
+"""The default objects that every server creates: priority classes, flow schemas and priority levels."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _CONSUMER = "api-priority-and-fairness-config-consumer-v1"
 
 
 class BootstrapObjects:
-    """Creates the missing objects on the leader.
+    """Creates the missing default objects if this replica is the leader.
 
-    If no object is missing, a start only lists the keys of the objects.
+    If no object is missing, a start of the server only lists the keys of the objects.
     """
 
     def __init__(self, backend: Backend, now: Callable[[], str], leadership: Leadership) -> None:

@@ -23,8 +23,8 @@ async def delete_all(
 ) -> None:
     """Delete the objects that are not being deleted yet. Try all of them, then raise the first error.
 
-    With a `user`, the deletions pass through admission as a deletecollection request of that user. Pods are removed
-    without a grace period, because there may be no kubelet that stops them.
+    If `user` is not None, the deletions pass through admission as a deletecollection request of that user. Pods are
+    removed without a grace period, because there may be no kubelet that stops them.
     """
     version = resource.storage_version()
     grace_period = 0 if version.strategy.deletes_gracefully else None

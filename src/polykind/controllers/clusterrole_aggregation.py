@@ -27,7 +27,7 @@ _USER = service_account(_MANAGER)
 
 
 class ClusterRoleAggregationController:
-    """Watches ClusterRoles and, on the leader, reconciles those with an aggregationRule."""
+    """Watches ClusterRoles. On the leader, updates the rules of those with an aggregationRule."""
 
     def __init__(self, backend: Backend, leadership: Leadership) -> None:
         resource = backend.registry.resource(GROUP, "clusterroles")
@@ -37,7 +37,7 @@ class ClusterRoleAggregationController:
         self._resource: Resource = resource
         self._leadership = leadership
         self._roles: dict[str, JsonObject] = {}
-        """The ClusterRoles by name, except roles that cannot be decoded."""
+        """The ClusterRoles by name, without those that cannot be decoded."""
         self._queue: WorkQueue[str] = WorkQueue(self._reconcile)
         self._informer = Informer(backend.cache, resource.cache, self._on_list, self._on_changes)
 

@@ -31,11 +31,11 @@ log = logging.getLogger("polykind.crds")
 _RETRY_DELAY = 1.0
 _AUDIT_INTERVAL = 0.02
 _LEADER_TIMEOUT = 2.0
-"""Seconds that a CRD write waits for the leader to update the status. Without a leader, the update happens later."""
+"""Seconds that a CRD write waits until the leader has updated the status. Then the server responds anyway."""
 
 
 class CRDController:
-    """Watches CRDs: registers their resources and, on the leader, reconciles their status."""
+    """Watches CRDs and serves their resources. On the leader, also updates the status of CRDs."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class CRDController:
         self._finalizer = CRDFinalizer(backend, resource, self._crds, self._statuses, now)
         self._reconciling: dict[str, asyncio.Task[None]] = {}
         self._structural_conditions: dict[str, tuple[bytes, JsonObject | None]] = {}
-        """The hash of the last checked spec and its NonStructuralSchema condition, by CRD name."""
+        """By CRD name: the hash of the spec that was checked last, and its NonStructuralSchema condition."""
         self._audit_task: asyncio.Task[None] | None = None
         self._relist_task: asyncio.Task[None] | None = None
 
@@ -89,7 +89,7 @@ class CRDController:
         await self.converters.close()
 
     def _on_leadership(self, leading: bool) -> None:
-        """If this replica is the leader, reconcile all CRDs. Otherwise stop."""
+        """If this replica is now the leader, reconcile all CRDs. Otherwise stop reconciling."""
         self._finalizer.pause()
         if self._audit_task is not None:
             self._audit_task.cancel()
@@ -100,7 +100,7 @@ class CRDController:
             self._audit_task = asyncio.get_running_loop().create_task(self._audit(list(self._crds)))
 
     async def _audit(self, names: list[str]) -> None:
-        """Reconcile the remaining CRDs slowly. The previous leader may have stopped before updating their status."""
+        """Reconcile these CRDs slowly, because the previous leader may have stopped before it updated their status."""
         for name in names:
             await asyncio.sleep(_AUDIT_INTERVAL)
             if name in self._crds and name not in self._structural_conditions:
@@ -139,7 +139,7 @@ class CRDController:
             self._remove(name)
 
     def _update(self, cached: CachedObject) -> None:
-        """Serve a CRD as it is stored now. A CRD that cannot be served is skipped and does not affect others."""
+        """Serve the API of a stored CRD. If that fails, skip the CRD, so that others are not affected."""
         try:
             self._serve_or_skip(cached)
         except errors.APIError as error:
@@ -156,7 +156,7 @@ class CRDController:
             self._names_in_use.remove(previous)
         self._names_in_use.add(crd)
         if previous is not None and previous["status"]["acceptedNames"] != crd["status"]["acceptedNames"]:
-            # Enqueue this CRD before others that wait for a name, so that it regains a name that its status has lost.
+            # Enqueue this CRD before others that wait for a name, so that it can get back a name that it has lost.
             self._enqueue(cached.name)
             self._reconcile_waiting(crd["spec"]["group"])
         self._discovery_entries[cached.name] = from_crd(crd).prepare()
@@ -203,7 +203,7 @@ class CRDController:
             self._reconcile_waiting(crd["spec"]["group"])
 
     def _reconcile_waiting(self, group: str) -> None:
-        """Reconcile the CRDs of a group that wait for a name, in any order, because a name may be free now."""
+        """Reconcile all CRDs of a group that wait for a name, because a name may be free now."""
         for other in reversed(self._crds.values()):
             if other["spec"]["group"] == group and not conditions.is_true(other, NAMES_ACCEPTED):
                 self._enqueue(other["metadata"]["name"])
@@ -233,7 +233,7 @@ class CRDController:
         return task
 
     async def reconcile_now(self, name: str) -> None:
-        """Update a CRD's status before the server responds to its write, so that the client can use the CRD at once."""
+        """Update a CRD's status before the server responds to the CRD's write, so that clients can use it at once."""
         if self._leadership.leading:
             await asyncio.shield(self._reconcile_shared(name))
         else:
@@ -255,7 +255,7 @@ class CRDController:
             log.warning("CRD controller: cannot write status of %s, retrying in %.0f s: %s", name, _RETRY_DELAY, error)
             asyncio.get_running_loop().call_later(_RETRY_DELAY, self._enqueue, name)
         except errors.APIError as error:
-            # The schemas are decoded here for the first time.
+            # The schemas of a stored CRD are decoded here for the first time, so errors in them appear only now.
             log.error("CRD controller: cannot decode stored CRD %s, not serving it: %s", name, error.message)
             if name in self._crds:
                 self._unregister(self._crds[name])
@@ -263,7 +263,7 @@ class CRDController:
     async def _reconcile(self, name: str) -> None:
         while (pending := self._pending_status(name)) is not None:
             _, crd, status = pending
-            # Reserve the accepted names until the cache contains the write.
+            # Reserve the accepted names until the watch cache contains the new status.
             reserved: JsonObject = {"spec": crd["spec"], "status": status}
             self._names_in_use.add(reserved)
             written = False
@@ -312,7 +312,7 @@ class CRDController:
 
 
 def _serves_same_api(previous: CRDSummary, after: CRDSummary) -> bool:
-    """True if two states of a CRD serve the same API."""
+    """True if a change of a CRD leaves its names and its spec unchanged, so that its API stays the same."""
     return bool(
         previous["metadata"].get("uid") == after["metadata"].get("uid")
         and previous["status"].get("acceptedNames") == after["status"].get("acceptedNames")
@@ -321,6 +321,6 @@ def _serves_same_api(previous: CRDSummary, after: CRDSummary) -> bool:
 
 
 def _is_settled(crd: JsonObject) -> bool:
-    """True if a CRD is established under its requested names and not being deleted."""
+    """True if a CRD is established with all names that its spec requests, and is not being deleted."""
     named = crd["status"]["acceptedNames"] == crd["spec"]["names"]
     return named and conditions.is_true(crd, ESTABLISHED) and not crd["metadata"].get("deletionTimestamp")

@@ -24,7 +24,7 @@ WriteCondition = Callable[[str, JsonObject | None], Awaitable[None]]
 
 
 class CRDConverters:
-    """One converter for each CRD whose conversion does more than change the apiVersion."""
+    """The converters of all CRDs, except CRDs whose conversion only changes the apiVersion."""
 
     def __init__(self, build: BuildConverter, clock: Clock, write_condition: WriteCondition) -> None:
         self._build = build
@@ -39,7 +39,7 @@ class CRDConverters:
         """Minimum number of seconds between two writes of one CRD's condition."""
 
     def replace(self, crd: JsonObject) -> MonitoredConverter | None:
-        """Build the converter of a CRD and close its previous one. Return None if only the apiVersion changes."""
+        """Build the converter of a CRD and close the previous one. Return None if the CRD needs no converter."""
         name: str = crd["metadata"]["name"]
         converter = self._build(crd, lambda _: self._on_health(name))
         self.remove(name)
@@ -52,7 +52,7 @@ class CRDConverters:
         return None
 
     def update_status(self, crd: JsonObject) -> None:
-        """Store the CRD's current status for the comparison with the next condition."""
+        """Remember the CRD's current status, to write a condition only if it differs."""
         self._statuses[crd["metadata"]["name"]] = crd.get("status") or {}
 
     def remove(self, name: str) -> None:
@@ -66,7 +66,7 @@ class CRDConverters:
             self._run(converter.close())
 
     def forget(self, name: str) -> None:
-        """Remove all state of a deleted CRD."""
+        """Forget all state of a deleted CRD and close its converter."""
         self.remove(name)
         self._next_write.pop(name, None)
 
@@ -89,7 +89,7 @@ class CRDConverters:
             self._schedule_write(name)
 
     def _changed_condition(self, name: str) -> JsonObject | None:
-        """Return the condition to write, or None if the CRD's status is up to date."""
+        """Return the condition to write, or None if the CRD's status already has this condition."""
         converter = self._converters.get(name)
         if converter is None:
             return None

@@ -22,7 +22,7 @@ from polykind.verbs.context import Backend
 log = logging.getLogger("polykind.crds")
 
 _RETRY_DELAY = 0.1
-"""Seconds between two passes over the remaining instances, if no deletion fails."""
+"""Seconds between two passes over the remaining instances of a CRD, if no deletion fails."""
 _MAX_RETRY_DELAY = 2.0
 """Maximum delay in seconds between two passes. The delay doubles after each failed pass."""
 _BATCH_SIZE = 500
@@ -85,9 +85,9 @@ class CRDFinalizer:
             await asyncio.sleep(delay)
 
     async def _delete_instances(self, crd: JsonObject, failing: bool) -> bool:
-        """Delete every instance and return True if none is left. Raise _DeletionError if listing or deleting fails.
+        """Delete every instance of a CRD and return True if none is left. Raise _DeletionError if this fails.
 
-        `failing` is true if the last pass failed. The condition of that pass stays until a pass succeeds.
+        `failing` is true if the previous pass failed. Its Terminating condition stays until a pass succeeds.
         """
         resource = self._backend.registry.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if not isinstance(resource, CustomResource) or resource.crd["metadata"]["name"] != crd["metadata"]["name"]:
@@ -118,7 +118,7 @@ class CRDFinalizer:
             await self._statuses.write(name, cached, crd, status)
 
     async def _remove_finalizer(self, name: str) -> None:
-        """Remove the finalizer. Delete the CRD if it has no other finalizer."""
+        """Remove the finalizer of a CRD. If the CRD has no other finalizer, delete it."""
         while True:
             cached, crd = self._resource.cache.get(name), self._crds.get(name)
             if cached is None or crd is None:
@@ -140,7 +140,7 @@ class CRDFinalizer:
 
 
 async def _check_readable(resource: CustomResource, objects: Sequence[CachedObject]) -> None:
-    """Raise APIError if an instance cannot be converted to the storage version. No instance is deleted in that case."""
+    """Raise APIError if an instance cannot be converted to the storage version. Then no instance is deleted."""
     version = resource.storage_version()
     old = [cached for cached in objects if cached.version != resource.storage]
     for start in range(0, len(old), _BATCH_SIZE):

@@ -28,7 +28,7 @@ _DESCRIPTION = (
 
 
 class DefaultAccountsController:
-    """Creates both objects in every active namespace, and again after their deletion. The leader does the work.
+    """Creates both objects in every active namespace if this replica is the leader, and again after their deletion.
 
     The controller loads ServiceAccounts and ConfigMaps into the cache only if an object is missing or deleted.
     """
@@ -73,7 +73,7 @@ class DefaultAccountsController:
                     self._queue.add(change.new.name)
 
     async def _complete(self, namespace: str) -> None:
-        """Create the missing objects of a namespace. Correct a changed CA certificate."""
+        """Create the missing objects of a namespace. Correct the CA certificate in the ConfigMap if it was changed."""
         cached = self._namespaces.get(namespace)
         if cached is None or cached.terminating():
             return
@@ -88,7 +88,7 @@ class DefaultAccountsController:
         await self._ensure("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": meta})
 
     async def _ensure(self, plural: str, expected: JsonObject) -> None:
-        """Create an object if it does not exist. Replace its data if the data differs."""
+        """Create the object `expected` if it does not exist. Replace its data if the data differs."""
         backend, meta = self._backend, expected["metadata"]
         namespace, name = meta["namespace"], meta["name"]
         stored = await backend.store.get(f"{backend.cache.prefix}{plural}/{namespace}/{name}")
@@ -120,7 +120,7 @@ class DefaultAccountsController:
 
 
 class _Deletions:
-    """Adds the namespace of an object that was deleted or changed to a queue."""
+    """A cache observer: when the object `name` of a namespace is deleted or changed, adds the namespace to a queue."""
 
     def __init__(self, queue: WorkQueue[str], name: str) -> None:
         self._queue = queue

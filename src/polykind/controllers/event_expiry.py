@@ -19,7 +19,7 @@ _PAGE_SIZE = 500
 
 
 class EventExpiry:
-    """Deletes expired Events on the leader. `ttl` is the lifetime of an event in seconds. 0 keeps events forever."""
+    """Deletes expired Events on the leader. `ttl` is the lifetime of an Event in seconds; 0 keeps Events forever."""
 
     def __init__(self, backend: Backend, leadership: Leadership, ttl: float) -> None:
         self._backend = backend
@@ -72,7 +72,7 @@ class EventExpiry:
 
 
 def _is_older(stored: KeyValue, deadline: datetime) -> bool:
-    """True if the last write of an event was before the deadline. Unreadable events are kept."""
+    """True if the last write of an Event was before the deadline. False if the stored bytes cannot be decoded."""
     try:
         obj: JsonObject = json_codec.decode(stored.value)
         meta = obj["metadata"]

@@ -1,4 +1,4 @@
-"""The condition Dangling of FlowSchemas: it says whether the referenced priority level exists."""
+"""The condition Dangling of FlowSchemas, which tells clients if the referenced priority level is missing."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MANAGER = "api-priority-and-fairness-config-consumer-v1"
 
 
 class FlowSchemaStatus:
-    """Sets the condition when a FlowSchema or a priority level changes.
+    """Sets the condition Dangling when a FlowSchema or a priority level changes.
 
-    The class observes both resources without loading them, because a client's write loads a resource first. The
-    requests of this server are not classified by FlowSchemas.
+    This class does not load the two resources into the cache, because a client's write loads a resource first. This
+    server does not use FlowSchemas to limit requests.
     """
 
     def __init__(self, backend: Backend, now: Callable[[], str]) -> None:
@@ -74,7 +74,7 @@ class FlowSchemaStatus:
 
 
 class _Changes:
-    """A cache observer that passes the changes of a resource on, together with its cache."""
+    """A cache observer that calls `on_changes` with the cache of a resource and the changes."""
 
     def __init__(self, objects: ResourceCache, on_changes: Callable[[ResourceCache, list[ObjectChange]], None]) -> None:
         self._objects = objects
@@ -88,7 +88,7 @@ class _Changes:
 
 
 def _has_condition(obj: JsonObject, wanted: JsonObject) -> bool:
-    """True if an object has a condition that equals `wanted` apart from its time."""
+    """True if an object has a condition with the type, status, reason and message of `wanted`."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     found: JsonObject = next((one for one in conditions if one.get("type") == wanted["type"]), {})
     return all(found.get(name) == wanted[name] for name in ("status", "reason", "message"))

@@ -48,7 +48,7 @@ _RETRY = 0.5
 
 
 class OwnerState(Enum):
-    """The state of the object that an owner reference names. The value is used in log messages."""
+    """The state of the object to which an owner reference refers. Log messages show the value."""
 
     SOLID = "present"
     WAITING_FOR_DEPENDENTS = "being deleted in the foreground"
@@ -69,21 +69,18 @@ class GarbageCollector:
         self._monitors: dict[tuple[str, str], _ResourceMonitor] = {}
         self._pending: dict[_ResourceMonitor, None] = {}
         self._declared: list[DeclaredResource] = []
-        """The built-in resources that no request has used yet and that are still to be searched for objects with
-        owners.
-        """
+        """The built-in resources that no request has used and that are still to be searched for objects with owners."""
         self._read_task: asyncio.Task[None] | None = None
         self._synced = asyncio.Event()
-        """Set while the owner references of all resources are known. Before that, an owner may have unknown dependents.
-        """
+        """Set while the owner references of all objects are known. Otherwise an owner may have unknown dependents."""
         self._deleted_owners: dict[str, tuple[str, str, str, str]] = {}
         """The group, kind, namespace and name of deleted owners, by uid. Their resources may no longer be served."""
         self._absent_since: dict[ObjectRef, float] = {}
-        """For each dependent whose owner was never observed, the time when the missing owner was first noticed."""
+        """For each dependent whose owner was never observed: the time at which the owner was first looked up."""
         self.absent_owner_delay = 15.0
-        """Seconds before a never observed owner counts as deleted. This replica may not have seen its creation yet."""
+        """Seconds until an owner that was never observed is treated as deleted. Its creation may be observed late."""
         self._unserved_dependents: dict[tuple[str, str], set[ObjectRef]] = {}
-        """The dependents of owners whose kind is not served, by group and kind, to process when the kind is served."""
+        """The dependents of owners whose kind is not served, by group and kind, to process when it is served."""
 
     def start(self) -> None:
         self._leadership.subscribe(self._on_leadership)
@@ -91,7 +88,7 @@ class GarbageCollector:
             self._on_leadership(True)
 
     def _on_leadership(self, leading: bool) -> None:
-        """If this replica is the leader, read all resources and start collecting. Otherwise stop."""
+        """If this replica is now the leader, read all resources and start to collect garbage. Otherwise stop."""
         self._stop()
         if leading:
             self._backend.registry.observers.append(self._monitor_resource)
@@ -122,7 +119,7 @@ class GarbageCollector:
     # ------------------------------------------------------------------ building the owner graph
 
     def _monitor_resource(self, resource: Resource) -> None:
-        """Monitor a resource that has just become served or whose CRD has changed."""
+        """Watch a resource that has just become served or whose CRD has changed."""
         if resource.plural == "events" and resource.group in ("", "events.k8s.io"):
             # kube-apiserver's garbage collector ignores Events, which may be numerous and never have dependents.
             return
@@ -136,12 +133,12 @@ class GarbageCollector:
             self._queue.add(ref)
 
     def _on_unused_resource(self, event: StoreEvent) -> None:
-        """Build and monitor a built-in resource that only another replica uses, if its objects have owners."""
+        """Watch a built-in resource that only other replicas use, if `event` writes an object with owners."""
         if event.value is not None and (OWNER_REFERENCES in event.value or DELETION_TIMESTAMP in event.value):
             self._backend.registry.build_for_key(event.key)
 
     def read(self, monitor: _ResourceMonitor) -> None:
-        """Read all objects of a resource, even if they have been read before."""
+        """Read all objects of a resource in the background, even if they have been read before."""
         self._pending[monitor] = None
         self._synced.clear()
         if self._read_task is None or self._read_task.done() or self._read_task.cancelling():
@@ -163,21 +160,19 @@ class GarbageCollector:
                 log.warning("garbage collector: cannot list %s, retrying in %.1f s: %s", step, _RETRY, error)
                 await asyncio.sleep(_RETRY)
                 continue
-            # Let requests run first, because no request waits for this task.
+            # Let other tasks of the event loop run, because clients wait for these but not for this task.
             await asyncio.sleep(0)
         self._synced.set()
 
     async def _build_if_relevant(self, declared: DeclaredResource) -> None:
-        """Build and monitor a built-in resource that no request has used yet, if it has objects with owners or
-        deletions.
-        """
+        """Watch a built-in resource that no request has used yet, if objects of it have owners or are being deleted."""
         if declared.prefix and await self._has_relevant_objects(declared.prefix):
             self._backend.registry.resource(declared.group, declared.plural)
 
     async def _read(self, monitor: _ResourceMonitor) -> None:
         cache = monitor.cache
         if self._sole_writer and not cache.loaded and not await self._has_relevant_objects(cache.prefix):
-            # A request loads the resource into the cache before it writes, so the monitor sees the write.
+            # Any later write loads the resource into the cache first, so that the monitor observes the write.
             return
         await self._backend.cache.load(cache)
         for ref in self._graph.dependents_in(monitor.group, monitor.plural):
@@ -191,7 +186,7 @@ class GarbageCollector:
                 await asyncio.sleep(0)
 
     async def _has_relevant_objects(self, prefix: str) -> bool:
-        """True if a resource that is not in the cache has objects with owners or objects being deleted."""
+        """True if the store has objects under a prefix that have owners or are being deleted."""
         after = ""
         while True:
             page = await self._backend.store.range(prefix, after=after, limit=_PAGE_SIZE)
@@ -202,7 +197,7 @@ class GarbageCollector:
             after = page.items[-1].key
 
     def on_change(self, monitor: _ResourceMonitor, change: ObjectChange) -> None:
-        """Process a write or a deletion of one object."""
+        """Update the owner graph and the queue after a write or a deletion of one object."""
         old, new = change.old, change.new
         if new is None:
             if old is not None and self._graph:
@@ -241,7 +236,7 @@ class GarbageCollector:
         self._enqueue_owners(ref, self._graph.record(ref, ()))
 
     def _enqueue_owners(self, ref: ObjectRef, owners: tuple[OwnerReference, ...]) -> None:
-        """Enqueue the owners of a dependent, because they may have been waiting for its deletion."""
+        """Enqueue the owners of a deleted dependent, because their deletion may have waited for it."""
         namespace = ref.key.rpartition("/")[0]
         for owner in owners:
             resource = self._backend.registry.resource_of_kind(owner.group, owner.kind)
@@ -308,7 +303,7 @@ class GarbageCollector:
         )
 
     def _awaits_owner(self, ref: ObjectRef) -> bool:
-        """True if the owner may still appear. In that case, process the dependent again later."""
+        """True if a missing owner of the object may still appear. Then process the object again later."""
         now = asyncio.get_running_loop().time()
         wait = self._absent_since.setdefault(ref, now) + self.absent_owner_delay - now
         if wait > 0:
@@ -320,7 +315,7 @@ class GarbageCollector:
     async def _owner_state(
         self, dependent: Resource, ref: ObjectRef, namespace: str, owner: OwnerReference
     ) -> OwnerState:
-        """Return the state of an owner. The owner must be cluster-scoped or in the dependent's namespace."""
+        """Return the state of an owner. A valid owner is cluster-scoped or in the namespace of its dependent."""
         deleted = self._deleted_owners.get(owner.uid)
         if (
             deleted is not None
@@ -361,7 +356,7 @@ class GarbageCollector:
         return metadata(resource.cache.get(ref.key) if resource else None)
 
     async def _change(self, ref: ObjectRef, uid: str, edit: Callable[[JsonObject], None]) -> None:
-        """Edit an object's metadata. Raise NotFoundError if the object has been replaced by one of the same name."""
+        """Edit an object's metadata. Raise NotFoundError if the object's uid is no longer `uid`."""
         ctx = self._context(ref)
 
         async def edited(old: JsonObject, _: Write) -> JsonObject:
@@ -386,7 +381,7 @@ class GarbageCollector:
 
 
 class _ResourceMonitor:
-    """A cache observer that reports one resource's changes to the garbage collector."""
+    """A cache observer that reports the changes of one resource to the garbage collector."""
 
     def __init__(self, collector: GarbageCollector, resource: Resource) -> None:
         self._collector = collector

@@ -1,4 +1,4 @@
-"""An informer for one resource: a full list first, then every change, and a new list after a watch was interrupted."""
+"""An informer for one resource: first a list of all objects, then every change. It lists again if it missed changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Informer:
         await asyncio.gather(*self._relists, return_exceptions=True)
 
     def on_reset(self) -> None:
-        """List again because changes may have been missed. The controller keeps its state until then."""
+        """List the resource again because changes may have been missed. Until then, the controller keeps its state."""
         task = asyncio.get_running_loop().create_task(self._relist())
         self._relists.add(task)
         task.add_done_callback(self._relists.discard)

@@ -50,7 +50,7 @@ Change = Callable[[JsonObject | None], JsonObject | None]
 
 
 class KubernetesService:
-    """Creates the objects through which pods and clients inside a cluster find the API server."""
+    """Creates the objects by which pods and clients inside a cluster find the API server."""
 
     def __init__(self, backend: Backend, now: Callable[[], str], advertise_address: str) -> None:
         self._backend = backend
@@ -60,7 +60,7 @@ class KubernetesService:
         self._port = 0
 
     async def start(self, port: int) -> None:
-        """Create or complete the objects. `port` is the port on which this server listens."""
+        """Create or update the objects. `port` is the port on which this server listens."""
         self._port = port
         await self._apply(
             self._change(SERVICE_CIDR, _NAME, self._service_cidr),
@@ -89,7 +89,7 @@ class KubernetesService:
         ]
 
     async def _change(self, kind: Kind, key: str, change: Change) -> None:
-        """Change a stored object. Repeat if another replica was faster."""
+        """Change a stored object. Try again if another replica has changed it meanwhile."""
         key = f"{self._backend.cache.prefix}{kind.storage_prefix}/{key}"
         for _ in range(_ATTEMPTS):
             stored = await self._backend.store.get(key)
@@ -104,7 +104,7 @@ class KubernetesService:
             if stored is None and kind is SERVICE:
                 await self._reserve_ip(obj)
             return
-        log.warning("kubernetes service: %s is being changed by other servers, giving up", key)
+        log.warning("kubernetes service: other servers keep changing %s, giving up", key)
 
     async def _reserve_ip(self, service: JsonObject) -> None:
         address = ip_address(self._network.server_ip)
@@ -146,7 +146,7 @@ class KubernetesService:
         cidrs = list(self._network.cidrs)
         if old is not None:
             stored = old["spec"].get("cidrs")
-            # A cluster can get a second IP family. Any other change needs an administrator.
+            # The flags can add a second IP family to the stored range. Other changes are left to an administrator.
             return {**old, "spec": {"cidrs": cidrs}} if stored == cidrs[:1] != cidrs else None
         version, now = "networking.k8s.io/v1", self._now()
         meta = self._metadata(version, {"f:spec": {"f:cidrs": {}}})
@@ -209,7 +209,7 @@ class KubernetesService:
         return {**old, "endpoints": endpoints, "ports": [port]}
 
     def _addresses(self, ips: list[str], add: bool) -> list[str] | None:
-        """Return the addresses with or without this server's address. Return None if that changes nothing."""
+        """Return `ips` with this server's address if `add` is true, else without it. Return None if nothing changes."""
         if (self._address in ips) == add:
             return None
         return sorted([*ips, self._address]) if add else [ip for ip in ips if ip != self._address]

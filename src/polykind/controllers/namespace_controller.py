@@ -22,13 +22,13 @@ log = logging.getLogger("polykind.namespaces")
 
 _USER = service_account("namespace-controller")
 _RETRY_DELAY, _MAX_RETRY_DELAY = 0.1, 2.0
-"""Initial and maximum number of seconds between two passes over the content of a namespace."""
+"""Initial and maximum number of seconds between two attempts to delete the content of a namespace."""
 
 
 class NamespaceController:
     """Watches namespaces and finalizes those that are being deleted.
 
-    Without `finalizes`, it only creates the initial namespaces, and deleted namespaces remain Terminating.
+    If `finalizes` is false, it only creates the initial namespaces, and deleted namespaces remain Terminating.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class NamespaceController:
             self._leadership.subscribe(self._on_leadership)
 
     def _on_leadership(self, leading: bool) -> None:
-        """If this replica is the leader, finalize all terminating namespaces. Otherwise stop."""
+        """If this replica is now the leader, finalize all terminating namespaces. Otherwise stop."""
         for task in self._finalizing.values():
             task.cancel()
         self._finalizing = {}
@@ -159,7 +159,7 @@ class NamespaceController:
         return cache.count(namespace)
 
     async def _remove_finalizer(self, name: str) -> None:
-        """Remove the finalizer. Delete the namespace if it has no other finalizer."""
+        """Remove the finalizer of a namespace. If the namespace has no other finalizer, delete it."""
         cache = self._resource.cache
         while True:
             cached = cache.get(name)

@@ -13,7 +13,7 @@ DELETION_TIMESTAMP = b'"deletionTimestamp"'
 
 
 class ObjectRef(NamedTuple):
-    """The resource and the cache key of a stored object."""
+    """A reference to a stored object: its resource, and its key in the cache of this resource."""
 
     group: str
     plural: str
@@ -69,7 +69,7 @@ def metadata(cached: CachedObject | None) -> Metadata:
 
 
 class OwnerGraph:
-    """Dependents by owner uid, updated one object at a time."""
+    """The dependents of each owner, by the owner's uid."""
 
     def __init__(self) -> None:
         self._dependents: dict[str, dict[ObjectRef, bool]] = {}
@@ -79,7 +79,7 @@ class OwnerGraph:
         return bool(self._references)
 
     def record(self, ref: ObjectRef, references: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...]:
-        """Replace an object's owner references and return the previous ones."""
+        """Set an object's owner references in the graph and return the previous ones."""
         previous = self._references.pop(ref, ())
         for reference in previous:
             dependents = self._dependents.get(reference.uid)
@@ -98,7 +98,7 @@ class OwnerGraph:
         return list(self._dependents.get(uid, ()))
 
     def is_blocked(self, uid: str, owner: ObjectRef) -> bool:
-        """True if a dependent with blockOwnerDeletion, other than the owner itself, still exists."""
+        """True if a dependent of the owner with this uid has blockOwnerDeletion. The owner itself does not count."""
         return any(blocks and ref != owner for ref, blocks in self._dependents.get(uid, {}).items())
 
     def dependents_in(self, group: str, plural: str) -> list[ObjectRef]:

@@ -1,4 +1,4 @@
-"""The informer of admission policies and their bindings: keeps one admission step up to date."""
+"""The informer of admission policies and their bindings: keeps one policy plugin of the admission chain up to date."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger("polykind.policies")
 
 
 class Plugin(NamedTuple, Generic[P, B]):
-    """The admission step that evaluates policies, and the compilers of its policies and bindings."""
+    """The admission plugin that evaluates policies, and the functions that compile policies and bindings for it."""
 
     step: PolicyPlugin[P, B]
     policy: Callable[[JsonObject], P]
@@ -41,7 +41,7 @@ class Plugin(NamedTuple, Generic[P, B]):
 class PolicyInformer(Generic[P, B]):
     """Watches one kind of policy and its bindings. A change is in effect before the server responds to its write.
 
-    The informer is also an admission step. The first policy imports the plugin that evaluates policies.
+    The informer itself is a member of the admission chain. It imports the policy plugin when the first policy exists.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class QuotaInformer:
-    """The admission step of resource quotas. It is active while there is a ResourceQuota in any namespace."""
+    """The member of the admission chain for quotas. It is active while there is a ResourceQuota in any namespace."""
 
     def __init__(self, cache: WatchCache, services: PluginServices, refresh: Callable[[], None]) -> None:
         self.active = False

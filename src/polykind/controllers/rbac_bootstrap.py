@@ -45,14 +45,14 @@ class RBACBootstrap:
         self._finished = False
 
     def check(self) -> str:
-        """Return "" if healthy.
+        """Return "" if the default roles are complete or if another replica must create them.
 
-        Return the problem while this replica is the leader and has not finished reconciling.
+        Return the problem if this replica is the leader and has not finished reconciling.
         """
         return "" if self._finished or not self._leadership.leading else "not finished"
 
     async def start(self) -> None:
-        """If this replica is the leader, reconcile first, so that the server starts with all default roles."""
+        """If this replica is the leader, reconcile before the server starts, so that all default roles exist."""
         self._leadership.subscribe(self._on_leadership)
         if self._leadership.leading and not await self._reconcile_all():
             self._on_leadership(True)
@@ -83,7 +83,7 @@ class RBACBootstrap:
         return self._finished
 
     async def _reconcile_each(self, expected: Iterable[JsonObject]) -> list[str]:
-        """Reconcile each object and return the failures as text."""
+        """Reconcile each object of `expected` and return the texts of the errors."""
         expected = list(expected)
         results = await asyncio.gather(*map(self._reconcile, expected), return_exceptions=True)
         failures: list[str] = []
@@ -133,7 +133,7 @@ class RBACBootstrap:
 
 
 def _reconciled(existing: JsonObject, expected: JsonObject) -> JsonObject | None:
-    """Return the reconciled form of an existing object. Return None if the object must be deleted and created again."""
+    """Return an existing object with what it lacks. Return None if the object must be deleted and created again."""
     if is_protected(existing):
         return existing
     return reconcile_binding(existing, expected) if "roleRef" in expected else reconcile_role(existing, expected)

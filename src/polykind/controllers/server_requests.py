@@ -1,4 +1,4 @@
-"""Requests of the server itself. They have no user, so they skip authorization and admission."""
+"""Requests that the server makes itself. They have no user, so they skip authorization and admission."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def server_context(
     subresource: str = "",
     agent: str = "kube-apiserver",
 ) -> RequestContext:
-    """Return the context of a request at the storage version. `agent` becomes the field manager."""
+    """Return the context of a request at the storage version. `agent` is the name of the field manager."""
     request = Request(method, "", "", {b"user-agent": agent.encode()}, b"")
     return RequestContext(backend, request, resource.storage_version(), namespace, name, subresource)

@@ -19,7 +19,8 @@ log = logging.getLogger("polykind.services")
 async def release_leaked(backend: Backend) -> None:
     """Release all cluster IPs and node ports that no existing Service uses.
 
-    The caller must be the only writer of the store, because the allocations of a running create look leaked.
+    The caller must be the only writer of the store. Otherwise the addresses of a Service that is just being created
+    would be released.
     """
     services = backend.cache.resource_at(SERVICE.storage_prefix)
     await backend.cache.load(services)

@@ -17,7 +17,7 @@ _SLICE = 1000
 
 
 class StoredVersionReport:
-    """Counts the stored objects in the background after a CRD update was rejected because it removes their version."""
+    """Counts, after a rejected CRD update, the stored objects because of which a version cannot be removed."""
 
     def __init__(self, backend: Backend) -> None:
         self._loop = asyncio.get_running_loop()
@@ -25,7 +25,7 @@ class StoredVersionReport:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, crd: JsonObject, versions: list[str]) -> None:
-        """Log the number of objects that are stored at these versions of a CRD. May be called in a worker thread."""
+        """Start to count and log the objects stored at these versions of a CRD. May be called in a worker thread."""
         self._loop.call_soon_threadsafe(self._start, crd, versions)
 
     def _start(self, crd: JsonObject, versions: list[str]) -> None:

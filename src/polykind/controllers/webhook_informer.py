@@ -1,4 +1,4 @@
-"""The informer of webhook configurations: keeps the webhooks of one admission step up to date."""
+"""The informer of webhook configurations: keeps one webhook plugin of the admission chain up to date."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ log = logging.getLogger("polykind.admission")
 
 
 class Plugin(NamedTuple):
-    """The admission step that calls webhooks, and the factory of its webhooks.
+    """The admission plugin that calls webhooks, and the function that builds a webhook for it.
 
-    The factory takes the configuration's name, a webhook's entry and the entry's index among entries of that name.
+    The function takes the name of the configuration, a webhook's entry, and the entry's index among those of its name.
     """
 
     step: WebhookPlugin
@@ -38,7 +38,7 @@ class Plugin(NamedTuple):
 class WebhookInformer:
     """Watches one kind of webhook configuration. A change is in effect before the server responds to its write.
 
-    The informer is also an admission step. The plugin that calls webhooks is imported with the first webhook.
+    The informer itself is a member of the admission chain. It imports the webhook plugin when the first webhook exists.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ _FIRST_DELAY, _MAX_DELAY = 0.05, 60.0
 
 
 class WorkQueue(Generic[T]):
-    """Processes items in the order of arrival with several workers, but never one item twice at the same time."""
+    """Processes items in the order of arrival with several workers. Two workers never process the same item at once."""
 
     def __init__(self, process: Callable[[T], Awaitable[None]], workers: int = 16) -> None:
         self._process = process

@@ -36,7 +36,7 @@ _UNSUPPORTED_FIELDS = {
     "Job": field_selectors.unsupported_field_of_jobs,
     "ResourceSlice": field_selectors.unsupported_field_of_resource_slices,
 }
-"""Functions that return the error message about a field selector, for kinds with their own messages."""
+"""The functions that return the error message for a field selector, for kinds with messages of their own."""
 
 
 def _unknown_field_label(kind: Kind) -> Callable[[str], str]:
@@ -47,9 +47,9 @@ def _unknown_field_label(kind: Kind) -> Callable[[str], str]:
 
 
 class BuiltinResource(Resource):
-    """The resource of a declared kind.
+    """The resource of a built-in kind.
 
-    Without a `cache`, objects are not stored. Then the server supports only create requests, as for
+    If `cache` is None, objects are not stored, and the server supports only create requests, as for
     SubjectAccessReviews.
     """
 
@@ -77,7 +77,7 @@ class BuiltinResource(Resource):
         codec: ObjectCodec | None = None,
         representer: Representer | None = None,
     ) -> ServedVersion:
-        """Add and return the version at which `kind` is declared."""
+        """Serve the resource at the version of `kind`. Return the served version."""
         subresources = {subresource.name: frozenset(subresource.verbs) for subresource in kind.subresources}
         version = self.versions[kind.version] = ServedVersion(
             self,
@@ -103,7 +103,7 @@ class BuiltinResource(Resource):
 
     @cached_property
     def _resets(self) -> Mapping[str, Reset]:
-        """The fields that an endpoint cannot set: by subresource, then by apiVersion."""
+        """The fields that clients cannot set through an endpoint: by subresource, then by apiVersion."""
         strategies = {v.api_version: v.strategy for v in self.versions.values()}
         fields = {v: s.reset_fields for v, s in strategies.items() if isinstance(s, BuiltinStrategy)}
         subresources = {subresource for resets in fields.values() for subresource in resets}
@@ -130,8 +130,8 @@ class BuiltinResource(Resource):
 class BuiltinStrategy(Strategy):
     """The rules of a built-in kind for writes. Subclasses override the rules that differ for their kind.
 
-    Objects are JSON objects as the declaration decodes them. The server calls `default` after every decode, also of
-    objects that patches and mutating admission have produced.
+    Objects are JSON objects, decoded with the fields that the kind declares. The server calls `default` after every
+    decode, also of objects that patches and mutating admission have produced.
     """
 
     name_rule = staticmethod(names.subdomain_name)
@@ -192,7 +192,7 @@ class BuiltinStrategy(Strategy):
         return self.meta_errors(new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        """Return `new` with all fields of `old` except the metadata and the status."""
+        """Return an object with the metadata and status of `new` and all other fields of `old`."""
         kept = {name: value for name, value in old.items() if name not in ("metadata", "status")}
         changed = {name: value for name, value in new.items() if name in ("metadata", "status")}
         return {**kept, **changed}
@@ -203,7 +203,7 @@ class BuiltinStrategy(Strategy):
         return Validation(self.subresource_errors(subresource, new, old))
 
     def subresource_errors(self, subresource: str, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        """Validate an update through a subresource other than scale."""
+        """Return the errors of an update through `subresource`. Not called for scale."""
         if subresource == "status":
             return self.status_errors(new, old)
         raise NotImplementedError(subresource)
@@ -236,8 +236,8 @@ def load_strategy(kind: Kind) -> BuiltinStrategy:
 def build_resource(cache: WatchCache, kinds: Sequence[Kind], versions: Sequence[Kind]) -> BuiltinResource:
     """Return the resource of a kind.
 
-    `kinds` are the served declarations of the kind in one group. `versions` are all declarations with the same stored
-    objects.
+    `kinds` are the served versions of the kind in one group. `versions` are all versions, also of other groups, whose
+    objects are stored under the same prefix.
     """
     from polykind.resources.converted_strategy import ConvertedStrategy
 
@@ -287,7 +287,7 @@ def find_builtin(registry: Registry, group: str, plural: str, resource_class: ty
 def find_builtin(
     registry: Registry, group: str, plural: str, resource_class: type[BuiltinResource] = BuiltinResource
 ) -> BuiltinResource:
-    """Return a built-in resource that is always served, for a component that works with its objects."""
+    """Return a built-in resource, for a component that works with its objects. The resource must be declared."""
     resource = registry.resource(group, plural)
     if not isinstance(resource, resource_class):
         raise AssertionError(f"{plural} of group {group!r} must be declared with a {resource_class.__name__}")
@@ -298,7 +298,7 @@ _KEPT_BY_STATUS_UPDATES = ("labels", "annotations", "finalizers", "ownerReferenc
 
 
 def only_status_changed(new: JsonObject, old: JsonObject) -> JsonObject:
-    """Return `new` with the spec and writable metadata of `old`, as in most of kube-apiserver's status strategies."""
+    """Return `new` with the spec, labels, annotations, finalizers and owners of `old`, as in most status strategies."""
     kept = {name: old["metadata"][name] for name in _KEPT_BY_STATUS_UPDATES if name in old["metadata"]}
     meta = {name: value for name, value in new["metadata"].items() if name not in _KEPT_BY_STATUS_UPDATES}
     return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}

@@ -180,6 +180,6 @@ class BuiltinRepresenter(Representer):
         )
 
     def _without_type_meta(self, item: bytes) -> bytes:
-        # A map such as a ConfigMap's data may contain the same text, so find the kind that comes before the metadata.
+        # A map such as a ConfigMap's data may contain the same text, so find the field kind directly before metadata.
         at = item.rfind(self._kind_field + b'"metadata":')
         return item[:at].replace(self._api_version_field, b"", 1) + item[at + len(self._kind_field) :]

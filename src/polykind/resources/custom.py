@@ -86,7 +86,7 @@ class CustomResource(Resource):
             CustomRepresenter(self, version_entry, has_status=has_status),
             has_status=has_status,
             scale=scale,
-            # The warning takes a search through all versions, and a CRD can have thousands.
+            # Compute the warning only if it is needed: it takes a search through all versions, possibly thousands.
             deprecation=(version_entry.get("deprecated") and crd_versions.deprecation_warning(self.crd, version)) or "",
             selectable=tuple(f["jsonPath"] for f in version_entry.get("selectableFields") or ()),
             converts=self.converter is not None,
@@ -194,7 +194,7 @@ class CustomCodec(ObjectCodec):
         return Decoded(value, unknown if report_unknown else [], validated)
 
     def default(self, obj: JsonObject) -> JsonObject:
-        # Applied metadata is not decoded strictly: an invalid timestamp counts as absent.
+        # Applied metadata is not decoded strictly: an invalid timestamp is treated as absent.
         obj["metadata"], _ = object_meta.coerce(obj.get("metadata"), strict=False)
         self._schema.apply_defaults(obj)
         return obj

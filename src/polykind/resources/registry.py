@@ -116,7 +116,7 @@ class Registry:
     def put(self, resource: Resource) -> None:
         """Serve a resource and replace any resource with the same group and plural.
 
-        A custom resource cannot replace a built-in one. It is not served at versions that are built in.
+        A custom resource cannot replace a built-in one. It is not served at a group and version that are built in.
         """
         group = resource.group
         if not resource.is_builtin and self.has_builtin(group, resource.plural):
@@ -139,7 +139,7 @@ class Registry:
             observer(resource)
 
     def add_review(self, version: ServedVersion) -> None:
-        """Serve a review. A review is not stored, so it is not listed among the resources."""
+        """Serve a review, such as a SubjectAccessReview. `resources` does not return it, because it is not stored."""
         self._undeclare(version.resource.group, version.resource.plural)
         key = (version.resource.group, version.version, version.resource.plural)
         if key not in self._disabled:

@@ -74,7 +74,7 @@ class Representer(ABC):
         return None
 
     async def convert_for_admission(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        """Return an object of any version of this resource at the version that a webhook's rules match."""
+        """Convert `obj`, which may have any version of this resource, to the version that a webhook's rules match."""
         return await self.convert(obj, api_version)
 
     # ------------------------------------------------------------------ showing

@@ -75,7 +75,7 @@ class Resource:
     is_builtin = False
 
     def key(self, namespace: str, name: str) -> str:
-        """Return the key of an object below the cache's prefix."""
+        """Return an object's key in the store, without the prefix of the resource."""
         return f"{namespace}/{name}" if self.namespaced else name
 
     def api_version(self, version: str) -> str:
@@ -126,7 +126,7 @@ class Resource:
         return self.versions.get(self.storage) or next(iter(self.versions.values()))
 
     async def after_write(self, name: str) -> None:
-        """Finish the work of the resource that must be done before the server responds to a successful write."""
+        """Do what must be done before the server responds to a successful write of the object `name`."""
         return
 
     # ------------------------------------------------------------------ deletion
@@ -309,7 +309,7 @@ class ObjectCodec(ABC):
         return obj
 
     def check_kind(self, kind: str, api_version: str) -> None:
-        """Raise DecodeError if the kind or apiVersion of a request body is unknown to the type's scheme."""
+        """Raise DecodeError if the kind or apiVersion of a request body is not registered in the type's scheme."""
         return
 
     def own_decoder_paths(self, value: JsonObject) -> list[str]:
@@ -376,7 +376,7 @@ class Strategy(ABC):
     ) -> Validation:
         """Validate a new object. `values_validated` is true if decoding has already validated the object's values.
 
-        CEL rules call `check`, which may raise EvaluationInterruptedError.
+        The evaluation of CEL rules calls `check`, which may raise EvaluationInterruptedError.
         """
 
     @abstractmethod
@@ -389,14 +389,14 @@ class Strategy(ABC):
     ) -> Validation: ...
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        """Return `new` without the changes that clients cannot make through the status endpoint."""
+        """Return `new` with only the changes that clients may make through the status endpoint."""
         raise NotImplementedError
 
     def validate_status(self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None) -> Validation:
         raise NotImplementedError
 
     def prepare_subresource(self, subresource: str, new: JsonObject, old: JsonObject) -> JsonObject:
-        """Return `new` without the changes that clients cannot make through a subresource other than scale."""
+        """Return `new` with only the changes that clients may make through `subresource`. Not called for scale."""
         if subresource == "status":
             return self.prepare_status(new, old)
         raise NotImplementedError(subresource)
@@ -404,7 +404,7 @@ class Strategy(ABC):
     def validate_subresource(
         self, subresource: str, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None
     ) -> Validation:
-        """Validate an update through a subresource other than scale."""
+        """Validate an update through `subresource`. Not called for scale."""
         if subresource == "status":
             return self.validate_status(new, old, check=check)
         raise NotImplementedError(subresource)

@@ -1,1 +1,1 @@
-"""The verbs of the API, one module each, and the stages that they share."""
+"""The verbs of the Kubernetes API, such as get and list, one module each, and the stages of a request they share."""

@@ -26,7 +26,7 @@ _INVALID_MANAGERS = (
 
 
 async def admit(ctx: RequestContext, write: Write) -> bool:
-    """Run mutating admission on a create or an update. Return True if it has replaced the object."""
+    """Run mutating admission on a create or an update. Return True if admission has replaced `write.obj`."""
     if ctx.request.user is None or not (ctx.backend.admission.mutates or _has_plugins(ctx)):
         return False
     original = write.obj
@@ -55,7 +55,7 @@ async def admit_scale(
     write: Write,
     decode_scale: Callable[[JsonObject], JsonObject],
 ) -> JsonObject:
-    """Run mutating admission on the Scale of an object. Return the Scale, decoded again if it has been replaced."""
+    """Run mutating admission on a Scale. Return `scale`, or the Scale that admission has put in its place, decoded."""
     if not ctx.backend.admission.mutates or ctx.request.user is None:
         return scale
     mutated = await _mutate(ctx, scale, write, old, decode_scale)
@@ -86,7 +86,7 @@ async def _mutate(
 
 
 def _restore_invalid_managers(ctx: RequestContext, meta: JsonObject, original: JsonObject) -> None:
-    """Restore managedFields, with a warning, if admission has made them invalid."""
+    """If admission has made managedFields invalid, restore those of `original` and send a warning to the client."""
     if reason := managed_fields.validation_error(meta.get("managedFields")):
         meta.pop("managedFields", None)
         if "managedFields" in original:
@@ -159,15 +159,15 @@ def _attributes(
 
 
 def _root_type(ctx: RequestContext, api_version: str) -> Type | None:
-    # kube-apiserver finds no type for a Scale.
+    # As in kube-apiserver, the field types of a Scale are unknown, so an apply configuration of a policy fails.
     model = ctx.resource.models.get(api_version) if ctx.subresource != "scale" else None
     return model.root if model is not None else None
 
 
 def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
-    """Return the reason why a mutated object cannot be decoded strictly.
+    """Return the reason why kube-apiserver's strict decoder rejects an object that mutating admission has changed.
 
-    Return "" if it can be decoded, or if a later stage rejects the object.
+    Return "" if the decoder accepts the object, or if a later stage rejects it.
     """
     version = ctx.version
     if not version.is_builtin:
@@ -184,7 +184,7 @@ def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
 
 
 def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
-    """Set the defaults of a mutated object with the schema of the object's own apiVersion."""
+    """Set the defaults of an object that mutating admission has changed, with the schema of the object's apiVersion."""
     requested = obj.get("apiVersion")
     if ctx.version.is_builtin:
         ctx.version.codec.check_kind(obj["kind"], obj["apiVersion"])
@@ -201,7 +201,7 @@ def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
 
 
 def _options_object(ctx: RequestContext, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
-    """Return the CreateOptions, UpdateOptions or DeleteOptions. A patch has the options of a create or an update."""
+    """Return the CreateOptions, UpdateOptions or DeleteOptions for admission. A patch is a create or an update."""
     obj: JsonObject = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
         obj["dryRun"] = ["All"]

@@ -1,4 +1,4 @@
-"""The verbs of APIServices. Each brings the APIServices of the served API versions up to date before it runs.
+"""The verbs of APIServices. Each verb first writes the APIServices of the API versions that the server serves.
 
 kube-apiserver registers an APIService for every API version that it serves. Clients rarely ask for them, so this server
 writes them at the first request and not at its start.
@@ -71,7 +71,7 @@ def _builtin_services(ctx: RequestContext) -> dict[str, JsonObject]:
             "onstart",
         )
         for version in kinds_by_group_version()
-        # The aggregator does not register its own group.
+        # kube-apiserver creates no APIService for the API group of APIServices itself.
         if (version.group, version.version) in served and version.group != API_SERVICE.group
     )
 

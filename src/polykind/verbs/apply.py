@@ -22,14 +22,15 @@ _YAML_ERROR = "error converting YAML to JSON: "
 
 @dataclass(frozen=True, slots=True)
 class AppliedConfiguration:
-    """The body of an apply, with messages about its duplicate fields."""
+    """The decoded body of a server-side apply request, and the messages about duplicate fields in it."""
 
     value: JsonObject
     duplicates: list[str]
 
     def report_duplicates(self, ctx: RequestContext, options: PatchOptions) -> None:
-        """Reject duplicate fields or warn about them, depending on the option `field_validation`. Call this after the
-        merge.
+        """Raise BadRequestError for duplicate fields or send warnings, as the option `field_validation` demands.
+
+        Call this method after the merge, so that errors of the merge come first.
         """
         if not self.duplicates or options.field_validation == "Ignore":
             return
@@ -151,7 +152,9 @@ def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, def
 
 
 def only_managers_changed(old: JsonObject, merged: JsonObject, *, ignore_last_applied: bool = False) -> bool:
-    """True if an apply has changed nothing but managedFields and, if ignored, kubectl's last-applied annotation."""
+    """True if `merged` differs from `old` only in managedFields and, if `ignore_last_applied` is true, in kubectl's
+    last-applied annotation.
+    """
     if old.keys() != merged.keys() or any(merged[key] is not old[key] for key in old if key != "metadata"):
         return False
     before, after = ({k: v for k, v in obj["metadata"].items() if k != "managedFields"} for obj in (old, merged))

@@ -27,7 +27,7 @@ from polykind.verbs.write import PATCH, POST, Write
 
 @cache
 def _pod_bindings() -> ServedVersion:
-    """Return the version of the resource `pods/binding`, for admission of Bindings."""
+    """Return the version that stands for `pods/binding` when a Binding is decoded and admitted."""
     resource = BuiltinResource(None, BINDING)
     version = resource.serve(BINDING, BuiltinStrategy(BINDING))
     resource.plural = "pods"
@@ -79,7 +79,7 @@ def _validate(target: JsonObject) -> list[FieldError]:
 
 
 async def _assign(ctx: RequestContext, binding: Write) -> None:
-    """Assign the pod of the context to the target of a binding, without admission and validation."""
+    """Assign the pod that `ctx` names to the target of `binding`. The Binding is already admitted and validated."""
     cache, representer = ctx.resource.cache, ctx.version.representer
     metadata, dry_run = binding.obj["metadata"], binding.options.dry_run
     while True:

@@ -21,7 +21,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 class LostRaceError(Exception):
-    """Another write changed the key between this request's read and its write."""
+    """Another write changed the stored object between this request's read and its write."""
 
 
 async def run_validation(
@@ -44,7 +44,9 @@ async def run_validation(
 async def invalid_error(
     ctx: RequestContext, write: Write, kind: str, group: str, name: str, field_errors: list[FieldError]
 ) -> errors.InvalidError:
-    """Return the error for an invalid object. A large object may have many field errors."""
+    """Return the InvalidError for an object. Build it in a worker thread if the object is large, because a large object
+    may have many field errors.
+    """
     if not write.large:
         return errors.InvalidError(kind, group, name, field_errors)
     return await ctx.compute(lambda: errors.InvalidError(kind, group, name, field_errors))
@@ -62,9 +64,9 @@ async def add_warnings(ctx: RequestContext, write: Write) -> None:
 
 
 async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
-    """Store the object in place of `write.cached` and return its representation at the request's version.
+    """Store `write.obj` at `key` and return its representation at the request's version.
 
-    An update that changes nothing is not written. Raise LostRaceError if the key has changed meanwhile.
+    An update that changes nothing is not written. Raise LostRaceError if `write.cached` is no longer the stored object.
     """
     cache, version, obj, cached = ctx.resource.cache, _current_version(ctx), write.obj, write.cached
     dry_run = write.options.dry_run
@@ -80,7 +82,7 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     while (current := _current_version(ctx)) is not version:
         version = current
         stored = await _to_storage(ctx, write, version)
-    # The object has been pruned and defaulted with the schema at the start of the request, not with a newer one.
+    # The object was pruned and defaulted with the schema of `ctx.version`. Meanwhile the CRD may have another schema.
     same_schema = version is ctx.version
     normalized = same_schema and version.representer.stores_normalized
     integers_only = (
@@ -124,7 +126,7 @@ async def _in_worker(ctx: RequestContext, write: Write, call: Callable[[], T]) -
 
 
 async def _to_storage(ctx: RequestContext, write: Write, version: ServedVersion) -> JsonObject:
-    """Return the object at the storage version."""
+    """Return `write.obj` at the storage version."""
     converting = version.representer.to_storage(write.obj)
     stored = await (ctx.compute_async(converting) if write.large else converting)
     if write.cached is None or not version.strategy.restores_unwritable:
@@ -138,9 +140,10 @@ async def _to_storage(ctx: RequestContext, write: Write, version: ServedVersion)
 
 
 def _encode_unpruned(ctx: RequestContext, write: Write) -> Encoded | None:
-    """Encode the object as kube-apiserver stores it, then prune and default it in place.
+    """Encode `write.obj` as kube-apiserver stores it, then prune and default it in place.
 
-    kube-apiserver stores the result of a merge unpruned. Return None for a built-in type or if a conversion follows.
+    kube-apiserver stores the result of a merge unpruned. Return None for a built-in type, or if a conversion to the
+    storage version follows.
     """
     version = ctx.version
     kept = not version.is_builtin and version.version == ctx.resource.storage

@@ -49,7 +49,7 @@ async def _status(ctx: RequestContext, name: str) -> JsonObject:
 
 
 async def _connection_problem(port: int) -> str:
-    """Return the reason, in Go's words, why no component accepts connections on a local port. Return "" if one does."""
+    """Return Go's error text if no component accepts connections on this local port, or "" if one does."""
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
             _, writer = await asyncio.open_connection("127.0.0.1", port)

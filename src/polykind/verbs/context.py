@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 _INLINE_CONTAINERS: Final = 500
-"""The number of objects and lists up to which a computation runs on the event loop. It also limits the nesting."""
+"""A body with more JSON objects and lists than this is handled in a worker thread. Also limits the nesting depth."""
 _INLINE_STEPS: Final = 20_000
 
 
@@ -46,7 +46,7 @@ def is_large(data: bytes, steps_per_value: int = 1) -> bool:
 
 @dataclass(slots=True)
 class Backend:
-    """The server's parts that verbs and controllers work with."""
+    """The components of the server that verbs and controllers use."""
 
     store: Store
     cache: WatchCache
@@ -128,7 +128,7 @@ class RequestContext:
 
     @property
     def key(self) -> str:
-        """The object's key below the resource's prefix."""
+        """The object's key in the store, without the prefix of its resource."""
         return self.resource.key(self.namespace or "", self.name)
 
     # ------------------------------------------------------------------ computations on large objects
@@ -171,7 +171,10 @@ class RequestContext:
         return self.invalid_key_error(self.name) or self.resource.not_found(self.name)
 
     def invalid_key_error(self, name: str | None) -> errors.APIError | None:
-        """Return kube-apiserver's error for a namespace that would lead out of its storage prefix."""
+        """Return kube-apiserver's error for the namespaces "." and "..", whose keys would lie outside its prefix.
+
+        Return None for any other namespace.
+        """
         if self.namespace not in (".", ".."):
             return None
         key = "/".join(("", self.resource.group, self.resource.plural, self.namespace, *((name,) if name else ())))

@@ -45,7 +45,10 @@ def encode(ctx: RequestContext, revision: int, key: str) -> str:
 
 
 def decode(token: str, ctx: RequestContext, resource_version: str) -> tuple[int, str]:
-    """Return the revision (0: newest) and the key to continue after. Raise BadRequestError if the token is invalid."""
+    """Return the revision (0: newest) and the key after which the list continues.
+
+    Raise BadRequestError if the token is invalid.
+    """
     version, revision, start = _decode_fields(_decode_base64(token))
     if version != _VERSION:
         raise _invalid(f"continue key is not valid: server does not recognize this encoded version {version}")
@@ -86,8 +89,9 @@ def _invalid(reason: str) -> errors.BadRequestError:
 
 
 def expired(ctx: RequestContext, after: str) -> errors.ExpiredError:
-    """Return the error for a compacted revision. For a continued list, it has a token to continue at the newest
-    revision.
+    """Return the error for a list at a compacted revision.
+
+    If `after` is not empty, the error contains a token that continues the list after this key at the newest revision.
     """
     if not after:
         return errors.ExpiredError("The resourceVersion for the provided list is too old.")

@@ -85,7 +85,7 @@ def unknown_field_errors(ctx: RequestContext, paths: list[str]) -> list[str]:
 
 
 def relevant_duplicates(ctx: RequestContext, duplicates: list[str], unknown: list[str], value: Any) -> list[str]:
-    """Drop the messages about duplicate fields that the decoder of a built-in type does not report.
+    """Return `duplicates` without the messages that kube-apiserver's decoder of built-in types does not report.
 
     This decoder skips the content of unknown fields and of fields whose type has its own decoder.
     """
@@ -101,13 +101,13 @@ def relevant_duplicates(ctx: RequestContext, duplicates: list[str], unknown: lis
 
 
 def _lies_in(message: str, path: str, following: str) -> bool:
-    """True if `message` reports the field `path` followed by one of the characters in `following`."""
+    """True if `message` is about a duplicate field whose path starts with `path` and a character of `following`."""
     prefix = f"duplicate field {go_quote(path)[:-1]}"
     return message.startswith(prefix) and message[len(prefix)] in following
 
 
 def _states_expected_type(ctx: RequestContext, value: Any) -> bool:
-    """True if the body is a custom object of the request's kind and apiVersion. Nearly all bodies are."""
+    """True if the body is a custom object of the request's kind and apiVersion. A fast test that most bodies pass."""
     if type(value) is not dict or ctx.version.is_builtin:
         return False
     return value.get("apiVersion") == ctx.version.api_version and value.get("kind") == ctx.resource.kind
@@ -178,7 +178,7 @@ def _with_type_meta(ctx: RequestContext, value: Any, media: str, field_validatio
 def _kind_missing(
     ctx: RequestContext, value: Any, type_meta: JsonObject, media: str, field_validation: str
 ) -> errors.BadRequestError:
-    """Return the error for a custom object without kind. The text differs if kube-apiserver decodes strictly."""
+    """Return the error for a custom object without kind. Its text depends on `field_validation`."""
     if field_validation != "Ignore":
         return _unrecognized(ctx, f"Object 'Kind' is missing in '{_text(ctx.request.body)}'")
     decoded = json_codec.encode(value) if media == "yaml" else ctx.request.body
@@ -204,13 +204,13 @@ def _type_meta(ctx: RequestContext, api_version: str, kind: str) -> JsonObject:
 
 
 def _cannot_be_handled(value: JsonObject, expected: str, reason: str) -> errors.BadRequestError:
-    """Return the error for a body that states its type but cannot be decoded as the expected type."""
+    """Return the error for a body with apiVersion and kind that cannot be decoded as an object of kind `expected`."""
     version = value.get("apiVersion", "").rpartition("/")[2]
     return errors.BadRequestError(f'{value["kind"]} in version "{version}" cannot be handled as a {expected}: {reason}')
 
 
 def _unrecognized(ctx: RequestContext, reason: str) -> errors.BadRequestError:
-    """Return the error for a body that does not state its type."""
+    """Return the error for a body whose kind cannot be determined."""
     return errors.BadRequestError(
         f"the object provided is unrecognized (must be of type {ctx.resource.kind}): {reason} "
         f"({_summary(ctx.request.body)})"

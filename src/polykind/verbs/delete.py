@@ -178,7 +178,7 @@ async def delete_object(
                     await resource.after_write(ctx.name)
                 return Deletion(False, kept.data, uid)
             elif grace is _Grace.BEGUN:
-                # Watches see a grace period of zero seconds before the removal.
+                # As in kube-apiserver, watches see an update to a grace period of zero seconds before the removal.
                 representation = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached, large=large))
                 await _remove(ctx, cache.get(ctx.key) or cached, options)
             elif options.dry_run and resource.deletion_bumps_generation:
@@ -268,7 +268,10 @@ def _check_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteO
 
 
 def _check_storage_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
-    """Check the preconditions of CRDs and Namespaces, which kube-apiserver checks in its storage layer."""
+    """Raise ConflictError if a delete of a CRD or Namespace has a precondition that the object does not fulfil.
+
+    kube-apiserver checks the preconditions of these kinds in its storage layer, with another error message.
+    """
     for word, wanted, key in (
         ("UID", options.uid, "uid"),
         ("ResourceVersion", options.resource_version, "resourceVersion"),
@@ -310,7 +313,7 @@ def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptio
 def _policy_finalizers(
     finalizers: list[str], options: DeleteOptions, non_orphan_policy: str, default: PropagationPolicy | None
 ) -> list[str]:
-    """Return the finalizers for the propagation policy.
+    """Return `finalizers` with the finalizer of the delete's propagation policy and without those of other policies.
 
     `non_orphan_policy` is the policy for orphanDependents=false. `default` is the policy for a delete request without a
     policy, unless a finalizer of the object implies one.

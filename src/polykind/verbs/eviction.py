@@ -35,7 +35,7 @@ _MANAGER = "kube-apiserver"
 
 @cache
 def _evictions(version: str) -> ServedVersion:
-    """Return the version of the resource `pods/eviction`, for admission of Evictions."""
+    """Return the version that stands for `pods/eviction` when an Eviction of this version is decoded and admitted."""
     kind = EVICTION
     if version != POLICY_V1.version:
         group_version = GroupVersion(POLICY_V1.group, version, POLICY_V1.models, group_priority=0, version_priority=0)

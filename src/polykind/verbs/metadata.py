@@ -23,7 +23,7 @@ _MAX_REVISION = 2**64 - 1
 
 
 async def check_namespace(ctx: RequestContext, name: str) -> None:
-    """Raise NotFoundError or ForbiddenError if the namespace of a create does not exist or is terminating."""
+    """Raise NotFoundError if the namespace of a create does not exist, ForbiddenError if it is terminating."""
     if not ctx.resource.namespaced:
         return
     namespaces = ctx.backend.registry.resource("", "namespaces")
@@ -52,7 +52,7 @@ async def check_namespace(ctx: RequestContext, name: str) -> None:
 
 
 def match_namespace(ctx: RequestContext, meta: JsonObject) -> None:
-    """Set the namespace from the URL. Raise BadRequestError if the object names another namespace."""
+    """Set metadata.namespace to the namespace in the URL. Raise BadRequestError if `meta` has another namespace."""
     if not ctx.resource.namespaced:
         meta.pop("namespace", None)
         return
@@ -81,7 +81,7 @@ def check_name(ctx: RequestContext, obj: JsonObject) -> None:
 def parse_resource_version(text: str, *, for_list: bool) -> int:
     """Return the revision that a resourceVersion denotes, or 0 for an empty text.
 
-    Raise an error for a malformed text. The error is a 400 only if `for_list` is true.
+    Raise an error for a malformed text: BadRequestError if `for_list` is true, else UnknownReasonError.
     """
     if not text:
         return 0

@@ -120,8 +120,9 @@ def _log_option_errors(ctx: RequestContext) -> list[FieldError]:
 
 
 async def _find(ctx: RequestContext, plural: str, name: str, shown_as: str = "") -> JsonObject:
-    """Return an object of a core resource. If it does not exist, raise NotFoundError, which names the resource
-    `shown_as`.
+    """Return an object of a core resource, such as a pod.
+
+    If it does not exist, raise NotFoundError. The error names the resource `shown_as` or, if that is empty, `plural`.
     """
     resource = find_builtin(ctx.backend.registry, "", plural)
     await ctx.backend.cache.load(resource.cache)
@@ -187,7 +188,7 @@ def _split_target(ctx: RequestContext, kind: str) -> tuple[str, str, str]:
 
 
 def _unreachable(host: str, port: str) -> errors.APIError:
-    """Return the error for a proxy request to an address. kube-apiserver does not forward to local addresses."""
+    """Return the error for a proxy request to this address: not allowed if the address is local, else unreachable."""
     ip = parse_ip(host) if host else None
     if ip is not None and not (ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_unspecified):
         return errors.ServiceUnavailableError(f"error trying to reach service: {_refused(host, port)}")

@@ -50,7 +50,7 @@ async def patch(ctx: RequestContext) -> Response:
 
 
 def patch_type(ctx: RequestContext) -> str:
-    """Return the type of the request's patch. Raise UnsupportedMediaTypeError if it is not supported."""
+    """Return the media type of the request's patch. Raise UnsupportedMediaTypeError if it is not supported."""
     try:
         return negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
     except errors.UnsupportedMediaTypeError as error:
@@ -121,7 +121,7 @@ def decode_patch(body: bytes, content_type: str, field_validation: str, *, spell
 def _malformed_patch(
     error: json_codec.MalformedJSONError, content_type: str, field_validation: str
 ) -> errors.BadRequestError:
-    """Return the error for a malformed patch: from kube-apiserver's strict decoder or else from its patch library."""
+    """Return the error for a malformed patch, with the text of kube-apiserver's strict decoder or patch library."""
     reason = error.text
     if content_type == JSON_PATCH and not error.syntax:
         reason = reason.replace("Go value", "Go struct field jsonPatchOp.value")

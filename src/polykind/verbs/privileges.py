@@ -73,7 +73,7 @@ def _may(ctx: RequestContext, verb: str, group: str, resource: str, name: str) -
 
 
 def _require_rules(ctx: RequestContext, obj: JsonObject, granted: Sequence[Rule], message: str = "") -> None:
-    """Raise ForbiddenError, with `message` unless it is empty, if the user does not hold all granted rules."""
+    """Raise ForbiddenError if the user does not hold all rules in `granted`. A nonempty `message` is the error text."""
     resource = ctx.resource
     held, resolution_error = user_rules(ctx.backend.authorizer, ctx.user, ctx.namespace or "")
     resolution_error = _missing_role.sub(f'{resource.qualified} "', resolution_error)

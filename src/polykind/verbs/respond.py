@@ -67,7 +67,7 @@ async def object_response(
 def _encode_object(
     ctx: RequestContext, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None
 ) -> Response:
-    """Return a response with one object in another format than its stored bytes."""
+    """Return a response with one object in a format that differs from the JSON in `data`, such as YAML or a Table."""
     obj = _decode(data)
     if response_format.as_kind == "Table":
         include = _include_object(ctx)

@@ -39,7 +39,7 @@ _UNREGISTERED_TYPE = (
 )
 """kube-apiserver's error for every Scale that it cannot decode, because it looks the kind up in a wrong scheme."""
 _UNSET = -2147483648
-"""The number that stands for the replicas of an object without replicas."""
+"""The value of a Scale's spec.replicas that stands for missing replicas."""
 _NO_VERSION = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 """kube-apiserver's error when it treats a Scale as an object of the CRD and finds no version autoscaling/v1."""
 _NO_MANAGERS = (

@@ -81,7 +81,7 @@ class RequestSelection:
 
     @property
     def by_path_only(self) -> bool:
-        """True if the request selects no name, and no namespace other than the one in its path."""
+        """True if only the path's namespace limits the keys: there is no name, and no namespace in a field selector."""
         return self.name is None and self.namespace == self._path_namespace
 
     @property
@@ -90,7 +90,7 @@ class RequestSelection:
         return self.name is not None and (self.namespace is not None or not self._namespaced)
 
     def matches(self, representation: Representation) -> bool:
-        """True if the label selector and the field selector match."""
+        """True if the label selector and the field selector match the object."""
         if not self._labels.matches(representation.labels):
             return False
         if self._fields.empty:

@@ -45,7 +45,7 @@ _SPECIAL: dict[tuple[str, str, str], dict[str, str]] = {
 }
 """The function of each verb as `module:function`, by group, plural and subresource ("" for the resource itself).
 
-The modules are in `polykind.verbs` and are imported at the first request. Verbs have their names of discovery. A
+The modules are in `polykind.verbs` and are imported at the first request. Verbs have the names of discovery. A
 subresource that is not listed here is read, replaced and patched like its object, with the strategy's
 `prepare_subresource` and `subresource_errors`.
 """
@@ -59,7 +59,7 @@ _SCALE = {
 
 @cache
 def find(group: str, plural: str, subresource: str, verb: str) -> Verb | None:
-    """Return the special function of a verb, or None if the verb has no special function."""
+    """Return the special function for a verb of a resource or subresource, or None if the usual function serves it."""
     special = _SCALE if subresource == "scale" else _SPECIAL.get((group, plural, subresource), {})
     path = special.get(verb)
     if path is None:

@@ -39,7 +39,7 @@ class _TokenRequestStrategy(BuiltinStrategy):
 
 @cache
 def _token_requests() -> ServedVersion:
-    """Return the version of the resource `serviceaccounts/token`, for admission of TokenRequests."""
+    """Return the version that stands for `serviceaccounts/token` when a TokenRequest is decoded and admitted."""
     resource = BuiltinResource(None, TOKEN_REQUEST)
     version = resource.serve(TOKEN_REQUEST, _TokenRequestStrategy(TOKEN_REQUEST))
     resource.group, resource.plural = "", "serviceaccounts"
@@ -80,7 +80,7 @@ def _check_metadata(ctx: RequestContext, meta: JsonObject) -> None:
 
 
 def _complete(ctx: RequestContext, request: JsonObject, account: JsonObject, tokens: ServiceAccountTokens) -> None:
-    """Set the metadata and the default audiences of a request. Raise ConflictError if the request has another uid."""
+    """Set metadata and default audiences of a TokenRequest. Raise ConflictError if it has another account's uid."""
     meta, uid = request["metadata"], account["metadata"]["uid"]
     if meta.get("uid") and meta["uid"] != uid:
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
@@ -100,7 +100,7 @@ def _validate(seconds: int) -> list[FieldError]:
 
 
 async def _bound_objects(ctx: RequestContext, reference: JsonObject | None) -> dict[str, JsonObject]:
-    """Return the objects to which the token is bound, by the names of their claims."""
+    """Return the objects to which the token is bound, keyed by the claim for each: "pod", "node" or "secret"."""
     if reference is None:
         return {}
     group, _, version = (reference.get("apiVersion") or "").rpartition("/")
@@ -150,7 +150,7 @@ async def _issue(
     bound: dict[str, JsonObject],
     tokens: ServiceAccountTokens,
 ) -> JsonObject:
-    """Return the status of a request: a new token and the time at which it expires."""
+    """Return the status of a TokenRequest: a new token and the time at which it expires."""
     settings, seconds = tokens.settings, spec["expirationSeconds"]
     if 0 < settings.max_expiration < seconds:
         text = f"requested expiration of {seconds} seconds shortened to {settings.max_expiration} seconds"

@@ -23,8 +23,8 @@ async def delete_unreadable(ctx: RequestContext, options: DeleteOptions) -> Json
     """Remove an object that cannot be decoded or converted, and return the Status of the response.
 
     The deletion ignores finalizers and admission, because nothing is known about the object. If the object can be read,
-    return None, because kube-apiserver ignores the option by default. If its feature gate is enabled, raise
-    InvalidError instead.
+    return None, because kube-apiserver then ignores the option `ignoreStoreReadErrorWithClusterBreakingPotential`. If
+    the feature gate of this option is enabled, raise InvalidError instead.
     """
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.backend.unsafe_deletion:
@@ -81,9 +81,7 @@ def _authorize(ctx: RequestContext) -> None:
 
 
 def list_error(ctx: RequestContext, objects: Iterable[CachedObject]) -> errors.APIError | None:
-    """Return the error for a list with undecodable objects, which has a cause for each. Return None if all are
-    decodable.
-    """
+    """Return the error for a list with undecodable objects, one cause for each. Return None if there are none."""
     prefix = ctx.resource.cache.prefix
     causes: list[JsonObject] = []
     for cached in objects:

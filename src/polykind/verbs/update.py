@@ -72,7 +72,7 @@ async def _decode_update(ctx: RequestContext, options: UpdateOptions) -> Write:
 
 
 async def _create_if_missing(ctx: RequestContext, options: UpdateOptions) -> bytes | None:
-    """Create the object of a PUT. Return None if the object already exists."""
+    """Create the object of a PUT and return its representation. Return None if the object already exists."""
     await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
     if ctx.resource.cache.get(ctx.key) is not None or names.path_segment(ctx.name):
         return None
@@ -273,7 +273,7 @@ def _last_finalizer_removed(new: JsonObject) -> bool:
 
 
 async def _delete_finalized(ctx: RequestContext, write: Write, cached: CachedObject) -> bytes:
-    """Delete the object instead of storing it, because its last finalizer is gone. Return the object of the request."""
+    """Delete the object instead of storing it, because its last finalizer is gone. Return the JSON of `write.obj`."""
     data = (
         await ctx.compute(lambda: json_codec.encode(write.as_applied()))
         if write.large

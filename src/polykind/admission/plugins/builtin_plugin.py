@@ -1,4 +1,4 @@
-"""The base class of built-in admission plugins, and the server's services that they use."""
+"""The base class of built-in admission plugins, and the interfaces of the server's components that they use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StatusWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PluginServices:
-    """The parts of the server that built-in plugins use."""
+    """The components of the server that built-in plugins use."""
 
     objects: ObjectReader
     status: StatusWriter
@@ -71,9 +71,7 @@ class BuiltinPlugin:
 
 
 def forbidden(attributes: Attributes, reason: str, *, causes: list[JsonObject] | None = None) -> errors.ForbiddenError:
-    """Return the error for a request that a plugin rejects. The error shows the generateName of an object without a
-    name.
-    """
+    """Return the error for a request that a plugin rejects. It shows the object's name or else its generateName."""
     meta = (attributes.obj or {}).get("metadata") or {}
     name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
     resource = attributes.resource
@@ -81,7 +79,7 @@ def forbidden(attributes: Attributes, reason: str, *, causes: list[JsonObject] |
 
 
 def replace_spec(attributes: Attributes, spec: JsonObject) -> None:
-    """Set the spec of the request's object. Do not modify the old dict."""
+    """Replace the spec of the request's object. Do not modify the previous dict."""
     attributes.obj = {**(attributes.obj or {}), "spec": spec}
     attributes.changed = True
 

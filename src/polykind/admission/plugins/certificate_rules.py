@@ -20,7 +20,7 @@ def _may(attributes: Attributes, verb: str, signer: str) -> bool:
 
 
 class CertificateApproval(BuiltinPlugin):
-    """Requires the permission `approve` for the signer of an approved or denied request."""
+    """Requires the permission `approve` for the signer from a user that approves or denies a certificate request."""
 
     operations = (UPDATE,)
     subresources = ("approval",)
@@ -33,7 +33,7 @@ class CertificateApproval(BuiltinPlugin):
 
 
 class CertificateSigning(BuiltinPlugin):
-    """Requires the permission `sign` for the signer if a request's certificate or conditions change."""
+    """Requires the permission `sign` for the signer from a user that changes a request's certificate or conditions."""
 
     operations = (UPDATE,)
     subresources = ("status",)
@@ -57,7 +57,7 @@ class CertificateSubjectRestriction(BuiltinPlugin):
         spec = obj.get("spec") or {}
         if spec.get("signerName") != _CLIENT_SIGNER:
             return
-        # Validation has already parsed the request.
+        # The validation of the object has already rejected a malformed certificate request.
         if "system:masters" in organizations(parse_request(spec.get("request", ""))):
             reason = f"use of {_CLIENT_SIGNER} signer with system:masters group is not allowed"
             raise forbidden(attributes, reason)

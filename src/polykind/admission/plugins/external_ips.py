@@ -8,7 +8,7 @@ from polykind.contract import JsonObject
 
 
 class DenyServiceExternalIPs(BuiltinPlugin):
-    """Rejects external IP addresses that a Service does not have yet."""
+    """Rejects a write that adds external IP addresses to a Service."""
 
     async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
         new, old = (set(((s or {}).get("spec") or {}).get("externalIPs") or ()) for s in (obj, attributes.old))

@@ -24,7 +24,7 @@ from polykind.quantity import Quantity
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
 _MAX_MILLI = 2**63 // 1000
-"""Quantities up to this number are compared by thousandths. Larger quantities are compared as integers."""
+"""The largest quantity that is compared in thousandths. Larger quantities are compared as whole numbers."""
 
 
 class LimitRanger(BuiltinPlugin):
@@ -56,7 +56,7 @@ class LimitRanger(BuiltinPlugin):
 
 
 def set_default_resources(attributes: Attributes, limit_range: JsonObject) -> None:
-    """Set the missing requests and limits of a pod's containers to defaults. Record the changes in an annotation."""
+    """Set the missing requests and limits of a pod's containers to the defaults. List them in an annotation."""
     defaults: dict[str, JsonObject] = {"limits": {}, "requests": {}}
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         if limit.get("type") == "Container":
@@ -114,14 +114,14 @@ def _claim_violations(limit: JsonObject, requests: ResourceList) -> Iterator[str
 
 
 def _failures(limit: JsonObject, field: str, check: Callable[[str, Quantity], str]) -> Iterator[str]:
-    """Yield the texts of failed checks, with the type of the limit filled in."""
+    """Yield the text of each failed check of `field` (min, max, ...), with the type of the limit filled in."""
     for name, bound in sorted(parse_resources(limit.get(field)).items()):
         if text := check(name, bound):
             yield text.format(type=limit.get("type", ""))
 
 
 def _comparable(*quantities: Quantity | None) -> list[int]:
-    """Return quantities as thousandths, or as integers if one is too large for thousandths. None counts as 0."""
+    """Return quantities in thousandths, or as whole numbers if one is too large for that. None is treated as 0."""
     values = [0 if quantity is None else quantity.value() for quantity in quantities]
     if all(value <= _MAX_MILLI for value in values):
         return [0 if quantity is None else quantity.milli_value() for quantity in quantities]

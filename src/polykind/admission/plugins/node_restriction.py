@@ -58,7 +58,7 @@ class NodeRestriction(BuiltinPlugin):
         await self._check(attributes)
 
     async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
-        # kube-apiserver checks writes in the mutating step. A delete has no such step here.
+        # Creates and updates are already checked in `mutate`. The server does not call `mutate` for a delete.
         if attributes.operation == DELETE:
             await self._check(attributes)
 
@@ -263,7 +263,7 @@ def _is_forbidden_label(key: str) -> bool:
 
 
 def _api_reference(spec: JsonObject) -> str:
-    """Return the kind of API objects that a pod refers to, or "" if it refers to none."""
+    """Return the plural of the first resource that a pod refers to, such as secrets, or "" if it refers to none."""
     if spec.get("serviceAccountName"):
         return "serviceaccounts"
     if references_secrets(spec):
@@ -282,7 +282,7 @@ def _api_reference(spec: JsonObject) -> str:
 
 
 def _without_volume_status(claim: JsonObject) -> JsonObject:
-    """Return a claim without the fields that a kubelet may update."""
+    """Return a claim without the fields that a kubelet may update, to compare the other fields."""
     updatable = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
     meta = {k: v for k, v in (claim.get("metadata") or {}).items() if k not in ("resourceVersion", "managedFields")}
     status = {k: v for k, v in (claim.get("status") or {}).items() if k not in updatable}

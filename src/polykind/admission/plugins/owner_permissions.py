@@ -23,7 +23,7 @@ class AlwaysDeny(BuiltinPlugin):
 
 
 class OwnerReferencesPermissionEnforcement(BuiltinPlugin):
-    """Protects owner references.
+    """Requires permissions of users that change owner references.
 
     Users that change owner references must have permission to delete the object. Users that set blockOwnerDeletion must
     have permission to update the owner's finalizers.

@@ -12,7 +12,8 @@ MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS = "MutatingAdmissionWebhook", "Validating
 RESOURCE_QUOTAS = "ResourceQuota"
 """The name of the plugin for resource quotas.
 
-The server builds this plugin and those for policies and webhooks itself, because stored objects configure them.
+The server builds this plugin, and the plugins for policies and webhooks, without a `target`: stored objects configure
+them.
 """
 
 _EVERYTHING = ("*",)
@@ -122,7 +123,7 @@ PLUGINS = (
     PluginEntry(RESOURCE_QUOTAS),
     PluginEntry("AlwaysDeny", False, "owner_permissions:AlwaysDeny", _EVERYTHING),
 )
-"""All plugins in kube-apiserver's order. The server builds the plugins without a target."""
+"""All plugins in kube-apiserver's order."""
 
 
 def choice_errors(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
@@ -147,6 +148,6 @@ def enabled_plugins(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> 
 
 
 def ineffective_choices(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
-    """Return one sentence for each enabled or disabled plugin for which the flag has no effect in this server."""
+    """Return a sentence for each plugin that a flag enables without effect, or disables although it always runs."""
     sentences = [f"{p.name} has no effect: {p.no_effect}" for p in PLUGINS if p.no_effect and p.name in enable]
     return sentences + [f"{p.name} cannot be disabled" for p in PLUGINS if p.always and p.name in disable]

@@ -8,7 +8,7 @@ from polykind.contract import JsonObject
 
 _GROUP, _PLURAL = "scheduling.k8s.io", "priorityclasses"
 _NO_CLASS: JsonObject = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
-"""The priority of pods without a class, if there is no default class."""
+"""The priority of pods without a PriorityClass if no PriorityClass is the default."""
 
 
 class Priority(BuiltinPlugin):
@@ -27,7 +27,7 @@ class Priority(BuiltinPlugin):
             replace_spec(attributes, {**spec, **kept})
 
     async def _priority(self, attributes: Attributes, spec: JsonObject) -> JsonObject:
-        """Return the priority fields of a pod. Raise ForbiddenError if the pod already has other values."""
+        """Return the priority fields of a pod's PriorityClass. Raise ForbiddenError if the pod has other values."""
         name = spec.get("priorityClassName", "")
         if name:
             found = await self.services.objects.get(_GROUP, _PLURAL, "", name)
@@ -54,9 +54,7 @@ class Priority(BuiltinPlugin):
         return {key: value for key, value in fields.items() if value not in ("", None)}
 
     async def _default_class(self) -> JsonObject | None:
-        """Return the default class, or the one with the lowest value if there are several. Return None if there is
-        none.
-        """
+        """Return the PriorityClass with globalDefault, the one with the lowest value if there are several, or None."""
         classes = await self.services.objects.list(_GROUP, _PLURAL)
         return min((c for c in classes if c.get("globalDefault")), key=lambda c: int(c.get("value", 0)), default=None)
 

@@ -26,7 +26,7 @@ def container_references(container: JsonObject, kind: str) -> Iterator[tuple[str
 
 
 def references_secrets(spec: JsonObject) -> bool:
-    """True if a pod refers to any secret."""
+    """True if a pod with this spec refers to any secret."""
     if spec.get("imagePullSecrets") or _containers_refer(spec, "secret") or _volumes_have(spec, "secret"):
         return True
     sources = [source for volume in spec.get("volumes") or () for source in volume.values()]
@@ -34,7 +34,7 @@ def references_secrets(spec: JsonObject) -> bool:
 
 
 def references_config_maps(spec: JsonObject) -> bool:
-    """True if a pod refers to any ConfigMap."""
+    """True if a pod with this spec refers to any ConfigMap."""
     return _containers_refer(spec, "configMap") or _volumes_have(spec, "configMap")
 
 

@@ -39,7 +39,7 @@ class PodResizeValidator(BuiltinPlugin):
 
 
 def _exceeded(spec: JsonObject, allocatable: JsonObject | None) -> list[str]:
-    """Return the resources of a pod that exceed the node's allocatable resources."""
+    """Return a text for each resource of which the pod requests more than the node's allocatable amount."""
     requests = sum_containers(spec, container_resources("requests")) | pod_level_resources(spec, "requests")
     for name, quantity in parse_resources(spec.get("overhead")).items():
         requests[name] = requests.get(name, Quantity.of(0)) + quantity

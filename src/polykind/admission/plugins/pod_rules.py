@@ -61,7 +61,7 @@ def _has_new_image(pod: JsonObject, old: JsonObject | None) -> bool:
 
 
 class HardAntiAffinityTopology(BuiltinPlugin):
-    """Requires that required anti-affinity between pods uses only the topology key of host names."""
+    """Rejects required anti-affinity between pods with a topology key other than kubernetes.io/hostname."""
 
     async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
         affinity = ((obj.get("spec") or {}).get("affinity") or {}).get("podAntiAffinity") or {}

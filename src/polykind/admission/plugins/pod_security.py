@@ -46,8 +46,8 @@ class Policy(NamedTuple):
 def namespace_policy(labels: JsonObject | None) -> tuple[Policy, list[FieldError]]:
     """Return the policy that a namespace's labels choose, and the errors of invalid labels.
 
-    An invalid `enforce` counts as restricted, other invalid levels as privileged. Without a `warn` label, violations
-    of an enforced level cause warnings, too.
+    An invalid `enforce` level is treated as restricted, other invalid levels as privileged. If there is no `warn`
+    label, violations of an enforced level also cause warnings.
     """
     labels = labels or {}
     problems: list[FieldError] = []
@@ -153,7 +153,7 @@ def _template(obj: JsonObject) -> tuple[JsonObject, JsonObject]:
 
 
 def _is_significant(pod: JsonObject, old: JsonObject) -> bool:
-    """True if an update changes an image, or the number of containers."""
+    """True if an update changes the image of a container, or the number of containers."""
     new_spec, old_spec = pod.get("spec") or {}, old.get("spec") or {}
     for field in ("containers", "initContainers"):
         images, old_images = (
@@ -167,8 +167,9 @@ def _is_significant(pod: JsonObject, old: JsonObject) -> bool:
 
 
 async def existing_pod_warnings(namespace: str, enforce: LevelVersion, pods: list[JsonObject]) -> list[str]:
-    """Return the warnings about existing pods that violate a namespace's new level. Pods with the same reason are
-    counted.
+    """Return the warnings about existing pods that violate a namespace's new level.
+
+    Pods that violate the level for the same reason share one warning, which contains their number.
     """
     by_reason: dict[str, list[str]] = {}
     checked = _prioritized(pods)[:_MAX_PODS]
@@ -198,7 +199,7 @@ def _counted(names: list[str]) -> str:
 
 
 def _prioritized(pods: list[JsonObject]) -> list[JsonObject]:
-    """Return the pods, the first pod of each controller before all further pods."""
+    """Return the pods in another order: the first pod of each controller comes before all further pods."""
     first, repeated, seen = list[JsonObject](), list[JsonObject](), set[str]()
     for pod in pods:
         owners = pod["metadata"].get("ownerReferences") or ()

@@ -10,7 +10,7 @@ from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 
 LATEST = 10**9
-"""The minor version "latest", newer than all others."""
+"""The number for the minor version "latest". It is higher than all minor versions."""
 
 
 class Violation(NamedTuple):
@@ -28,18 +28,19 @@ Check = Callable[[JsonObject, JsonObject], Violation | None]
 
 
 class Rule(NamedTuple):
-    """A check with the minor versions at which its behaviour changes."""
+    """A rule of the Pod Security Standards. `versions` has pairs of a minor version and the check used from then on."""
 
     name: str
     versions: tuple[tuple[int, Check], ...]
     overrides: str = ""
-    """The name of the baseline rule that this restricted rule replaces."""
+    """The name of the baseline rule that this rule of the level `restricted` replaces."""
 
 
 def evaluate(level: str, minor: int, metadata: JsonObject, spec: JsonObject) -> list[Violation]:
-    """Return the violations of a level at the minor version 1.`minor`. The newest known version stands for later ones.
+    """Return a pod's violations of a level of the Pod Security Standards at Kubernetes 1.`minor`.
 
-    Baseline violations come first. The rules of each level are sorted by name.
+    Later versions than the newest known one have its rules. Baseline violations come first, and the rules of each level
+    are sorted by name.
     """
     found = (check(metadata, spec) for check in _checks(level, min(minor, _NEWEST)))
     return [violation for violation in found if violation is not None]
@@ -56,7 +57,7 @@ def _checks(level: str, minor: int) -> tuple[Check, ...]:
 
 
 def _at(rule: Rule, minor: int) -> Check | None:
-    """Return the check of a rule at a version. Return None if the rule does not exist at that version."""
+    """Return the function that checks a rule at a minor version, or None if the rule does not exist at that version."""
     return next((check for first, check in reversed(rule.versions) if first <= minor), None)
 
 
@@ -86,7 +87,7 @@ def _names(containers: list[str]) -> str:
 
 
 def _setters(spec: JsonObject, bad: Callable[[JsonObject], bool]) -> list[str]:
-    """Return the subjects ("pod", "containers ...") for whose securityContext `bad` returns True."""
+    """Return "pod" and "containers ..." with the names, as far as `bad` returns True for their securityContext."""
     subjects = ["pod"] if bad(_context(spec)) else []
     containers = [container["name"] for container in _containers(spec) if bad(_context(container))]
     return subjects + ([_names(containers)] if containers else [])
@@ -372,7 +373,7 @@ def _restricted_seccomp(metadata: JsonObject, spec: JsonObject) -> Violation | N
 
 
 def _growing(check: Callable[..., Violation | None], *steps: tuple[int, tuple[str, ...]]) -> tuple[Any, ...]:
-    """Return the versions of a check whose set of allowed names grows with each step."""
+    """Return the versions of a check whose set of allowed names grows. Each step adds names at a minor version."""
     versions, allowed = [], frozenset[str]()
     for minor, names in steps:
         allowed |= frozenset(names)

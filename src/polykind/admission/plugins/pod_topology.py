@@ -10,7 +10,7 @@ _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 class PodTopologyLabels(BuiltinPlugin):
-    """Sets labels on pods that are created for a node, and on Bindings, from which the pod gets its labels."""
+    """Sets the node's topology labels on pods created with a node, and on Bindings, which pass them to the pod."""
 
     operations = (CREATE,)
     subresources = ("", "binding")

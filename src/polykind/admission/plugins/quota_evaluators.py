@@ -24,15 +24,15 @@ _ZERO = Quantity.of(0)
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
 _DEVICE_CLASS_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 _MAX_DEVICES = 32
-"""The number of devices that a quota counts for a request for all devices."""
+"""The number of devices that a quota counts for a claim that requests all devices."""
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Evaluates requests for one resource. The default evaluator counts objects."""
+    """Evaluates requests for one resource. This base class counts objects."""
 
     names: frozenset[str]
-    """The names in a quota that limit this resource, such as `pods` or `requests.cpu`."""
+    """The names in a quota's spec.hard that limit this resource, such as `pods` or `requests.cpu`."""
 
     def handles(self, attributes: Attributes) -> bool:
         return attributes.operation == CREATE and not attributes.resource.subresource
@@ -79,7 +79,7 @@ class ClaimEvaluator(Evaluator):
     def handles(self, attributes: Attributes) -> bool:
         if attributes.resource.subresource != "status":
             return attributes.operation in (CREATE, UPDATE) and not attributes.resource.subresource
-        # kube-apiserver compares the addresses of two values here. They always differ, so the result is always true.
+        # kube-apiserver compares two pointers here instead of their values. They always differ, so the result is true.
         return True
 
     def matching(self, names: set[str]) -> set[str]:
@@ -113,7 +113,7 @@ class ClaimEvaluator(Evaluator):
 
 
 def _claimed_storage(claim: JsonObject) -> Quantity | None:
-    """Return the larger of requested and allocated storage, in whole bytes."""
+    """Return the larger of a claim's requested and allocated storage, in whole bytes, or None without a request."""
     requested = parse_resources(((claim.get("spec") or {}).get("resources") or {}).get("requests")).get("storage")
     if requested is None:
         return None
@@ -150,7 +150,7 @@ _MUST_STATE = frozenset(f"{prefix}{name}" for prefix in ("", "requests.", "limit
 
 
 class PodEvaluator(Evaluator):
-    """Counts pods that are not finished, and their requests and limits."""
+    """Counts pods that have not ended, and their requests and limits."""
 
     def handles(self, attributes: Attributes) -> bool:
         if attributes.resource.subresource == "resize":
@@ -246,7 +246,7 @@ def is_best_effort(pod: JsonObject) -> bool:
 
 
 def _crosses_namespaces(pod: JsonObject) -> bool:
-    """True if a pod affinity term names other namespaces."""
+    """True if an affinity or anti-affinity term of the pod can select pods in other namespaces."""
     affinity = (pod.get("spec") or {}).get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         rules = affinity.get(kind) or {}
@@ -268,7 +268,7 @@ _POD_SCOPES: dict[str, Callable[[JsonObject], bool]] = {
 
 
 def _is_finished(pod: JsonObject, now: datetime) -> bool:
-    """True if a pod has ended, or its time to stop has passed."""
+    """True if a pod has ended, or if the grace period of its deletion is over."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return True
     meta = pod.get("metadata") or {}

@@ -1,4 +1,4 @@
-"""Arithmetic of resource lists (maps of quantities), and the resources of a whole pod."""
+"""Arithmetic of resource lists, which map resource names to quantities, and the sums of a pod's resources."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mask(resources: ResourceList, names: Iterable[str]) -> ResourceList:
 
 
 def sum_containers(spec: JsonObject, resources_of: Callable[[JsonObject], ResourceList]) -> ResourceList:
-    """Return the maximum of the resources that a pod's containers need at the same time.
+    """Return the most of each resource that a pod's containers need at the same time.
 
     Init containers run one after the other, before all other containers. Init containers with restartPolicy Always keep
     running.

@@ -21,7 +21,7 @@ class ResourceQuotas:
     """Checks requests against quotas.
 
     The requests of a namespace are checked one after the other, so that each check includes the usage of the previous
-    request. The quota's resourceVersion detects writes of other replicas and controllers.
+    request. The quota's resourceVersion detects concurrent writes of other replicas and controllers.
     """
 
     def __init__(self, services: PluginServices) -> None:
@@ -93,7 +93,10 @@ class ResourceQuotas:
 
     @staticmethod
     def _concerns(quota: JsonObject, attributes: Attributes, evaluator: Evaluator) -> bool:
-        """True if a quota limits the request's object. Raise ForbiddenError if the quota cannot be checked."""
+        """True if a quota limits the request's object.
+
+        Raise ForbiddenError if the object lacks a limited field, or if the usage in the quota's status is unknown.
+        """
         obj = attributes.obj or {}
         if not _matches(quota, obj, evaluator):
             return False
@@ -116,14 +119,14 @@ def _matches(quota: JsonObject, obj: JsonObject, evaluator: Evaluator) -> bool:
 
 
 def _increase(usage: ResourceList, previous: ResourceList) -> ResourceList:
-    """Return the additional usage of an updated object. A lower usage counts as no change."""
+    """Return the increase of an updated object's usage of each resource, or 0 if its usage shrinks."""
     zero = Quantity.of(0)
     grown = {name: quantity - previous[name] if name in previous else quantity for name, quantity in usage.items()}
     return {name: quantity if quantity.sign > 0 else zero for name, quantity in grown.items()}
 
 
 def _with_usage(quota: JsonObject, delta: ResourceList, attributes: Attributes) -> JsonObject | None:
-    """Return the quota with a higher usage, or None if its usage stays the same.
+    """Return the quota with `delta` added to its usage, or None if its usage stays the same.
 
     Raise ForbiddenError if the usage would exceed the quota.
     """

@@ -12,7 +12,7 @@ _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined O
 
 
 class RuntimeClassPlugin(BuiltinPlugin):
-    """Applies the RuntimeClass of new pods that have a runtimeClassName."""
+    """Sets overhead and scheduling constraints of new pods that have a runtimeClassName."""
 
     operations = (CREATE,)
 
@@ -64,7 +64,7 @@ def _same_quantities(one: JsonObject, other: JsonObject) -> bool:
 
 
 def _scheduling_fields(attributes: Attributes, spec: JsonObject, scheduling: JsonObject) -> JsonObject:
-    """Return the node selector and the tolerations of pod and RuntimeClass together."""
+    """Return the nodeSelector and tolerations that combine those of the pod and of its RuntimeClass."""
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         if selector.setdefault(key, value) != value:
@@ -79,7 +79,7 @@ def _scheduling_fields(attributes: Attributes, spec: JsonObject, scheduling: Jso
 
 
 def merge_tolerations(first: list[JsonObject], second: list[JsonObject]) -> list[JsonObject]:
-    """Return the tolerations of both lists, without those that another toleration includes."""
+    """Return the tolerations of both lists. Drop a toleration if another one includes it."""
     every = [*first, *second]
     merged: list[JsonObject] = []
     for index, toleration in enumerate(every):

@@ -46,7 +46,7 @@ class ServiceAccountPlugin(BuiltinPlugin):
         if not _is_mirror(obj):
             spec = dict(obj.get("spec") or {})
             name = spec.get("serviceAccountName") or _DEFAULT
-            # The deprecated field serviceAccount always has the same value.
+            # The deprecated field serviceAccount always has the same value as serviceAccountName.
             spec["serviceAccountName"] = spec["serviceAccount"] = name
             account = await self._account(attributes, name)
             if spec.get("automountServiceAccountToken", account.get("automountServiceAccountToken", True)):

@@ -70,8 +70,9 @@ def _aggregation_label(role: str) -> dict[str, str]:
 
 
 def _role(name: str, *marks: str) -> JsonObject:
-    """Return a role without rules. `marks` name the role that it is aggregated to, and mark a role aggregated from
-    others.
+    """Return a role without rules.
+
+    The mark ">name" aggregates the role to the role `name`. The mark "<" makes it a role that aggregates other roles.
     """
     labels = {key: value for mark in marks if mark != "<" for key, value in _aggregation_label(mark[1:]).items()}
     role = {**_default_object("Role", name, **labels), "rules": None}
@@ -104,7 +105,10 @@ def is_protected(existing: JsonObject) -> bool:
 
 
 def reconcile_role(existing: JsonObject, default: JsonObject) -> JsonObject:
-    """Add missing rules to a default role. Drop its aggregationRule if the default role has none."""
+    """Return the stored role with the missing rules and selectors of the default role.
+
+    Remove the aggregationRule if the default role has none.
+    """
     role = _with_default_metadata(existing, default)
     rules = existing.get("rules") or []
     missing = uncovered(rules, default.get("rules") or ())
@@ -122,7 +126,7 @@ def reconcile_role(existing: JsonObject, default: JsonObject) -> JsonObject:
 
 
 def reconcile_binding(existing: JsonObject, default: JsonObject) -> JsonObject | None:
-    """Add missing subjects to a default binding.
+    """Return the stored binding with the missing subjects of the default binding.
 
     Return None if the roleRef differs, because then the binding must be created again.
     """
@@ -137,7 +141,7 @@ def reconcile_binding(existing: JsonObject, default: JsonObject) -> JsonObject |
 
 
 def _with_default_metadata(existing: JsonObject, default: JsonObject) -> JsonObject:
-    """Add missing labels and annotations. Keep existing values."""
+    """Return the stored object with the missing labels and annotations of the default object."""
     meta = dict(existing["metadata"])
     for name in ("annotations", "labels"):
         meta[name] = {**default["metadata"][name], **(meta.get(name) or {})}

@@ -17,14 +17,14 @@ from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 
 _MAX_CACHED_DECISIONS = 8192
-"""When this many decisions are cached, the cache is cleared."""
+"""The size at which the cache of decisions is cleared."""
 
 Key = tuple[str, str]
-"""A namespace ("" if cluster-scoped) and a name. The key of a subject is "User" or "Group", and a name."""
+"""A namespace ("" if cluster-scoped) and a name. Also the key of a subject: "User" or "Group", and a name."""
 
 
 class _Compiled(NamedTuple):
-    """A compiled resource rule of a role. Empty `names` means all names."""
+    """A rule of a role for resources. If `names` is empty, the rule applies to objects of all names."""
 
     verbs: frozenset[str]
     groups: frozenset[str]
@@ -53,7 +53,10 @@ class _Role:
                     self._paths.setdefault(path, []).append(verbs)
 
     def matching_rules(self, access: Access, resource_names: Iterable[str]) -> Iterator[frozenset[str]]:
-        """Yield the resourceNames of each matching rule. `resource_names` are the values of `resources` to look up."""
+        """Yield the resourceNames of each rule that allows the access.
+
+        `resource_names` are the entries of a rule's `resources` that cover the accessed resource.
+        """
         for resource in resource_names:
             for verbs, groups, names in self._resources.get(resource, ()):
                 if (access.verb in verbs or "*" in verbs) and (access.group in groups or "*" in groups):
@@ -66,7 +69,7 @@ class _Role:
 
 
 class _Binding:
-    """A role binding: its subjects with their indexes, and the role that it grants."""
+    """A role binding: the role that it grants, and the index of each subject in its list of subjects."""
 
     __slots__ = ("_reason_prefix", "_subjects", "kind", "name", "role_key", "subject_indexes")
 
@@ -110,21 +113,21 @@ def _subject_key(subject: JsonObject, namespace: str) -> Key | None:
 
 
 class _CachedDecision(NamedTuple):
-    """The decisions for object names in a rule's resourceNames, and the decision for all other object names."""
+    """The decisions for the object names that rules list in resourceNames, and the decision for all other names."""
 
     named: dict[str, Decision]
     default: Decision
 
 
 class _UserRoles(NamedTuple):
-    """A user's roles in a namespace, each with the reason to report, and the errors of unresolved bindings."""
+    """A user's roles in a namespace, each with the reason for an allowed access, and the errors of broken bindings."""
 
     roles: list[tuple[_Role, str]]
     error: str
 
 
 class RBACAuthorizer:
-    """Decides by roles and bindings. Cluster-scoped roles and bindings have the namespace ""."""
+    """Decides by roles and bindings. The namespace of cluster-scoped roles and bindings is "" here."""
 
     allows_everything = False
 
@@ -178,7 +181,7 @@ class RBACAuthorizer:
         return cached.named.get(access.name, cached.default)
 
     def _evaluate(self, access: Access) -> _CachedDecision:
-        """Evaluate the user's roles in order. The first role that allows the access provides the reason."""
+        """Decide by the user's roles in order. The first role that allows the access provides the reason."""
         user_roles = self._roles_for(access.user, access.namespace)
         not_allowed = Decision(False, f"RBAC: {user_roles.error}" if user_roles.error else "")
         if access.path is not None:
@@ -210,7 +213,7 @@ class RBACAuthorizer:
         )
 
     def _roles_for(self, user: User, namespace: str) -> _UserRoles:
-        """Resolve the cluster role bindings and then the namespace's role bindings, both ordered by name."""
+        """Return the user's roles: first those of ClusterRoleBindings, then of RoleBindings, both ordered by name."""
         subjects: list[Key] = [("User", user.name), *(("Group", group) for group in user.groups)]
         roles, resolution_errors = [], []
         for scope in ("", namespace) if namespace else ("",):

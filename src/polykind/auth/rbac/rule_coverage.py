@@ -25,15 +25,15 @@ _GO_FIELDS = (
 
 
 def user_rules(authorizer: Authorizer, user: User, namespace: str) -> tuple[list[Rule], str]:
-    """Return all rules of a user in a namespace ("" for cluster-scoped rules), and the error of resolving them."""
+    """Return all rules of a user in a namespace ("" for cluster-scoped rules), and the error of looking them up."""
     rules = authorizer.rules(user, namespace)
     return [*rules.resources, *rules.paths], rules.error
 
 
 def uncovered(held: Sequence[Rule], granted: Iterable[Rule]) -> list[Rule]:
-    """Return the parts of `granted` that `held` does not cover, each with one verb, resource and name.
+    """Split `granted` into rules with one verb, resource and name. Return those that no rule in `held` covers.
 
-    As in kube-apiserver, each part must be covered by a single rule.
+    As in kube-apiserver, a single rule must cover each of them.
     """
     return [
         single
@@ -58,9 +58,7 @@ def _single_rules(rule: Rule) -> Iterator[Rule]:
 
 
 def _covers(held: Rule, single: Rule) -> bool:
-    """True if `held` covers `single`. A rule without resourceNames is covered only by another rule without
-    resourceNames.
-    """
+    """True if `held` covers `single`. Only a rule without resourceNames covers a rule without resourceNames."""
     if not _matches(held.get("verbs") or (), single["verbs"][0]):
         return False
     paths = single.get("nonResourceURLs")
@@ -88,14 +86,14 @@ def _resource_covers(held: Sequence[str], requested: str) -> bool:
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """True if a nonResourceURL of a rule, which may end in an asterisk, covers a path or another rule's URL."""
+    """True if `pattern`, a nonResourceURL that may end in an asterisk, covers a path or another nonResourceURL."""
     return pattern == path or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
 def escalation_error(user: User, held: Sequence[Rule], granted: Iterable[Rule], resolution_error: str) -> str:
-    """Return the reason why a user with the rules `held` may not grant other rules. Return "" if the user may.
+    """Return the reason why a user with the rules `held` may not grant the rules `granted`. Return "" if the user may.
 
-    `resolution_error` is the error of resolving the held rules.
+    `resolution_error` is the error of looking up the held rules.
     """
     missing = uncovered(held, granted)
     if not missing:
@@ -109,7 +107,7 @@ def escalation_error(user: User, held: Sequence[Rule], granted: Iterable[Rule], 
 
 
 def _compact(parts: Iterable[Rule]) -> Iterable[Rule]:
-    """Merge the verbs of rules for the same resource and name."""
+    """Merge rules for the same resource and name into one rule with all their verbs."""
     paths: list[Rule] = []
     merged: dict[tuple[str, ...], Rule] = {}
     for part in parts:
