@@ -1,1 +1,1 @@
-"""Discovery and OpenAPI documents of the served resources, as bytes."""
+"""The discovery and OpenAPI documents that list the served resources, encoded as bytes."""

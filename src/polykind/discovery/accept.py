@@ -1,4 +1,4 @@
-"""Accept headers of discovery and OpenAPI requests, parsed as kube-apiserver does."""
+"""Choice of the media type for discovery and OpenAPI responses by the Accept header, as in kube-apiserver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GROUP: Final = "apidiscovery.k8s.io"
 VERSION: Final = "v2"
 KIND: Final = "APIGroupDiscoveryList"
 AGGREGATED_PARAMETERS: Final = f";g={GROUP};v={VERSION};as={KIND}"
-"""The parameters after the media type in the Content-Type of aggregated discovery, in this order."""
+"""The parameters that follow the media type in the Content-Type of an aggregated discovery response."""
 JSON: Final = "application/json"
 AGGREGATED_MEDIA_TYPE: Final = f"{JSON}{AGGREGATED_PARAMETERS}"
 OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -24,8 +24,8 @@ _OPENAPI_V2: Final = (
 def aggregated_media_type(accept: str) -> str | None:
     """Return the media type (without parameters) for aggregated discovery, or None if the client does not accept it.
 
-    A clause for aggregated discovery wins over all others, whatever their order and weights: kube-apiserver considers
-    other clauses only if no clause names the aggregated kind.
+    As in kube-apiserver, a clause of the Accept header that names the kind APIGroupDiscoveryList has precedence over
+    all other clauses, regardless of their order and weights.
     """
     for main_type, subtype, parameters in _clauses(accept):
         requested = (parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", ""))
@@ -59,7 +59,9 @@ def _matches(main_type: str, subtype: str, media_type: str) -> bool:
 
 
 def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
-    """Return the clauses of an Accept header, sorted by weight, wildcards last."""
+    """Return the clauses of an Accept header as type, subtype and parameters. The clause with the highest weight is
+    first, and wildcards are last.
+    """
     clauses = []
     for part in accept.split(","):
         media, *rest = part.strip(" ").split(";")
@@ -83,7 +85,7 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
 
 
 def _weight(text: str) -> float:
-    """Parse a q parameter. Return 0 if it is not a valid number."""
+    """Parse the weight of an Accept clause, its parameter `q`. Return 0 if it is not a valid number."""
     try:
         weight = float(text)
     except ValueError:

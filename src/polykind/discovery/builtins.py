@@ -11,7 +11,7 @@ from polykind.discovery.resource_entries import GroupVersionEntry, ResourceEntry
 
 
 def builtins(serves: Callable[[Kind], bool] = lambda _: True) -> tuple[GroupVersionEntry, ...]:
-    """Return the entries of all built-in group versions that have kinds for which `serves` is true."""
+    """Return the entries of the built-in group versions. Include only kinds for which `serves` returns true."""
     return tuple(
         GroupVersionEntry(
             version.group,

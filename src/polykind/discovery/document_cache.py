@@ -18,7 +18,7 @@ class Document(NamedTuple):
 
 
 class DocumentCache:
-    """Documents by ETag, limited by total size. Thread-safe."""
+    """A thread-safe LRU cache of documents by ETag. `capacity` is the maximum total size in bytes."""
 
     def __init__(self, capacity: int = _CAPACITY) -> None:
         self._capacity = capacity
@@ -27,8 +27,9 @@ class DocumentCache:
         self._lock = Lock()
 
     def get(self, etag: str, build: Callable[[], bytes]) -> Document:
-        """Return the document with `etag`. Call `build` if it is not cached. Do not cache a document above the
-        capacity.
+        """Return the document with `etag` from the cache, or call `build` and cache the result.
+
+        A document that is larger than the capacity is not cached.
         """
         with self._lock:
             body = self._documents.get(etag)

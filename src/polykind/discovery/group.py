@@ -1,4 +1,4 @@
-"""The discovery documents of one API group, encoded on demand and cached until a member changes."""
+"""The discovery documents of one API group. They are encoded when first needed, and cached until the group changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _by_name = attrgetter("name")
 
 
 class Group:
-    """One API group: its built-in versions and the CRDs in it."""
+    """One API group. `builtins` are its built-in versions, and `members` the entries of its CRDs."""
 
     def __init__(self, name: str, builtins: tuple[GroupVersionEntry, ...], members: tuple[CrdEntries, ...]) -> None:
         self.name = name
@@ -40,7 +40,7 @@ class Group:
 
     @cached_property
     def sort_key(self) -> tuple[int, str]:
-        """The sort key in the list of groups: priority, then the smallest `<version>.<group>` of the group."""
+        """The key that sorts groups in an APIGroupList: by priority, then by the smallest `<version>.<group>`."""
         priorities = [
             (-CRD_GROUP_PRIORITY, f"{version}.{self.name}") for member in self.members for version in member.versions
         ]
@@ -49,17 +49,17 @@ class Group:
 
     @cached_property
     def aggregated_sort_key(self) -> tuple[int, str]:
-        """The sort key in aggregated discovery: priority, then name."""
+        """The key that sorts groups in aggregated discovery: by priority, then by name."""
         return (min([-CRD_GROUP_PRIORITY, *(-entry.group_priority for entry in self.builtins)]), self.name)
 
     @cached_property
     def summary(self) -> bytes:
-        """The group as an item of an APIGroupList."""
+        """The JSON of the group as an item of an APIGroupList."""
         return orjson.dumps(self._fields())
 
     @cached_property
     def document(self) -> bytes:
-        """The group as an APIGroup."""
+        """The JSON of the group as an APIGroup, the document at /apis/<group>."""
         return orjson.dumps({"kind": "APIGroup", "apiVersion": "v1", **self._fields()}) + b"\n"
 
     def _fields(self) -> JsonObject:
@@ -67,7 +67,7 @@ class Group:
         return {"name": self.name, "versions": versions, "preferredVersion": versions[0]}
 
     def resources(self, version: str) -> list[ResourceEntry]:
-        """Return the resources of a version, sorted by name. A built-in version has only built-in resources."""
+        """Return the resources of a version, sorted by name. CRDs cannot add resources to a built-in version."""
         builtin = self.builtin(version)
         if builtin is not None:
             return list(builtin.resources)
@@ -84,7 +84,7 @@ class Group:
         return [member for member in self.members if version in member.resources]
 
     def resource_list(self, version: str) -> bytes | None:
-        """Return the APIResourceList of a version, or None if the group serves nothing at that version."""
+        """Return the JSON of the APIResourceList of a version, or None if the group serves nothing at that version."""
         if version not in self.versions:
             return None
         if version not in self._lists:
@@ -103,7 +103,7 @@ class Group:
 
     @cached_property
     def aggregated(self) -> bytes:
-        """The group as an item of an APIGroupDiscoveryList, or empty bytes if the group serves nothing."""
+        """The JSON of the group as an item of an APIGroupDiscoveryList, or empty bytes if the group serves nothing."""
         versions = []
         for version in self.versions:
             resources = self.resources(version)

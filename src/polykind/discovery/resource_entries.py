@@ -1,4 +1,4 @@
-"""Discovery entries: the discovery information of a resource, and its extraction from a CRD."""
+"""Discovery entries: the information about a resource that discovery documents contain, and its source, the CRD."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 @dataclass(frozen=True)
 class SubresourceEntry:
-    """A subresource. `group` and `version` are set if its kind is in another group version than the resource."""
+    """The entry of a subresource. `group` and `version` are empty if its kind is in the resource's group version."""
 
     name: str
     kind: str
@@ -33,7 +33,10 @@ class SubresourceEntry:
 
 @dataclass(frozen=True)
 class ResourceEntry:
-    """One resource at one version. `group` and `version` are empty for built-ins, because kube-apiserver omits them."""
+    """The entry of a resource at one version.
+
+    `group` and `version` are empty for a built-in resource, because kube-apiserver omits them in its documents.
+    """
 
     name: str
     singular: str
@@ -49,12 +52,12 @@ class ResourceEntry:
 
     @property
     def stored(self) -> bool:
-        """True if objects are stored and can be read. False for reviews, which can only be created."""
+        """True if the server stores objects of the resource. False for reviews, such as SubjectAccessReviews."""
         return "get" in self.verbs
 
     @cached_property
     def listed(self) -> bytes:
-        """The resource and its subresources as items of an APIResourceList, separated by commas."""
+        """The JSON of the resource and its subresources as items of an APIResourceList, separated by commas."""
         items = [
             _without_empty(
                 name=self.name,
@@ -83,7 +86,7 @@ class ResourceEntry:
 
     @cached_property
     def aggregated(self) -> bytes:
-        """The resource as an item of an APIVersionDiscovery."""
+        """The JSON of the resource as an item of an APIVersionDiscovery."""
         return orjson.dumps(
             _without_empty(
                 resource=self.name,
@@ -115,7 +118,7 @@ def _without_empty(**fields: Any) -> JsonObject:
 
 @dataclass(frozen=True)
 class GroupVersionEntry:
-    """A built-in group version with its priorities among all groups and within its group."""
+    """A built-in group version. `group_priority` sorts all groups, `version_priority` the versions of the group."""
 
     group: str
     version: str
@@ -126,7 +129,10 @@ class GroupVersionEntry:
 
 @dataclass(eq=False)
 class CrdEntries:
-    """The discovery entries of a CRD: its served versions and, once it is established, its resource at each version."""
+    """The discovery entries of a CRD: its served versions, and its resource at each version.
+
+    `resources` is empty until the CRD is established.
+    """
 
     name: str
     group: str
@@ -136,14 +142,14 @@ class CrdEntries:
     """The CRD, or its summary without schemas."""
 
     def prepare(self) -> CrdEntries:
-        """Encode the aggregated entries in advance, so that the first client does not wait for all of them."""
+        """Encode the entries for aggregated discovery now, so that the first request does not have to. Return self."""
         for resource in self.resources.values():
             _ = resource.aggregated
         return self
 
     @cached_property
     def revision(self) -> str:
-        """A string that changes with the CRD's spec and therefore with its OpenAPI schemas."""
+        """A string that changes whenever the CRD's spec changes, and with it the CRD's OpenAPI schemas."""
         metadata = self.crd["metadata"]
         uid, generation = metadata.get("uid"), metadata.get("generation")
         if uid and generation:
@@ -152,7 +158,7 @@ class CrdEntries:
         return f"{self.name}/{hashlib.sha256(content).hexdigest()}"
 
     def structural_schemas(self) -> dict[str, JsonObject]:
-        """Return the schemas to publish, by version. Each call decodes the schemas again."""
+        """Return the structural schemas of the CRD, by version, for OpenAPI. Each call decodes the CRD again."""
         spec, schemas = load_full(self.crd)["spec"], {}
         # Only a CRD with preserveUnknownFields can have schemas that are not structural.
         prunes = spec.get("preserveUnknownFields") is not True
@@ -178,14 +184,14 @@ def from_crd(crd: JsonObject) -> CrdEntries:
 
 
 def true_conditions(crd: JsonObject) -> set[str]:
-    """Return the types of the conditions whose status is True."""
+    """Return the types of the CRD's conditions whose status is True."""
     conditions = map(_object, _items(_object(crd.get("status")).get("conditions")))
     return {_text(schemas.get("type")) for schemas in conditions if schemas.get("status") == "True"}
 
 
 def _resources(crd: JsonObject, served: Sequence[JsonObject], true_types: set[str]) -> dict[str, ResourceEntry]:
     spec, names = crd["spec"], _object(_object(crd.get("status")).get("acceptedNames"))
-    # kube-apiserver publishes no hash if the storage version is not served.
+    # Like kube-apiserver, publish no storageVersionHash if the storage version is not served.
     storage_is_served = any(version.get("storage") is True for version in served)
     common: dict[str, Any] = {
         "name": _text(names.get("plural")),

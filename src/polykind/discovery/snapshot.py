@@ -21,11 +21,11 @@ _AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidisc
 
 
 class Discovery:
-    """An immutable snapshot of the served resources. The CRD controller creates a new one whenever a CRD changes.
+    """An immutable snapshot of the served resources. The CRD controller creates a new snapshot whenever a CRD changes.
 
-    Creation is cheap: documents are encoded on first use, and the entries and groups of `previous` that have not
-    changed are reused. Two CRDs are equal if they are the same object, or have the same name and resourceVersion. The
-    given CRDs must not be modified afterwards. Callers may pass prepared entries instead of CRDs.
+    Creating a snapshot is cheap: documents are encoded on first use, and entries and groups that have not changed since
+    the snapshot `previous` are reused. A CRD is unchanged if it is the same object, or if its name and resourceVersion
+    are equal. The caller must not modify the given CRDs afterwards, and may pass CrdEntries instead of CRDs.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class Discovery:
     ) -> None:
         self._crds = tuple(crds)
         self._builtins = tuple(builtins)
-        # Keep the entries and groups of the previous snapshot, but not the snapshot itself. Otherwise no snapshot would
-        # ever be freed.
+        # Keep only the entries and groups of the previous snapshot. A reference to the snapshot itself would keep all
+        # earlier snapshots in memory.
         self._reusable = previous._reusable_parts() if previous is not None else ({}, {})
         self._cache: DocumentCache = previous._cache if previous is not None else DocumentCache()
 
@@ -75,7 +75,7 @@ class Discovery:
         return self._aggregated_core if core else self._aggregated_groups
 
     def paths(self) -> list[str]:
-        """Return the sorted paths of groups and versions for the index at /."""
+        """Return the sorted URL paths of all groups and versions, for the index document at /."""
         result = []
         for group in self._groups.values():
             root = f"/apis/{group.name}" if group.name else "/api"
@@ -90,7 +90,7 @@ class Discovery:
         """Return the document at /openapi/v3/<path>, such as apis/example.com/v1 or api/v1. Return None if there is no
         such document.
 
-        Call this in a thread: building takes up to half a millisecond per resource. The last documents are cached.
+        Call this in a thread: building a document takes up to half a millisecond per resource. Documents are cached.
         """
         etag = self._openapi_tags.get(path)
         if etag is None:
@@ -113,7 +113,7 @@ class Discovery:
         return Document(document.body, etag)
 
     def openapi_v2_parts(self) -> Iterator[bytes]:
-        """Yield the v2 document in pieces, so that a caller can interleave other work."""
+        """Yield the v2 document in pieces, so that the caller can let other tasks run between two pieces."""
         return documents.v2_parts(self._builtins, self._entries.values())
 
     def openapi_v2_etag(self) -> str:
@@ -174,7 +174,7 @@ class Discovery:
 
     @cached_property
     def _groups(self) -> dict[str, Group]:
-        """All groups that have a version."""
+        """All API groups that have at least one version, by name."""
         _, reusable = self._reusable
         members: dict[str, list[CrdEntries]] = {}
         for entries in self._entries.values():
@@ -194,7 +194,7 @@ class Discovery:
         return result
 
     def _reusable_parts(self) -> tuple[dict[str, CrdEntries], dict[str, Group]]:
-        # A snapshot that was never used has computed nothing, so pass on the parts of the previous snapshot.
+        # If this snapshot was never used, it has no entries and groups. Return those of the snapshot before it.
         return (self._entries, self._groups) if "_groups" in self.__dict__ else self._reusable
 
     @cached_property
@@ -216,7 +216,7 @@ class Discovery:
 def _discovery_list(groups: Iterable[Group]) -> Document:
     items = b",".join([group.aggregated for group in groups if group.aggregated])
     rest = b'"metadata":{},"items":[%s]}\n' % items
-    # kube-apiserver's ETag is the hash of the list without its type, so that it is the same for all encodings.
+    # As in kube-apiserver, the ETag is the hash of the list without apiVersion and kind.
     digest = hashlib.sha512(b"{")
     digest.update(memoryview(rest)[:-1])
     return Document(b"{" + _AGGREGATED_HEAD + rest, digest.hexdigest().upper())

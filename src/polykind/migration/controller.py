@@ -1,6 +1,6 @@
-"""The storage version migration controller: on the leader, passes unfinished migrations to the migrator.
+"""The controller of StorageVersionMigrations. On the leader, it passes unfinished migrations to the migrator.
 
-The migrator is imported with the first migration, because most servers never have one.
+The migrator is imported when the first migration exists, because most servers never have a migration.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("polykind.migrations")
 
 _STATUS_BYTES = 65536
-"""Bytes at the end of a stored CRD to search for the StorageMigrating condition."""
+"""The number of bytes at the end of an encoded CRD in which the StorageMigrating condition is searched.
+
+The status is at the end, and searching the bytes is faster than decoding the CRD.
+"""
 _CONDITION_TYPE = f'"{STORAGE_MIGRATING}"'.encode()
 
 
 class MigrationController:
-    """Watches StorageVersionMigrations."""
+    """Watches StorageVersionMigrations and lets the migrator process their resources."""
 
     def __init__(self, backend: Backend, resource: BuiltinResource, crds: CRDResource, leadership: Leadership) -> None:
         self._backend = backend
@@ -39,7 +42,7 @@ class MigrationController:
         self._leadership = leadership
         self._informer = Informer(backend.cache, resource.cache, self._process_all, self._on_changes)
         self.resource_timeout = 60.0
-        """Seconds that a migration waits for its resource to be served."""
+        """The age in seconds at which a migration fails if its resource is still not served."""
 
     @cached_property
     def _migrator(self) -> Migrator:
@@ -49,7 +52,7 @@ class MigrationController:
 
     @property
     def _has_migrator(self) -> bool:
-        """True if the migrator has been created, which happens with the first migration."""
+        """True if the migrator has been created. The first migration creates it."""
         return "_migrator" in self.__dict__
 
     async def start(self) -> None:
@@ -62,7 +65,7 @@ class MigrationController:
             await self._migrator.close()
 
     def _on_leadership(self, leading: bool) -> None:
-        """If this replica is the leader, process all unfinished migrations, including those of a previous leader."""
+        """Cancel all work when the leader changes. If this replica is now the leader, process unfinished migrations."""
         if self._has_migrator:
             self._migrator.pause()
         self._process_all()
@@ -77,7 +80,10 @@ class MigrationController:
                 self._process_crd(cached)
 
     def _process_crd(self, cached: CachedObject) -> None:
-        """Process a CRD whose StorageMigrating condition is true, because its migration may have been deleted."""
+        """Process a CRD's resource if its StorageMigrating condition is true.
+
+        If the migration has been deleted, the migrator then sets the condition to false.
+        """
         try:
             running = is_true(summarize_stored_crd(cached)["status"], STORAGE_MIGRATING)
         except errors.APIError:
@@ -92,7 +98,10 @@ class MigrationController:
                 self._process(change.cached, deleted=change.new is None)
 
     def _process(self, cached: CachedObject, *, deleted: bool) -> None:
-        """Process the resource of an unfinished migration, or of a deleted migration that may have delayed others."""
+        """Pass the resource of a migration to the migrator if the migration is unfinished or was deleted.
+
+        After a deletion, other migrations of the same resource may start.
+        """
         try:
             migration: JsonObject = self._resource.read(cached)
         except errors.APIError as error:

@@ -1,4 +1,4 @@
-"""The migrator: works through the migrations of each resource, one after the other."""
+"""The migrator: runs the migrations of each resource one after the other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORKERS = 2
 
 
 class _NotServedYetError(Exception):
-    """The resource is not served, but its CRD may still be created."""
+    """The resource is not served, but its CRD may still be created. `seconds` is the time until the next attempt."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -35,7 +35,7 @@ class _NotServedYetError(Exception):
 
 
 class Migrator:
-    """Runs the migrations of each resource in order. If the store fails, the resource is retried."""
+    """Runs the migrations of each resource in order. If the store fails, the migrations of the resource are retried."""
 
     def __init__(
         self, backend: Backend, served: BuiltinResource, crds: CRDResource, resource_timeout: Callable[[], float]
@@ -49,12 +49,12 @@ class Migrator:
         backend.registry.observers.append(self._on_served)
 
     def process(self, resource: GroupResource) -> None:
-        """Process the migrations of a resource."""
+        """Queue a resource, so that a worker runs its unfinished migrations."""
         self._queue.add(resource)
         self._queue.open()
 
     def pause(self) -> None:
-        """Cancel all work because this replica is no longer the leader."""
+        """Cancel all work. The controller calls this when the leader changes."""
         self._waiting.clear()
         self._queue.pause()
 
@@ -62,7 +62,7 @@ class Migrator:
         await self._queue.close()
 
     def _on_served(self, served: Resource) -> None:
-        """Resume the migrations that wait for a resource that is served now."""
+        """Resume the migrations that waited for this resource. Called when the server starts to serve a resource."""
         resource = GroupResource(served.group, served.plural)
         if resource in self._waiting:
             self._waiting.discard(resource)
@@ -97,7 +97,8 @@ class Migrator:
         status = MigrationStatus(self._backend, self._resource, migration)
         previous = migration.get("status") or {}
         if state.is_finished(previous):
-            # The previous leader stopped after it wrote the migration's status and before it wrote the CRD's status.
+            # The migration has finished, but its Running condition is still true. Its previous leader may have stopped
+            # before it wrote the CRD's status, so write both now.
             await crd_status.finish(success=state.is_true(previous, state.SUCCEEDED))
             await status.change(state.completed)
             return

@@ -6,13 +6,16 @@ from typing import NamedTuple
 
 
 class ObjectCount(NamedTuple):
-    """A number of objects and the key of the first one."""
+    """A number of objects, and the key (namespace/name) of the first one."""
 
     total: int = 0
     first: str = ""
 
     def describe(self, phrase: str) -> str:
-        """Return `phrase` about the objects, with `{0}` replaced by is/are and `{1}` by has/have."""
+        """Return a sentence such as "1 object, default/a, is still stored at it".
+
+        `phrase` is the end of the sentence, in which `{0}` is replaced by is or are, and `{1}` by has or have.
+        """
         if self.total == 1:
             return f"1 object, {self.first}, {phrase.format('is', 'has')}"
         return f"{self.total} objects, the first is {self.first}, {phrase.format('are', 'have')}"
@@ -21,11 +24,11 @@ class ObjectCount(NamedTuple):
 def removal_blockers(
     crd: str, version: str, *, storage: str, listed: bool, stored: ObjectCount, managed: ObjectCount, clients: int
 ) -> list[str]:
-    """Return the reasons why a version cannot be removed yet, each with its remedy, in the order in which to fix them.
+    """Return the reasons why a version of a CRD cannot be removed yet, each with its remedy. Fix them in this order.
 
-    `listed` is true if the version is in status.storedVersions. `stored` counts the objects stored at the version, and
-    `managed` the objects with field managers at the version. `clients` is the number of clients that have requested the
-    version.
+    `storage` is the CRD's storage version. `listed` is true if `version` is in status.storedVersions. `stored` counts
+    the objects stored at the version, and `managed` the objects with managedFields at the version. `clients` is the
+    number of clients that have requested the version.
     """
     blockers = []
     if version == storage:

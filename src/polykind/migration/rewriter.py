@@ -1,4 +1,4 @@
-"""The rewriter: stores all objects of a resource again, at the storage version and with the current schema."""
+"""The rewriter of a migration: writes all objects of a resource again, at the storage version and with its schema."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from polykind.resources.resource import Resource, ServedVersion
 from polykind.verbs.context import Backend
 
 _MAX_TIMEOUTS = 10
-"""Failed calls in a row after which a converter is considered down. Bisecting a batch takes fewer calls."""
+"""The number of consecutive failed calls after which the last attempt treats the converter as down.
+
+Finding one failing object in a batch by halving the batch takes fewer calls.
+"""
 _BATCH_SIZE, _BATCH_BYTES = 64, 256 * 1024
 """The maximum number of objects in a batch and their maximum total size. A batch is converted in one call."""
 _TIME_SLICE = 0.01
-"""Seconds of work before yielding to the event loop."""
+"""The maximum time in seconds that the rewriter works before it lets other tasks of the event loop run."""
 RETRY_DELAYS = (0.5, 2.0, 5.0, 10.0)
-"""Seconds between attempts while a converter cannot be called."""
+"""The delays in seconds between attempts to rewrite the objects, if the converter cannot be called."""
 
 
 class NotServedError(Exception):
@@ -38,10 +41,10 @@ class _ConverterDownError(Exception):
 
 
 class Rewriter:
-    """Rewrites the objects of a resource until all are stored as a new write would store them.
+    """Rewrites the objects of a resource until each is stored as the server would store it in a write now.
 
-    Admission and validation are skipped: an object that became invalid is stored already. An object that another client
-    writes or deletes meanwhile needs no rewrite.
+    Admission and validation are skipped, because an object that a newer schema rejects must be migrated, too. If
+    another client writes an object first, its write is kept, and the rewriter checks all objects again.
     """
 
     def __init__(self, backend: Backend, target: GroupResource, check: Callable[[], None]) -> None:
@@ -51,12 +54,17 @@ class Rewriter:
         """A function that raises an exception if the migration was deleted."""
         self._conflicted = False
         self._splits_batches = False
-        """True on the last attempt: a batch whose conversion fails is split, in case one object is the cause."""
+        """True during the last attempt. Then even a batch whose call fails, for example by a timeout, is split in
+        halves, because one object may be the cause.
+        """
         self._timeouts = 0
         self.written = 0
 
     async def run(self) -> Failures:
-        """Rewrite the objects. Return the objects that could not be rewritten."""
+        """Rewrite all objects, and return those that could not be rewritten, with their errors.
+
+        If the converter cannot be called, wait and try again, and finally report all remaining objects as failed.
+        """
         for delay in RETRY_DELAYS:
             try:
                 return await self._walk()
@@ -69,7 +77,7 @@ class Rewriter:
             return self._all_failed(error.message)
 
     async def _walk(self) -> Failures:
-        """Walk over all objects. Start again if the CRD has changed or another client has written during the walk."""
+        """Rewrite all objects in batches. Start again if the CRD changes or another client writes an object first."""
         while True:
             resource = self._served_resource()
             await self._backend.cache.wait_until_fresh(resource.cache)
@@ -85,8 +93,8 @@ class Rewriter:
                 await asyncio.sleep(0)
             await self._backend.cache.wait_until_fresh(resource.cache)
             remaining = sum(count for name, count in resource.cache.version_counts.items() if name != resource.storage)
-            # Another replica that does not know the new storage version yet may have written objects at the old
-            # version.
+            # Repeat the loop if more objects than the failed ones are still at an old version: another replica, which
+            # did not know the new storage version yet, may have written them.
             if not self._conflicted and remaining <= failures.count:
                 self._record("failed", failures.count)
                 return failures
@@ -99,7 +107,7 @@ class Rewriter:
 
     async def _rewrite_batch(self, version: ServedVersion, objects: Sequence[CachedObject], failures: Failures) -> None:
         storage, generation = version.resource.storage, version.cache.schema_generation
-        # Objects written with the current schema need no rewrite.
+        # Skip objects that were written at the storage version with the current schema.
         stale = [
             e for e in objects if not (e.normalized and e.version == storage and e.schema_generation == generation)
         ]
@@ -127,7 +135,10 @@ class Rewriter:
     async def _convert(
         self, version: ServedVersion, objects: Sequence[CachedObject]
     ) -> list[Representation | errors.APIError]:
-        """Return each object at the storage version, or its error. Bisect a failing batch to find the object."""
+        """Convert objects to the storage version. For each object, return its representation or its error.
+
+        If the conversion of several objects fails, convert the two halves separately to find the failing object.
+        """
         if not objects:
             return []
         try:
@@ -159,7 +170,10 @@ class Rewriter:
         return True
 
     def _all_failed(self, message: str) -> Failures:
-        """Return a failure for every object that is not at the storage version, because the converter is down."""
+        """Return a failure with `message` for every object that is not stored at the storage version.
+
+        Called if the converter is down.
+        """
         failures, resource = Failures(), self._served_resource()
         for cached in resource.cache.scan(None):
             if cached.version != resource.storage:
@@ -179,7 +193,7 @@ def _encode(version: ServedVersion, representation: Representation) -> Encoded:
 
 
 def _limit_bytes(objects: Sequence[CachedObject]) -> Sequence[CachedObject]:
-    """Return the leading objects up to the size limit, but at least one object."""
+    """Return the first objects whose total size is at most _BATCH_BYTES, but at least one object if there is any."""
     size = 0
     for count, cached in enumerate(objects):
         size += len(cached.raw)

@@ -9,7 +9,7 @@ from polykind.contract import JsonObject
 
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
 STORAGE_MIGRATING = "StorageMigrating"
-"""The type of the condition in the CRD's status."""
+"""The type of the condition in a CRD's status that reports the state of its migration."""
 
 NO_SUCH_RESOURCE = "resource does not exist in discovery"
 
@@ -58,13 +58,19 @@ def is_finished(status: JsonObject) -> bool:
 
 
 def is_unfinished(migration: JsonObject) -> bool:
-    """True if the migration has to run, or has finished while its Running condition is still true."""
+    """True if the migration has to run, or if it has finished but its Running condition is still true.
+
+    In the second case, the CRD's status may not be written yet.
+    """
     status = migration.get("status") or {}
     return is_true(status, RUNNING) or not is_finished(status)
 
 
 def next_migration(migrations: Iterable[JsonObject]) -> JsonObject | None:
-    """Return the next migration of a resource: a running one first, else the oldest. Return None if none is left."""
+    """Return the unfinished migration to process next, or None if there is none.
+
+    Finished migrations whose Running condition is still true come first, then a running one, then the oldest.
+    """
     return min((m for m in migrations if is_unfinished(m)), key=_rank, default=None)
 
 
@@ -77,7 +83,7 @@ def _rank(migration: JsonObject) -> tuple[bool, bool, str, str]:
 
 
 class Failures:
-    """The objects that a migration could not rewrite. All are counted, but only the first ones are named."""
+    """The objects that a migration could not rewrite. The message counts all of them, but names only the first ones."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -101,7 +107,7 @@ class Failures:
 
 
 def unhandled(message: str) -> str:
-    """Prefix a failure as kube-controller-manager does."""
+    """Return a failure message with the prefix that kube-controller-manager adds."""
     return f"migration encountered unhandled error: {message}"
 
 
@@ -109,7 +115,10 @@ def unhandled(message: str) -> str:
 
 
 def begun(status: JsonObject, now: str, revision: int = 0) -> JsonObject:
-    """Return the status of a running migration. `revision` is the store's revision at its start, or 0 if unknown."""
+    """Return the migration's status with the Running condition set to True.
+
+    `revision` is the revision of the store at the start of the migration, or 0 if it is unknown.
+    """
     if not is_true(status, RUNNING):
         status = _with_condition(status, RUNNING, "True", "MigrationRunning", "The migration is running", now)
     if revision and not status.get("resourceVersion"):
@@ -118,17 +127,17 @@ def begun(status: JsonObject, now: str, revision: int = 0) -> JsonObject:
 
 
 def succeeded(status: JsonObject, now: str) -> JsonObject:
-    """Return the status of a migration that has succeeded."""
+    """Return the migration's status with the Succeeded condition set to True and Running set to False."""
     return completed(_with_condition(status, SUCCEEDED, "True", "StorageVersionMigrationSucceeded", "", now), now)
 
 
 def failed(status: JsonObject, message: str, now: str) -> JsonObject:
-    """Return the status of a migration that has failed."""
+    """Return the migration's status with the Failed condition set to True and Running set to False."""
     return completed(_with_condition(status, FAILED, "True", "StorageVersionMigrationFailed", message, now), now)
 
 
 def completed(status: JsonObject, now: str) -> JsonObject:
-    """Set the Running condition to False if it is True."""
+    """Return the migration's status with the Running condition set to False if it is True."""
     if not is_true(status, RUNNING):
         return status
     return _with_condition(status, RUNNING, "False", "MigrationCompleted", "Migration completed", now)
@@ -149,12 +158,15 @@ def _with_condition(status: JsonObject, type_: str, value: str, reason: str, mes
 
 
 def running_condition(name: str, generation: int, now: str) -> JsonObject:
-    """Return the condition of a CRD whose migration started at this generation."""
+    """Return the StorageMigrating condition of a CRD whose migration `name` starts at this generation of the CRD."""
     return _crd_condition("True", "MigrationRunning", f"Migration {name} is running", generation, now)
 
 
 def succeeded_condition(generation: int, now: str, *, updated: bool) -> JsonObject:
-    """Return the condition of a CRD whose migration succeeded. `updated` is true if status.storedVersions was reset."""
+    """Return the StorageMigrating condition of a CRD whose migration succeeded.
+
+    `updated` is true if status.storedVersions is reset to the storage version.
+    """
     result = "and the stored versions have been updated"
     if not updated:
         result = "but the stored versions have not been updated due to a generation mismatch"
@@ -162,12 +174,12 @@ def succeeded_condition(generation: int, now: str, *, updated: bool) -> JsonObje
 
 
 def failed_condition(generation: int, now: str) -> JsonObject:
-    """Return the condition of a CRD whose migration failed."""
+    """Return the StorageMigrating condition of a CRD whose migration failed."""
     return _crd_condition("False", "MigrationFailed", "The migration has failed", generation, now)
 
 
 def deleted_condition(generation: int, now: str) -> JsonObject:
-    """Return the condition of a CRD whose migration was deleted while it ran."""
+    """Return the StorageMigrating condition of a CRD whose migration was deleted while it ran."""
     return _crd_condition("False", "MigrationDeleted", "The migration was deleted before it was done", generation, now)
 
 
@@ -183,6 +195,6 @@ def _crd_condition(status: str, reason: str, message: str, generation: int, now:
 
 
 def same_generation(crd: JsonObject) -> bool:
-    """True if the CRD's spec has not changed since the start of the migration that its condition reports."""
+    """True if the CRD's spec has not changed since the migration in its StorageMigrating condition started."""
     condition = find(crd.get("status") or {}, STORAGE_MIGRATING)
     return condition is not None and condition.get("observedGeneration", 0) == crd["metadata"].get("generation", 0)

@@ -1,4 +1,4 @@
-"""Writers of the two statuses that a migration changes: its own and its CRD's."""
+"""Writers of the two statuses that a migration changes: the status of the migration, and the status of the CRD."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MANAGER = "migration-runner-controller"
 
 
 class MigrationDeletedError(Exception):
-    """The migration was deleted, or replaced by another of the same name."""
+    """The migration was deleted, or deleted and created again with the same name."""
 
 
 class MigrationStatus:
@@ -47,8 +47,9 @@ class MigrationStatus:
             raise MigrationDeletedError
 
     async def change(self, change: Callable[[JsonObject, str], JsonObject]) -> None:
-        """Write `change(status, now)` as the new status. Raise MigrationDeletedError if the migration was deleted
-        meanwhile.
+        """Write the result of `change(status, now)` as the migration's new status.
+
+        Raise MigrationDeletedError if the migration has been deleted.
         """
         ctx = RequestContext(
             self._backend,
@@ -72,7 +73,10 @@ class MigrationStatus:
 
 
 class CRDMigrationStatus:
-    """The StorageMigrating condition and storedVersions of a CRD. A built-in resource has no CRD."""
+    """Reads and writes the StorageMigrating condition and the storedVersions of a resource's CRD.
+
+    For a built-in resource, which has no CRD, all methods that write do nothing.
+    """
 
     def __init__(self, backend: Backend, crds: CRDResource, resource: GroupResource) -> None:
         self._backend = backend
@@ -84,16 +88,19 @@ class CRDMigrationStatus:
         return summarize_stored_crd(cached) if cached is not None else None
 
     def is_marked(self) -> bool:
-        """True if the CRD's condition says that a migration runs, or if there is no CRD."""
+        """True if the CRD's StorageMigrating condition is True, or if there is no CRD."""
         crd = self._crd()
         return crd is None or state.is_true(crd["status"], state.STORAGE_MIGRATING)
 
     async def begin(self, migration: str) -> None:
-        """Set the condition to running, with the CRD's current generation."""
+        """Set the condition to "running" for the migration with this name, with the CRD's current generation."""
         await self._write(lambda crd, now: (state.running_condition(migration, _generation(crd), now), None))
 
     async def finish(self, *, success: bool) -> None:
-        """Set the condition to succeeded or failed. On success, reset storedVersions unless the CRD has changed."""
+        """Set the condition to "succeeded" or "failed".
+
+        On success, also reset storedVersions, unless the CRD's spec has changed since the migration started.
+        """
 
         def end(crd: CRDSummary, now: str) -> tuple[JsonObject, list[str] | None]:
             if not success:
@@ -105,14 +112,15 @@ class CRDMigrationStatus:
         await self._write(end)
 
     async def clear(self) -> None:
-        """Set the condition to deleted if it still says that a migration runs."""
+        """If the condition is still True although no migration is left, set it to "deleted"."""
         crd = self._crd()
         if crd is not None and state.is_true(crd["status"], state.STORAGE_MIGRATING):
             await self._write(lambda crd, now: (state.deleted_condition(_generation(crd), now), None))
 
     async def _write(self, compute: Callable[[CRDSummary, str], tuple[JsonObject, list[str] | None]]) -> None:
-        """Apply the condition and storedVersions that `compute(crd, now)` returns. If storedVersions is None, keep it
-        unchanged.
+        """Write the condition and the storedVersions that `compute(crd, now)` returns to the CRD's status.
+
+        If the returned storedVersions is None, the CRD keeps its storedVersions.
         """
         version = self._crds.versions["v1"]
         while True:
@@ -125,14 +133,14 @@ class CRDMigrationStatus:
             condition, stored = compute(crd, ctx.now())
             status: JsonObject = {"conditions": [condition]}
             if stored is None and _owns_stored_versions(crd):
-                # Server-side apply would remove storedVersions if this manager owned them and did not send them again.
+                # If this field manager owns storedVersions, server-side apply removes them unless they are sent again.
                 stored = crd["status"]["storedVersions"]
             if stored is not None:
                 status["storedVersions"] = stored
             applied: JsonObject = {
                 "apiVersion": version.api_version,
                 "kind": self._crds.kind,
-                # Reject the apply if the CRD is not the one that the status was computed from.
+                # With this resourceVersion, the apply fails if the CRD has changed since the status was computed.
                 "metadata": {"name": self._name, "resourceVersion": str(cached.revision)},
                 "status": status,
             }

@@ -33,11 +33,14 @@ class ClientCertificate:
 
 
 class CABundleError(ValueError):
-    """A caBundle without a usable certificate."""
+    """A caBundle contains no valid certificate."""
 
 
 def decode_ca_bundle(encoded: str | None) -> bytes:
-    """Return the PEM bytes of a caBundle, b"" if it is absent or blank. Raise CABundleError if it is not base64."""
+    """Decode a caBundle from base64 to PEM. Return b"" if it is missing or blank.
+
+    Raise CABundleError if it is not base64.
+    """
     if not encoded:
         return b""
     try:
@@ -47,10 +50,11 @@ def decode_ca_bundle(encoded: str | None) -> bytes:
 
 
 def build_ssl_context(pem: bytes, client: ClientCertificate | None = None) -> ssl.SSLContext:
-    """Return TLS client settings that verify against the bundle, or against the system's roots without a bundle.
+    """Return a TLS context that trusts the CAs in `pem`, or the CAs of the operating system if `pem` is empty.
 
-    As in kube-apiserver, any certificate of a bundle is a trust anchor, self-signed or not, one valid certificate makes
-    a bundle valid, and the common name is not checked against the host name.
+    As in kube-apiserver, every certificate of the bundle is trusted, even if it is not self-signed, and a bundle is
+    valid if one of its certificates is valid. The common name of a server's certificate is never compared with the host
+    name.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -85,14 +89,14 @@ def _load_ca_bundle(context: ssl.SSLContext, pem: bytes) -> None:
 
 
 class WebhookConfigError(ValueError):
-    """A clientConfig that cannot be used to call the webhook."""
+    """A clientConfig is invalid, so the webhook cannot be called."""
 
 
 class WebhookClient:
     """The client of the webhook that a clientConfig describes. Opens connections on the first call.
 
-    `name` is the webhook's name in error messages. With `plain_timeouts`, the message of a timeout lacks the words that
-    Go adds for a client with its own timeout.
+    `name` is the webhook's name in error messages. If `plain_timeouts` is true, the error message of a timeout omits
+    the suffix "(Client.Timeout ...)" that Go adds for an HTTP client with a timeout.
     """
 
     def __init__(
@@ -116,18 +120,18 @@ class WebhookClient:
         self._closing = False
 
     def target(self) -> Target:
-        """Return the target. Raise TargetError if the clientConfig names no valid target."""
+        """Return the address of the webhook. Raise TargetError if the clientConfig has no valid address."""
         if self._target is None:
             self._target = build_target(self._config, self._name)
         return self._target
 
     @property
     def expires(self) -> datetime | None:
-        """The expiry of the certificate that the webhook presented last."""
+        """The expiry of the certificate that the webhook presented most recently, or None if unknown."""
         return self._session.expires if self._session else None
 
     async def close(self) -> None:
-        """Close the connections after the last running call has ended."""
+        """Close the connections as soon as no call to the webhook is in progress."""
         self._closing = True
         if not self._calls and self._session:
             session, self._session = self._session, None
@@ -135,7 +139,10 @@ class WebhookClient:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Session]:
-        """Return the session for a call. Raise WebhookConfigError if the clientConfig cannot be used."""
+        """Yield the session with which to call the webhook. Its connections stay open until the `with` block ends.
+
+        Raise WebhookConfigError if the clientConfig is invalid.
+        """
         self._calls += 1
         try:
             yield self._session or await self._open()

@@ -1,4 +1,4 @@
-"""The envelope of a review response: its apiVersion and kind, decoded as kube-apiserver's client decodes them."""
+"""Decoding of a webhook's review response: its apiVersion, kind and top-level fields, as in kube-apiserver."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SUPPORTED = ("v1", "v1beta1")
 _UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
 _OPTIONS = frozenset(f"{verb}Options" for verb in ("List", "Get", "Delete", "Create", "Update", "Patch"))
 _COMMON_KINDS = _OPTIONS | {"WatchEvent"}
-"""The kinds that every version of every group has."""
+"""The kinds that kube-apiserver registers in every version of every group."""
 
 raw_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class MalformedReviewError(Exception):
-    """The response is not a review that can be decoded."""
+    """The body of a webhook's response cannot be decoded as a review. The message is kube-apiserver's."""
 
 
 class ReviewKind(NamedTuple):
-    """A kind of review: its group, its kind, and the other registered kinds of the group."""
+    """A kind of review, such as ConversionReview: its group, its kind, and the other kinds of the group."""
 
     group: str
     kind: str
@@ -46,7 +46,7 @@ class Header(NamedTuple):
     kind: str
 
     def type_meta_error(self, review_kind: ReviewKind) -> str | None:
-        """Return the error of a v1 response whose apiVersion or kind is missing or wrong, None if both are right."""
+        """Return an error message if this is not the header of a v1 review of `review_kind`, else None."""
         if (self.api_version, self.kind) == (f"{review_kind.group}/v1", review_kind.kind):
             return None
         expected = f"{review_kind.group}/v1, Kind={review_kind.kind}"
@@ -55,12 +55,15 @@ class Header(NamedTuple):
 
 
 def choose_version(versions: list[str] | tuple[str, ...]) -> str | None:
-    """Return the first review version that this server supports, None if there is none."""
+    """Return the first of the webhook's review versions that this server supports, or None if it supports none."""
     return next((v for v in versions if v in _SUPPORTED), None)
 
 
 def decode_header(review_kind: ReviewKind, version: str, body: bytes) -> Header:
-    """Decode the header of a response. Raise MalformedReviewError if it is not a review at `version`."""
+    """Decode the apiVersion, the kind and the undecoded top-level fields of a response body.
+
+    Raise MalformedReviewError if the body is not a review of this kind at `version`.
+    """
     fields = _top_level_fields(body)
     api_version, kind = _read_type_meta(
         {name: decode_raw(raw) for name, raw in fields.items() if json_codec.type_meta_field(name)}
@@ -93,7 +96,9 @@ def decode_header(review_kind: ReviewKind, version: str, body: bytes) -> Header:
 
 
 def decode_review(review: Struct, fields: dict[str, Raw], unparsed: Collection[str]) -> JsonObject:
-    """Decode the fields of a review. For the fields in `unparsed`, check only the JSON type.
+    """Decode the fields `request` and `response` of a review.
+
+    Of the fields inside them that are named in `unparsed`, only the JSON type is checked.
 
     Raise MalformedReviewError if a field cannot be decoded.
     """
@@ -118,7 +123,7 @@ def _decode_unparsed(raw: Raw) -> Any:
 
 
 def _read_type_meta(value: Any) -> tuple[str, str]:
-    """Return the apiVersion and kind by which kube-apiserver chooses the type to decode."""
+    """Return the apiVersion and kind of a decoded response. Raise MalformedReviewError if they are not strings."""
     try:
         return json_codec.read_type_meta(value)
     except BadRequestError as error:
@@ -131,12 +136,12 @@ def _top_level_fields(body: bytes) -> dict[str, Raw]:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         pass
     try:
-        # Like kube-apiserver, ignore the Content-Type: a body that begins like an object is JSON, any other is YAML.
+        # Like kube-apiserver, ignore the Content-Type. A body that starts with `{` is JSON, and any other body is YAML.
         value = json_codec.decode(body) if body.lstrip().startswith(b"{") else yaml_codec.decode(body)
     except (json_codec.MalformedJSONError, yaml_codec.MalformedYAMLError) as error:
         raise MalformedReviewError(str(error)) from None
     if not isinstance(value, dict):
-        # A null body is decoded as an empty review. `_read_type_meta` raises an error for anything else.
+        # The body `null` is decoded as an empty review. For any other value, `_read_type_meta` raises an error.
         _read_type_meta(value)
         return {}
     return {k: Raw(json_codec.encode(v)) for k, v in value.items()}

@@ -1,4 +1,4 @@
-"""The target of a webhook, as kube-apiserver reads it from the clientConfig, and its network endpoint."""
+"""The address of a webhook, as kube-apiserver reads it from the clientConfig, and the endpoint to connect to."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ class Endpoint(NamedTuple):
 
 
 ExternalName = Callable[[str, str], str | None]
-"""A function that returns the externalName of a Service by namespace and name, or None for other types of Service."""
+"""A function of namespace and name that returns the externalName of a Service, or None if it is of another type."""
 
 
 class Resolver:
-    """Resolves a service by --resolve, then by a Service of type ExternalName, and otherwise to its cluster-internal
-    name.
+    """Finds the host and port to connect to for a Service.
+
+    It is the endpoint in a --resolve flag, else the externalName of a Service of type ExternalName, else the Service's
+    DNS name in the cluster.
     """
 
     def __init__(
@@ -66,12 +68,16 @@ _PATH_SAFE = "/$&+,:;=@~"
 
 
 class TargetError(ValueError):
-    """A clientConfig that names no valid target."""
+    """A clientConfig has neither a valid service nor a valid URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The address of a webhook. `url`, without its query, is shown to users. TLS verifies `server_name`."""
+    """The address of a webhook. `url` has no query and is also used in messages.
+
+    The webhook's certificate must be valid for `server_name`. `service` is the namespace and name of a Service, or None
+    if the clientConfig has a URL.
+    """
 
     url: str
     server_name: str
@@ -79,14 +85,17 @@ class Target:
     service: tuple[str, str] | None = None
 
     def endpoint(self, resolver: Resolver) -> Endpoint:
-        """Return the endpoint to connect to."""
+        """Return the host and port to connect to. `resolver` finds them if the target is a Service."""
         if self.service is None:
             return Endpoint(self.server_name, self.port)
         return resolver.endpoint(*self.service, self.port)
 
 
 def build_target(config: JsonObject, webhook: str) -> Target:
-    """Return the target of a clientConfig. Raise TargetError, which names `webhook`, if the clientConfig is invalid."""
+    """Return the target of a clientConfig. Raise TargetError if the clientConfig is invalid.
+
+    `webhook` is the webhook's name in the error message.
+    """
     service = config.get("service")
     if isinstance(service, dict):
         namespace, name = string_or_empty(service.get("namespace")), string_or_empty(service.get("name"))
@@ -109,7 +118,7 @@ def build_target(config: JsonObject, webhook: str) -> Target:
 
 
 def string_or_empty(value: Any) -> str:
-    """Return the value if it is a string, else "". This is how Go's unstructured accessors read a string field."""
+    """Return the value if it is a string, else "". kube-apiserver reads string fields of decoded JSON in this way."""
     return value if isinstance(value, str) else ""
 
 

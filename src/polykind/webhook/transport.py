@@ -1,6 +1,6 @@
-"""HTTPS calls to one webhook, with persistent connections, one deadline and bounded responses.
+"""HTTPS calls to one webhook, with persistent connections, one timeout for all retries, and a maximum response size.
 
-Imported in a thread on the first call, because aiohttp takes a while to load.
+The first call imports this module in a thread, because aiohttp takes a while to import.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RETRIES = 10
 _REDIRECTS = 10
 _MAX_WAIT_SECONDS = 3600
 _quoted_line = re.compile(r"b'(.*?)'").search
-"""Finds the line that aiohttp's parser could not read."""
+"""Finds, in aiohttp's error message, the line of the response that aiohttp could not parse."""
 _HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, */*",
@@ -52,7 +52,10 @@ _HEADERS = {
 
 
 class _EndpointResolver(AbstractResolver):
-    """Resolves every host name to the webhook's endpoint, and remembers the last endpoint for error messages."""
+    """Resolves every host name to the webhook's endpoint.
+
+    For error messages, `requested` is the endpoint before the DNS lookup and `reached` the address after it.
+    """
 
     def __init__(self, endpoint: Callable[[], Endpoint]) -> None:
         self._endpoint = endpoint
@@ -78,9 +81,10 @@ class _EndpointResolver(AbstractResolver):
 
 
 class _Response(aiohttp.ClientResponse):
-    """A response that keeps the peer certificate.
+    """A response that keeps the webhook's certificate.
 
-    A short response has released its connection, and with it the certificate, before the caller sees it.
+    aiohttp releases the connection of a short response, and with it the certificate, before the caller gets the
+    response.
     """
 
     certificate: dict[str, Any] | None = None
@@ -92,7 +96,7 @@ class _Response(aiohttp.ClientResponse):
 
 
 class Session:
-    """The connections to one webhook. `expires` is the expiry of the certificate that it presented last."""
+    """The connections to one webhook. `expires` is the expiry of the certificate that it presented most recently."""
 
     def __init__(
         self, target: Target, trust: ssl.SSLContext, endpoint: Callable[[], Endpoint], *, plain_timeouts: bool = False
@@ -125,10 +129,10 @@ class Session:
     async def post(
         self, body: bytes, max_bytes: int, seconds: float, stated_seconds: float | None = None
     ) -> HTTPResponse:
-        """POST the body and return the response. Retry while the response asks for it by Retry-After.
+        """POST the body and return the response. If the response has a Retry-After header, wait and try again.
 
-        `stated_seconds` is the timeout in the URL's query, by default `seconds`. Raise TransportError if the call fails
-        or the response is larger than `max_bytes`.
+        `seconds` is the timeout of the call with all retries. `stated_seconds` is the timeout in the URL's query, by
+        default `seconds`. Raise TransportError if the call fails or the response is larger than `max_bytes`.
         """
         url = f"{self._target.url}?timeout={stated_seconds or seconds:g}s"
         deadline = time.monotonic() + seconds
@@ -152,7 +156,10 @@ class Session:
     async def _follow_redirects(
         self, url: str, body: bytes, max_bytes: int, stage: _Stage
     ) -> tuple[HTTPResponse, float | None]:
-        """Follow redirects that repeat the POST, but only to the origin that the CA bundle is configured for."""
+        """POST the body, and again to the new URL if the status is 307 or 308, but only to a URL of the same origin.
+
+        The CA bundle is configured only for that origin.
+        """
         current_url = URL(url, encoded=True)
         for _ in range(_REDIRECTS):
             response, headers = await self._post_with_retry(current_url, body, max_bytes, stage)
@@ -166,9 +173,9 @@ class Session:
         return response, _retry_after(response.status, headers.get("Retry-After", ""))
 
     async def _post_with_retry(self, url: URL, body: bytes, max_bytes: int, stage: _Stage) -> tuple[HTTPResponse, Any]:
-        """POST once. POST once more if the server has closed the persistent connection.
+        """POST the body. If the webhook has closed the reused connection, POST it once more on a new connection.
 
-        Repeating is safe because reviews are idempotent.
+        Repeating a review is safe, because reviews are idempotent.
         """
         trace = SimpleNamespace(reused=False)
         try:
@@ -182,7 +189,7 @@ class Session:
         self, url: URL, body: bytes, max_bytes: int, stage: _Stage, trace: SimpleNamespace
     ) -> tuple[HTTPResponse, Any]:
         stage.current = "headers"
-        # A stream is written piece by piece, so a large body does not block the event loop.
+        # Pass the body as a stream: aiohttp writes a stream in pieces, so a large body does not block the event loop.
         post = self._session.post(url, data=io.BytesIO(body), allow_redirects=False, trace_request_ctx=trace)
         async with post as response:
             stage.current = "body"
@@ -233,7 +240,7 @@ class Session:
 
 
 class _Stage:
-    """The stage of a call for error messages: headers, body, or waiting for a retry."""
+    """The current stage of a call, which its error message depends on: "headers", "body", or "waiting" for a retry."""
 
     __slots__ = ("current",)
 
@@ -252,7 +259,7 @@ async def _connection_error(error: OSError, url: str, requested: Endpoint, reach
             message = await non_tls_message(reached)
         return request_error(url, message, "TLS")
     if isinstance(error, ConnectionResetError):
-        # The TCP connection was established. Go reports a close during the TLS handshake as EOF.
+        # The TCP connection existed. Go reports "EOF" if the peer closes the connection during the TLS handshake.
         closed = error.errno is None
         message = "EOF" if closed else f"read tcp {reached}: read: connection reset by peer"
         return request_error(url, message, "Connection")
@@ -274,7 +281,10 @@ def _too_large(max_bytes: int) -> TransportError:
 
 
 def _retry_after(status: int, value: str) -> float | None:
-    """Return the seconds to wait before a retry that the response asks for, None if it asks for none."""
+    """Return the seconds to wait before a retry, from the Retry-After header `value` of a response with this status.
+
+    Return None if the call must not be retried.
+    """
     if status != 429 and status < 500:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Errors of webhook calls, in the words of Go's HTTP client and of kube-apiserver's client."""
+"""Errors of webhook calls, with the messages of Go's HTTP client and of kube-apiserver's REST client."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ _looks_like_host = re.compile(r"(?:[A-Za-z0-9_*-]+\.?)+").fullmatch
 
 
 class TransportError(Exception):
-    """A call that got no response.
+    """A call to a webhook failed before a complete response was received.
 
-    `cause` and `divisible` are those of conversion_errors.AttemptError, `status` is the HTTP status if any.
+    `cause` and `divisible` have the meaning of the same attributes of conversion_errors.AttemptError. `status` is the
+    HTTP status, or 0 if there is none.
     """
 
     def __init__(self, text: str, cause: str, status: int = 0, *, divisible: bool = False) -> None:
@@ -65,7 +66,10 @@ def body_error(text: str, cause: str, *, divisible: bool = False) -> TransportEr
 
 
 def dial_message(error: OSError, requested: Endpoint, reached: Endpoint) -> str:
-    """Return the message for a connection that could not be established. `reached` is the address that was tried."""
+    """Return Go's message for a TCP connection that could not be established.
+
+    `requested` is the endpoint before the DNS lookup, and `reached` the address to which the connection was tried.
+    """
     if isinstance(error, socket.gaierror):
         server = _name_server()
         lookup = f"lookup {requested.host}{f' on {server}' if server else ''}"
@@ -80,7 +84,7 @@ def dial_message(error: OSError, requested: Endpoint, reached: Endpoint) -> str:
 
 
 def handshake_message(error: ssl.SSLError) -> str:
-    """Return the message for a failed TLS handshake, other than a certificate error."""
+    """Return Go's message for a TLS handshake that failed for another reason than the certificate."""
     reason = error.reason or ""
     error_text = f"{reason} {error}"
     if any(mark in error_text for mark in _EOF):
@@ -97,7 +101,7 @@ def handshake_message(error: ssl.SSLError) -> str:
 
 
 async def non_tls_message(reached: Endpoint) -> str:
-    """Return the message for a server that does not speak TLS. Connect again to find out whether it speaks HTTP."""
+    """Return Go's message for a webhook that does not speak TLS. Connect again to find out whether it speaks HTTP."""
     try:
         async with asyncio.timeout(_DIAGNOSIS_SECONDS):
             reader, writer = await asyncio.open_connection(reached.host, reached.port)
@@ -112,9 +116,9 @@ async def non_tls_message(reached: Endpoint) -> str:
 
 
 async def connect_timeout_message(reached: Endpoint) -> str:
-    """Return the message for a connection timeout.
+    """Return Go's message for a connection timeout.
 
-    Try a TCP connection: if it succeeds, the TLS handshake timed out.
+    Open a TCP connection to find the cause: if it succeeds, the TLS handshake timed out.
     """
     try:
         async with asyncio.timeout(_DIAGNOSIS_SECONDS):
@@ -127,7 +131,7 @@ async def connect_timeout_message(reached: Endpoint) -> str:
 
 @cache
 def _name_server() -> str:
-    """Return the name server that Go's resolver would use, because its error messages name it."""
+    """Return the address of the first name server in /etc/resolv.conf, because Go's error messages contain it."""
     try:
         lines = Path("/etc/resolv.conf").read_text(errors="replace").splitlines()
     except OSError:
@@ -167,7 +171,10 @@ async def _fetch(endpoint: Endpoint, server_name: str, seconds: float) -> bytes 
 
 
 def _certificate_error(der: bytes, server_name: str, now: datetime) -> str | None:
-    """Return the first error that Go would find in the certificate itself: its validity, then its names."""
+    """Return the first error that Go would find in the certificate, or None if it finds none.
+
+    Go checks the validity period first, and then the names.
+    """
     from cryptography import x509
 
     try:

@@ -60,13 +60,14 @@ _SECURITY_SCHEMES: Final = (
 )
 
 NamedSchemas = Iterator[tuple[str, JsonObject]]
-"""Pairs of a schema's name in a document and the schema."""
+"""Pairs of a schema's name in an OpenAPI document and the schema."""
 
 
 def fingerprint(path: str, members: Iterable[CrdEntries], builtins: Iterable[GroupVersionEntry]) -> str:
-    """Return an ETag that changes with a document's content, without building the document.
+    """Return the ETag of the OpenAPI document at `path`, which describes `members` (CRDs) and `builtins`.
 
-    The index lists all ETags.
+    The ETag changes whenever the document changes. It is computed without building the document, because the index at
+    /openapi/v3 contains the ETags of all documents.
     """
     served = [
         f"{entry.group}/{entry.version}/{resource_entry.name}"
@@ -78,13 +79,13 @@ def fingerprint(path: str, members: Iterable[CrdEntries], builtins: Iterable[Gro
 
 
 def index(documents: Mapping[str, str]) -> bytes:
-    """Return the document at /openapi/v3, with the URL of each document by its path."""
+    """Return the index at /openapi/v3, which contains the URL of each v3 document. `documents` maps paths to ETags."""
     paths = {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={documents[path]}"} for path in sorted(documents)}
     return orjson.dumps({"paths": paths})
 
 
 def crd_document(members: Iterable[CrdEntries], version: str) -> bytes:
-    """Return the v3 document of a group version that CRDs define."""
+    """Return the v3 document of a group version that the CRDs `members` define."""
     paths: dict[str, bytes] = {}
     schemas: JsonObject = {}
     shared: list[ValueType] = [*_COMMON_TYPES]
@@ -121,7 +122,7 @@ def builtin_document(entry: GroupVersionEntry) -> bytes:
 
 
 def endpoint_document(endpoint: Endpoint) -> bytes:
-    """Return the v3 document of an endpoint that is not a resource."""
+    """Return the v3 document of an endpoint that is not a resource, such as /version."""
     paths = {endpoint.path: encode(path_item_v3(endpoint))}
     return _v3_document(_BUILTIN_INFO, paths, rendered(models([endpoint.response]), V3), _SECURITY_SCHEMES)
 
@@ -131,7 +132,10 @@ def _has_objects(sub: Subresource) -> bool:
 
 
 def _of_group(model: Model, entry: GroupVersionEntry) -> Model:
-    """Return the model of a kind that every group version has, with the core group and the group of `entry`."""
+    """Return the model of a kind that exists in every group, such as DeleteOptions, for the document of `entry`.
+
+    Its x-kubernetes-group-version-kind lists the kind in the core group and in the group of `entry`.
+    """
     (gvk,) = model["x-kubernetes-group-version-kind"]
     own = {"group": entry.group, "kind": gvk["kind"], "version": entry.version}
     return {**model, "x-kubernetes-group-version-kind": [gvk, own]}
@@ -161,7 +165,7 @@ def _v3_document(
 
 
 def v2_parts(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries]) -> Iterator[bytes]:
-    """Yield the v2 document of all resources in JSON, one piece per path and schema."""
+    """Yield the v2 document of all resources in JSON, in pieces of one path or one schema each."""
     builtins, members = list(builtins), _published(members)
     yield b'{"swagger":"2.0","info":%s,"paths":{' % orjson.dumps(_BUILTIN_INFO)
     resources = _resources(builtins, members)
@@ -190,14 +194,14 @@ def v2_protobuf(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntr
 
 
 def _endpoints(builtins: list[GroupVersionEntry]) -> Iterator[Endpoint]:
-    """Yield the endpoints that describe the server and the built-in groups."""
+    """Yield the endpoints of discovery and of the server's version that the v2 document describes."""
     yield from root_endpoints(dict.fromkeys(entry.group for entry in builtins))
     for entry in builtins:
         yield resource_list_endpoint(entry.group, entry.version)
 
 
 def _published(members: Iterable[CrdEntries]) -> list[CrdEntries]:
-    """Return the established CRDs in an order that does not depend on their creation."""
+    """Return the established CRDs, sorted by group and name."""
     return sorted((member for member in members if member.resources), key=lambda member: (member.group, member.name))
 
 
@@ -227,7 +231,10 @@ def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) ->
 
 
 def _crd_resource(member: CrdEntries, version: str) -> OpenAPIResource:
-    """Return a CRD's resource with the requested names. Unlike discovery, OpenAPI does not use the accepted names."""
+    """Return the resource of a CRD at a version, with the names in the CRD's spec.
+
+    Unlike discovery, OpenAPI does not use status.acceptedNames.
+    """
     spec = member.crd["spec"]
     names, entry = spec["names"], member.resources[version]
     model = model_name(member.group, version, names["kind"])
@@ -278,7 +285,7 @@ def _builtin_subresource(kind: Kind, sub: Subresource) -> OpenAPISubresource:
 
 
 def _subresource_kind(kind: Kind, sub: Subresource) -> Kind:
-    """Return the kind of the objects of a subresource."""
+    """Return the kind of a subresource's objects. If the subresource declares none, it is the resource's own kind."""
     if not sub.kind:
         return kind
     api_version = f"{sub.group}/{sub.version}" if sub.group else kind.group_version.api_version
@@ -328,7 +335,7 @@ def _comma_separated(parts: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
 
 
 def rendered(model: Any, dialect: Dialect) -> Any:
-    """Return a model in the syntax of a dialect, without empty descriptions."""
+    """Return a schema of a built-in type in the syntax of OpenAPI v2 or v3, without empty descriptions."""
     if isinstance(model, list):
         return [rendered(item, dialect) for item in model]
     if not isinstance(model, Mapping):
@@ -346,7 +353,10 @@ def rendered(model: Any, dialect: Dialect) -> Any:
 
 
 def _other_dialect(key: str, model: Mapping[str, Any], dialect: Dialect) -> bool:
-    """True if a dialect does not have a key: v2 has no defaults, and one type where v3 has alternatives."""
+    """True if the schema key `key` must be omitted in this dialect.
+
+    v2 has no `default`. If a schema has both `type` and `oneOf`, v2 uses `type` and v3 uses `oneOf`.
+    """
     if dialect.v2:
         return key in ("default", "oneOf")
     return key == "type" and "oneOf" in model

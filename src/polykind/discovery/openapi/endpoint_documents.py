@@ -1,4 +1,4 @@
-"""OpenAPI of the endpoints that describe the server: discovery and the version."""
+"""OpenAPI descriptions of endpoints that are not resources: the discovery endpoints and /version."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _JSON_ONLY: Final = ("application/json",)
 
 
 class Endpoint(NamedTuple):
-    """An endpoint that supports only GET."""
+    """An endpoint that is not a resource and supports only GET, such as /apis/."""
 
     document: str
-    """The path of the endpoint's v3 document."""
+    """The path of the endpoint's v3 document below /openapi/v3/."""
     path: str
     tag: str
     operation_id: str
@@ -28,7 +28,7 @@ class Endpoint(NamedTuple):
 
 
 def root_endpoints(groups: Iterable[str]) -> list[Endpoint]:
-    """Return the endpoints with a separate v3 document: /api, /apis, /version and those of built-in groups."""
+    """Return the endpoints with their own v3 document: /api/, /apis/, /version/, and /apis/<group>/ for `groups`."""
     return [
         Endpoint("api", "/api/", "core", "getCoreAPIVersions", "get available API versions", API_VERSIONS),
         Endpoint("apis", "/apis/", "apis", "getAPIVersions", "get available API versions", API_GROUP_LIST),
@@ -57,7 +57,7 @@ def resource_list_endpoint(group: str, version: str) -> Endpoint:
 
 
 def path_item_v3(endpoint: Endpoint) -> JsonObject:
-    """Return the path item of an endpoint for a v3 document."""
+    """Return the OpenAPI path item of an endpoint for a v3 document."""
     schema = V3.reference(endpoint.response.model)
     content = {media_type: {"schema": schema} for media_type in sorted(endpoint.media_types)}
     return {
@@ -71,7 +71,7 @@ def path_item_v3(endpoint: Endpoint) -> JsonObject:
 
 
 def path_item_v2(endpoint: Endpoint) -> JsonObject:
-    """Return the path item of an endpoint for a v2 document."""
+    """Return the OpenAPI path item of an endpoint for a v2 document."""
     schema = V2.reference(endpoint.response.model)
     return {
         "get": {

@@ -13,11 +13,11 @@ from polykind.discovery.openapi.schemas import encode
 from polykind.golang.varint import encode_varint
 
 Encoder = Callable[[Any], bytes]
-"""A function that encodes a value as the content of a field."""
+"""A function that encodes a JSON value as the content of a protobuf field."""
 
 
 def document(head: JsonObject, paths: Iterable[tuple[str, Any]], definitions: Iterable[tuple[str, Any]]) -> bytes:
-    """Encode a document. `head` holds all its fields except the paths and the definitions."""
+    """Encode an OpenAPI v2 document in protobuf. `head` contains all its fields except the paths and definitions."""
     path_list = b"".join(_field(2, _named_value(name, _PATH_ITEM(item))) for name, item in paths)
     schema_list = b"".join(_field(1, _named_value(name, _SCHEMA(schema))) for name, schema in definitions)
     return _DOCUMENT(head) + _field(8, path_list) + _field(9, schema_list)
@@ -41,21 +41,24 @@ def _named_value(name: str, content: bytes) -> bytes:
 
 
 def _any_value(value: Any) -> bytes:
-    """Encode an arbitrary value as the text of a YAML document."""
+    """Encode an arbitrary JSON value as gnostic's message Any, whose field `yaml` contains the value as YAML."""
     return _field(2, _yaml_text(encode(value)))
 
 
 @lru_cache(maxsize=4096)
 def _yaml_text(data: bytes) -> bytes:
-    """Return a JSON value as YAML. Cached, because a few values, such as list types, occur many times."""
-    # Most servers never send this document, so the YAML library is imported when the first client requests it.
+    """Convert JSON to YAML. The results are cached, because a few values, such as list types, occur many times."""
+    # Most servers never send the protobuf document, so the YAML library is imported only when a client requests it.
     from polykind.codec import yaml_writer
 
     return yaml_writer.write(json.loads(data), ordered=True)
 
 
 class _Message:
-    """Encodes an object by the number and type of each field. `extensions` is the field number of x-... keys."""
+    """Encodes a JSON object as a protobuf message. `fields` maps each key to its field number and its type or encoder.
+
+    `extensions` is the field number for keys that start with x-, or 0 if the message has none.
+    """
 
     def __init__(self, extensions: int = 0, **fields: tuple[int, str | Encoder]) -> None:
         self._extensions = extensions
@@ -92,12 +95,12 @@ def _scalar(number: int, kind: str, value: Any) -> bytes:
 
 
 def _map_of(encoder: Encoder) -> Encoder:
-    """Return an encoder of a map as a list of names and values."""
+    """Return an encoder for a JSON object, as a protobuf list of named values that `encoder` encodes."""
     return lambda value: b"".join(_field(1, _named_value(name, encoder(item))) for name, item in value.items())
 
 
 def _wrapped(encoder: Encoder) -> Encoder:
-    """Return an encoder of a message whose only field is another message."""
+    """Return an encoder for a message whose only field (number 1) contains the message that `encoder` encodes."""
     return lambda value: _field(1, encoder(value))
 
 

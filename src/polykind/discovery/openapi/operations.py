@@ -25,26 +25,27 @@ _SHARED: Final = frozenset(shared_parameters())
 
 @dataclass(frozen=True)
 class OpenAPISubresource:
-    """A subresource.
+    """A subresource of a resource.
 
-    `model` names the schema of its objects. It is empty for a text or a connection to a pod or node.
+    `model` is the name of the schema of its objects. It is empty if the subresource returns a text, such as log, or
+    connects the client to a pod or node, such as exec.
     """
 
     name: str
     model: str
     methods: tuple[str, ...]
     gvk: tuple[str, str, str] | None = None
-    """Group, version and kind of the subresource's objects, if they differ from the resource's."""
+    """Group, version and kind of the subresource's objects, or None if they are those of the resource."""
 
     @property
     def connects(self) -> bool:
-        """True if the subresource connects the client with a pod or node: proxy, exec, attach and portforward."""
+        """True if the subresource connects the client to a pod or node, such as proxy, exec, attach or portforward."""
         return self.gvk is not None and self.gvk[2].endswith("Options")
 
 
 @dataclass(frozen=True)
 class OpenAPIResource:
-    """A resource at one version. `model` and `list_model` name its schemas."""
+    """A resource at one version. `model` and `list_model` are the names of the schemas of its objects and lists."""
 
     group: str
     version: str
@@ -66,7 +67,7 @@ class OpenAPIResource:
 
 @dataclass(frozen=True)
 class Operation:
-    """One method on one path."""
+    """One OpenAPI operation: an HTTP method on a path of a resource."""
 
     resource: OpenAPIResource
     path: str
@@ -87,7 +88,7 @@ class Operation:
 
     @property
     def id(self) -> str:
-        """The operationId: the verb, the group version and the object of the operation."""
+        """The operationId, such as `readCoreV1NamespacedPod`: the verb, the group version and the kind in CamelCase."""
         method = self.method.title() if self.action == "connect" else ""
         return f"{self.verb}{group_version_name(self.resource)}{method}{camel_case(self.name, capitalize=True)}"
 
@@ -211,7 +212,7 @@ def _item_operation(
 
 
 def paths_v3(resource: OpenAPIResource) -> dict[str, JsonObject]:
-    """Return the path items of a resource for a v3 document."""
+    """Return the OpenAPI path items of a resource for a v3 document, by path."""
     result = {}
     for path, methods in _by_path(resource).items():
         common = _common(methods)
@@ -247,7 +248,7 @@ def _operation_v3(operation: Operation, common: list[Parameter]) -> JsonObject:
 
 
 def paths_v2(resource: OpenAPIResource) -> dict[str, JsonObject]:
-    """Return the path items of a resource for a v2 document."""
+    """Return the OpenAPI path items of a resource for a v2 document, by path."""
     result = {}
     for path, methods in _by_path(resource).items():
         common = _common(methods)
@@ -301,7 +302,7 @@ _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
 def _common(methods: list[Operation]) -> list[Parameter]:
-    """Return the parameters that all operations on a path have."""
+    """Return the parameters that all operations on one path have in common."""
     first, *others = (operation.parameters for operation in methods)
     return [parameter for parameter in first if all(parameter in other for other in others)]
 
@@ -311,33 +312,34 @@ def _optional_body(operation: Operation) -> bool:
 
 
 def group_version_name(resource: OpenAPIResource) -> str:
-    """Return the group version in CamelCase, as part of an operationId."""
+    """Return a resource's group and version in CamelCase, such as `CoreV1`, for operationIds."""
     return camel_case(short_group(resource.group), capitalize=True) + camel_case(resource.version, capitalize=True)
 
 
 def tag(resource: OpenAPIResource) -> str:
-    """Return the tag of all operations of a group version."""
+    """Return the OpenAPI tag of all operations of a resource's group version, such as `core_v1`."""
     return (
         f"{camel_case(short_group(resource.group), capitalize=False)}_{camel_case(resource.version, capitalize=False)}"
     )
 
 
 def short_group(group: str) -> str:
-    """Return the name of a group in tags and operationIds."""
+    """Return the short name of a group for tags and operationIds: without `.k8s.io`, or `core` for the core group."""
     return (group or "core").removesuffix(".k8s.io")
 
 
 def article(kind: str) -> str:
-    """Return the article before a kind in a description, with spaces."""
+    """Return " a " or " an " to put before a kind in a description, or a space before a plural kind."""
     if kind.endswith("s") and not kind.endswith("ss"):
         return " "
     return " an " if kind[:1].lower() in tuple("aeiou") else " a "
 
 
 def camel_case(text: str, *, capitalize: bool) -> str:
-    """Return text in CamelCase.
+    """Return a text in CamelCase. If `capitalize` is false, the first letter stays as it is.
 
-    Characters other than letters, digits and _ separate words. A leading digit does, too.
+    Words are separated by all characters except letters, digits and underscores. A leading digit is removed, and the
+    text after it is capitalized.
     """
     if text[:1].isdigit():
         text, capitalize = text[1:], True

@@ -1,4 +1,4 @@
-"""The request parameters, and the parameters of each action."""
+"""The path and query parameters of requests, and the parameters that each action has."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _BY_OPTIONS: Final = {
         *("sinceSeconds", "stream", "tailLines", "timestamps"),
     ),
 }
-"""The parameters of subresources that connect to a pod or node, by the kind of their options."""
+"""The query parameters of subresources that connect to a pod or node, by the kind of their options (PodExecOptions)."""
 _LIST_OPTIONS: Final = (
     *("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch"),
     *("sendInitialEvents", "shardSelector", "timeoutSeconds"),
@@ -119,9 +119,10 @@ _BY_ACTION: Final = {
 
 
 def parameters(action: str, path: str, kind: str, *, builtin: bool, options: str = "") -> list[Parameter]:
-    """Return the parameters of an action on a path, sorted by name. `options` is the kind of additional options.
+    """Return the parameters of an action, such as list, on a path, sorted by name.
 
-    As in kube-apiserver, deletecollection of a custom resource has the parameters of list.
+    `options` is the kind whose fields are additional parameters, such as PodExecOptions. As in kube-apiserver,
+    deletecollection of a custom resource has the parameters of list.
     """
     names: tuple[str, ...] = _BY_ACTION[action]
     if builtin:
@@ -140,7 +141,7 @@ def parameters(action: str, path: str, kind: str, *, builtin: bool, options: str
 
 
 def shared_parameters() -> dict[str, Parameter]:
-    """Return the parameters that v2 documents define once and refer to.
+    """Return the parameters that a v2 document defines only once, so that its operations refer to them.
 
     dryRun and fieldValidation are not shared: kubectl checks their presence in each operation.
     """

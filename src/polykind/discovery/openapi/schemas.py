@@ -1,4 +1,4 @@
-"""A CRD's schema as OpenAPI publishes it: complete in v3, and simplified in v2 for older clients."""
+"""Conversion of a CRD's schema to an OpenAPI schema: complete in v3, and simplified for older clients in v2."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from polykind.contract import JsonObject
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-# Tests of Kubernetes search the output of `kubectl explain` for the first words of these two descriptions.
+# Kubernetes' end-to-end tests search the output of `kubectl explain` for the first words of these descriptions.
 _API_VERSION: Final = "APIVersion defines the group and version of this representation of the object."
 _KIND: Final = "The kind of the object, in CamelCase."
 _METADATA: Final = "Standard object's metadata, which every object has."
 
-# The keys of a schema before and after its child schemas, in kube-apiserver's order.
+# The keys of a schema that kube-apiserver writes before and after the child schemas, in its order.
 _BEFORE_CHILDREN: Final = (
     *("description", "type", "nullable", "format", "title", "default", "maximum", "exclusiveMaximum", "minimum"),
     *("exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf"),
@@ -51,18 +51,19 @@ _VALUES: Final = frozenset(("default", "example", "enum"))
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 
 MAX_DEPTH: Final = 100
-"""Schemas below this depth are published as `{}`, which allows anything."""
+"""The maximum depth of a published schema. A deeper part is published as `{}`, which allows any value."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The syntax of one version of OpenAPI."""
+    """The syntax of OpenAPI v2 if `v2` is true, else of OpenAPI v3."""
 
     v2: bool
 
     def reference(self, model: str, **siblings: Any) -> JsonObject:
-        """Return a reference to a model. In v3, a reference with siblings is wrapped in allOf, because v3 does not
-        allow them.
+        """Return a `$ref` to the schema named `model`. `siblings` are keys beside the `$ref`, such as a description.
+
+        v3 does not allow siblings, so a reference with siblings is wrapped in allOf there.
         """
         if self.v2:
             siblings.pop("default", None)
@@ -76,14 +77,14 @@ V3: Final = Dialect(v2=False)
 
 
 def model_name(group: str, version: str, kind: str) -> str:
-    """Return the name of a kind's model: the labels of the group in reverse, the version, the kind."""
+    """Return the name of a kind's schema, such as `com.example.v1.CronTab`: reversed group, version and kind."""
     return ".".join([*reversed(group.split(".")), version, kind])
 
 
 def kind_schema(schema: JsonObject | None, dialect: Dialect, *, preserve: bool = False) -> JsonObject:
-    """Return the schema of an object. `preserve` is true if the CRD has preserveUnknownFields.
+    """Return the OpenAPI schema of a kind from the schema in its CRD. `preserve` is spec.preserveUnknownFields.
 
-    A v2 schema that preserves unknown fields lists no properties, because v2 clients would reject all others.
+    A v2 schema that preserves unknown fields has no properties. If it had some, v2 clients would reject other fields.
     """
     if schema is None or (dialect.v2 and (preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True)):
         return {"type": "object"}
@@ -91,7 +92,7 @@ def kind_schema(schema: JsonObject | None, dialect: Dialect, *, preserve: bool =
 
 
 def list_schema(kind: str, list_kind: str, plural: str, model: str, dialect: Dialect) -> JsonObject:
-    """Return the schema of a list of objects."""
+    """Return the OpenAPI schema of a kind's list. `model` is the name of the schema of the items."""
     return {
         "description": f"{list_kind} is a list of {kind}",
         "type": "object",
@@ -174,7 +175,7 @@ def _convert_children(
 
 
 def _expand_int_or_string(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add the OpenAPI equivalent (anyOf integer, string) to an int-or-string schema."""
+    """Return an int-or-string schema with the anyOf (integer or string) that OpenAPI clients understand."""
     any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
     if any_of == _INT_OR_STRING or (all_of and all_of[0].get("anyOf") == _INT_OR_STRING):
         return schema
@@ -202,7 +203,7 @@ def _simplify_for_v2(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _relax_required(schema: JsonObject) -> None:
-    """Remove nullable properties from `required`."""
+    """Remove nullable properties from `required` in place, because v2 has no `nullable`."""
     required = schema.get("required")
     if not required:
         return
@@ -234,12 +235,12 @@ def _add_object_properties(result: JsonObject, dialect: Dialect) -> JsonObject:
 
 
 def ordered(schema: JsonObject) -> JsonObject:
-    """Return a schema with its keys in kube-apiserver's order, extensions last and by name."""
+    """Return a schema with its keys in kube-apiserver's order. Extensions (x-...) are last, sorted by name."""
     return {key: schema[key] for key in sorted(schema, key=lambda key: (_KEY_ORDER.get(key, len(_KEY_ORDER)), key))}
 
 
 def encode(value: Any) -> bytes:
-    """Encode a value as JSON. Use the slower encoder for lone surrogates and for more than 254 levels."""
+    """Encode a value as JSON. orjson rejects lone surrogates and more than 254 levels, so json encodes those."""
     try:
         return orjson.dumps(value)
     except TypeError:

@@ -1,4 +1,7 @@
-"""Encoded paths of a resource, filled into a template that is shared by all resources of the same shape."""
+"""Encoded OpenAPI paths of resources, made from templates by text replacement.
+
+A template is encoded once for all resources that differ only in their names, because encoding is slow.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from polykind.contract import JsonObject
 from polykind.discovery.openapi.operations import OpenAPIResource, article, group_version_name, paths_v2, paths_v3, tag
 from polykind.discovery.openapi.schemas import Dialect
 
-# Placeholders that occur nowhere else in a template and stay recognizable inside composed names.
+# Names that templates contain instead of a resource's names. They occur nowhere else in a template, and can also be
+# found inside longer names such as operationIds.
 _PLACEHOLDERS: Final = OpenAPIResource(
     group="zqgroupqz",
     version="zqversionqz",
@@ -29,7 +33,10 @@ _SAFE: Final = re.compile(r"[A-Za-z0-9.\-]+")
 
 
 def encoded_paths(resource: OpenAPIResource, dialect: Dialect) -> Iterator[tuple[str, bytes]]:
-    """Yield the encoded path items of a resource. Encode names directly if a text replacement cannot handle them."""
+    """Yield the paths of a resource with their encoded OpenAPI path items, made from a template.
+
+    If a name of the resource has unusual characters, encode the path items without a template.
+    """
     names = (resource.group, resource.version, resource.plural, resource.model, resource.list_model)
     if not _PLAIN.fullmatch(resource.kind) or not all(map(_SAFE.fullmatch, names)):
         for path, item in _paths(resource, dialect).items():
@@ -58,7 +65,7 @@ def encoded_paths(resource: OpenAPIResource, dialect: Dialect) -> Iterator[tuple
 
 
 def _replacements(resource: OpenAPIResource) -> Iterator[tuple[str, str]]:
-    """Yield the placeholders with their replacements. A placeholder that contains another one comes first."""
+    """Yield each placeholder text with its replacement for a resource. Longer placeholders come before their parts."""
     yield f" a {_PLACEHOLDERS.kind}", f"{article(resource.kind)}{resource.kind}"
     yield tag(_PLACEHOLDERS), tag(resource)
     yield group_version_name(_PLACEHOLDERS), group_version_name(resource)
