@@ -145,9 +145,7 @@ class CRDStrategy(BuiltinStrategy):
         self._in_v1(obj, crd_rules.prepare_create)
 
     def _clear_per_version(self, new: JsonObject, old: JsonObject | None) -> None:
-        """Remove the per-version fields of a v1beta1 CRD if `webhooks` is off, unless the old CRD already has such
-        fields.
-        """
+        """Remove the per-version fields of a v1beta1 CRD if `webhooks` is off and the old CRD has no such fields."""
         if self._resource.webhooks or self._api == "v1":
             return
         old_entries = old["spec"].get("versions") or () if old is not None else ()

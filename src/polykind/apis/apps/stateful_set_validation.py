@@ -131,8 +131,9 @@ def _validate_selected_template(
 
 
 def _pod_template(spec: JsonObject) -> JsonObject:
-    """Return the pod template as the controller completes it: without host name and subdomain, and with the claims'
-    volumes.
+    """Return the pod template without host name and subdomain, and with volumes for the claims.
+
+    The controller sets these values in each pod.
     """
     template: JsonObject = spec["template"]
     pod_spec = {name: value for name, value in template["spec"].items() if name not in ("subdomain", "hostname")}

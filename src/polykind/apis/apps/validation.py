@@ -60,7 +60,7 @@ def validate_selector_and_template(spec: JsonObject, old_spec: JsonObject | None
     if not selected:
         found.append(unmatched_labels_error(template))
     found += validate_pod_template_spec(template, "spec.template", template_options(old_spec and old_spec["template"]))
-    # kube-apiserver names the ReplicaSet in the errors of a Deployment as well.
+    # kube-apiserver's error message says ReplicaSet even if the object is a Deployment.
     return found + validate_long_running(template["spec"], "ReplicaSet")
 
 

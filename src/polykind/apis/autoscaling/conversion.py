@@ -113,9 +113,7 @@ AUTOSCALER_V1 = VersionConversion(to_v2, to_v1)
 
 
 def fill_current_metrics(annotations: JsonObject) -> None:
-    """Set the missing quantities in the annotation with the current metrics to zero, in place, because v1 requires
-    them.
-    """
+    """Set missing quantities in the annotation with the current metrics to zero, in place. v1 requires them."""
     metrics = _decode_list(annotations.get(CURRENT_METRICS), annotation_types.METRIC_STATUSES)
     filled = [_fill_quantities(metric, _STATUS_QUANTITIES) for metric in metrics or ()]
     text = _encode_list(filled, annotation_types.METRIC_STATUSES)

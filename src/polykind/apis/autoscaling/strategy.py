@@ -12,7 +12,7 @@ from polykind.resources.builtin_codec import BuiltinRepresenter
 
 
 class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
-    """Prepares and validates HorizontalPodAutoscalers at v2. Objects at v1 are converted to v2 before."""
+    """Prepares and validates HorizontalPodAutoscalers at v2. The server first converts those at v1 to v2."""
 
     unconditional_update = True
 

@@ -34,7 +34,10 @@ def default_labels(job: JsonObject) -> None:
 
 
 def default_cron_job(cron_job: JsonObject) -> None:
-    """Set the defaults of a CronJob. Its template for Jobs gets only the defaults of pods and of failure policies."""
+    """Set the defaults of a CronJob.
+
+    In its jobTemplate, only the pod template and the pod failure policy get defaults.
+    """
     spec = cron_job["spec"]
     _default_templates(spec["jobTemplate"]["spec"])
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"

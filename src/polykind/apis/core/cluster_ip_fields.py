@@ -39,9 +39,7 @@ def needs_node_port(spec: JsonObject) -> bool:
 
 
 def patch_allocated_values(spec: JsonObject, old_spec: JsonObject) -> None:
-    """Copy the allocated IPs and ports that an update leaves out from `old_spec`, so that clients can repeat a
-    manifest.
-    """
+    """Copy the allocated IPs and ports that an update omits from `old_spec`, so that clients can repeat a manifest."""
     if needs_cluster_ip(spec) and needs_cluster_ip(old_spec):
         for field in ("clusterIP", "clusterIPs"):
             if not spec.get(field) and old_spec.get(field):

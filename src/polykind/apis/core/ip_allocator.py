@@ -99,9 +99,7 @@ class IPAllocator:
         return True
 
     async def _ready_networks(self, version: int) -> list[IPNetwork]:
-        """Return the networks for cluster IPs: first those of the server's own flags, then those of all ready
-        ServiceCIDRs.
-        """
+        """Return the networks for cluster IPs: those of the server's flags, then those of all ready ServiceCIDRs."""
         cidrs = self._backend.cache.resource_at(SERVICE_CIDR.storage_prefix)
         await self._backend.cache.wait_until_fresh(cidrs)
         own = [network for network in self._network.networks if network.version == version]

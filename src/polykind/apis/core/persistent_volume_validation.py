@@ -261,9 +261,7 @@ def _validate_affinity_update(new: JsonObject | None, old: JsonObject | None) ->
 
 
 def _with_stable_labels(old: JsonObject, new: JsonObject | None) -> JsonObject:
-    """Return the old affinity, but with a stable label name wherever `new` replaces a deprecated name by the stable
-    one.
-    """
+    """Return the old affinity with the stable names of labels where `new` replaces deprecated names by stable ones."""
     renamed: JsonObject = copy_json(old)
     for term, new_term in zip(_terms(renamed), _terms(new), strict=False):
         expressions, new_expressions = (t.get("matchExpressions") or () for t in (term, new_term))

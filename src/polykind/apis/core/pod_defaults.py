@@ -43,7 +43,7 @@ def default_pod_template(template: JsonObject) -> None:
 
 
 def default_pod_spec(spec: JsonObject) -> None:
-    """Set the defaults that a pod spec has in a Pod and in a template, in place."""
+    """Set the defaults that apply both to the spec of a Pod and to the spec in a pod template, in place."""
     for field, value in _SPEC_DEFAULTS.items():
         if not spec.get(field):
             spec[field] = value

@@ -69,9 +69,7 @@ def _has_pod_level(*resources: JsonObject | None) -> bool:
 
 
 def _masked_pod_level(new: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
-    """Return the new resources of a pod, but with the old values of CPU and memory, for a comparison with the old
-    resources.
-    """
+    """Return the new resources of a pod with the old CPU and memory, for a comparison with the old resources."""
     if new is None:
         return None
     masked = {**new, **{field: _masked(new.get(field), (old or {}).get(field)) for field in ("requests", "limits")}}

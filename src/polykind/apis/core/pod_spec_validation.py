@@ -189,7 +189,7 @@ def _validate_pod_resources(spec: JsonObject, pod: PodContext, at: str) -> list[
 
 
 def _validate_container_totals(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate that the containers fit into the resources of their pod."""
+    """Validate that the containers together do not need more than the pod-level requests and limits."""
     found = []
     requests, limits = (quantities(spec["resources"].get(field)) for field in ("requests", "limits"))
     for name, total in sorted(aggregate_resources(spec, "requests").items()):

@@ -168,9 +168,7 @@ def _fraction_warnings(values: dict[str, str] | None, at: str, names: tuple[str,
 
 
 def _port_warnings(spec: JsonObject, at: str) -> Iterator[str]:
-    """Yield warnings about ports that are defined more than once, and then about port names that are used more than
-    once.
-    """
+    """Yield warnings about ports that are defined twice, and then about port names that are used twice."""
     ports = [
         (f"{at}.{path}.ports[{index}]", port)
         for path, container in all_containers(spec)

@@ -66,9 +66,7 @@ def validate_container_security_context(context: JsonObject | None, at: str, *, 
 
 
 def sysctl_namespace_errors(name: str, spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate that a sysctl does not belong to the network or IPC namespace if the pod shares this namespace with its
-    node.
-    """
+    """Validate that a pod sets no sysctl of a network or IPC namespace that it shares with its node."""
     normalized = _dotted(name).partition("*")[0]
     if spec.get("hostNetwork") and normalized.startswith("net."):
         return [invalid(at, name, "may not be specified when 'hostNetwork' is true")]

@@ -65,8 +65,9 @@ class ServiceAllocation:
             self._released_ports.append(old_spec.get("healthCheckNodePort", 0))
 
     async def finish(self, succeeded: bool) -> None:
-        """Release the IPs and ports that the service no longer uses or, if the write failed, those that were allocated
-        for it.
+        """Release the IPs and ports that the service no longer uses.
+
+        If the write failed, release those that were allocated for it instead.
         """
         if self._dry_run:
             return

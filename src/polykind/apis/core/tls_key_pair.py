@@ -16,9 +16,7 @@ _SWITCHED = "PEM inputs may have been switched"
 
 
 def key_pair_error(certificate: str, key: str) -> str:
-    """Return Go's error for a certificate and a key, both PEM in base64. Return "" if the key belongs to the
-    certificate.
-    """
+    """Return Go's error for a certificate and a key, both PEM in base64. Return "" if they belong together."""
     blocks = _pem_blocks(decode_base64(certificate))
     found = [block for name, block in blocks if name == "CERTIFICATE"]
     if not found:

@@ -25,9 +25,7 @@ _MIN_TOKEN_SECONDS, _MAX_TOKEN_SECONDS = 600, 1 << 32
 _ERROR_PATHS = {"gcePersistentDisk": "persistentDisk"}
 """The names of volume sources in the paths of kube-apiserver's errors, if they differ from the fields' names."""
 _SECOND_SOURCE_PATHS = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""The names of sources in the paths of kube-apiserver's error about a second source, if they differ from the fields'
-names.
-"""
+"""The names of sources in kube-apiserver's error about a second source, if they differ from the fields' names."""
 
 
 def validate_volumes(

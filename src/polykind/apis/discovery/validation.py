@@ -42,9 +42,7 @@ def validate_endpoint_slice(endpoint_slice: JsonObject, old: JsonObject | None =
 
 
 def endpoint_slice_warnings(endpoint_slice: JsonObject, *, created: bool) -> list[str]:
-    """Return warnings about addresses that are not in canonical form and, for a new object, about the deprecated type
-    FQDN.
-    """
+    """Return warnings about addresses in non-canonical form and, for a new object, about the deprecated type FQDN."""
     warnings = []
     if created and endpoint_slice.get("addressType") == "FQDN":
         warnings.append("spec.addressType: FQDN endpoints are deprecated")

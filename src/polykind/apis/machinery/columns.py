@@ -45,9 +45,7 @@ def since(*path: str, default: str = "<unknown>") -> Callable[[JsonObject, datet
 
 
 def selector_at(*path: str, empty: str = "<none>") -> Callable[[JsonObject], str]:
-    """Return a function that computes a cell: the LabelSelector at a path as a text, or `empty` if there is no
-    selector.
-    """
+    """Return a function that computes a cell: the LabelSelector at a path as text, or `empty` without a selector."""
     selector = value_at(*path)
 
     def cell(obj: JsonObject) -> str:

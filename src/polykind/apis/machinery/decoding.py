@@ -93,9 +93,7 @@ def _dotted_path(at: Location | None, last: str) -> str:
 
 @dataclass(slots=True)
 class Decoding:
-    """One decoding run. Like Go's decoder, it continues after a type mismatch and reports the first mismatch at the
-    end.
-    """
+    """One decoding run. Like Go's decoder, it continues after a type mismatch and finally reports the first one."""
 
     report_unknown: bool
     error: DecodeError | None = None

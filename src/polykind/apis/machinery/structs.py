@@ -30,8 +30,7 @@ class Field:
     keep_empty: bool = False
     """True if decoding keeps an empty list or map, because validation and field ownership depend on it."""
     required: bool | None = None
-    """True if OpenAPI lists the field as required. None means: required if it is not a pointer and lacks `omitempty`.
-    """
+    """True if OpenAPI lists the field as required. None means: required unless it is a pointer or has `omitempty`."""
     default: Any = None
     """The OpenAPI default, which is also the default of a list map key."""
     enum: tuple[str, ...] = ()
@@ -199,9 +198,7 @@ class GroupVersion:
         kind: bool = False,
         unions: Sequence[Union] = (),
     ) -> Struct:
-        """Declare a struct of this group version. `kind` is true if the struct is an object with an apiVersion and a
-        kind.
-        """
+        """Declare a struct of this group version. `kind` is true if the struct has the fields apiVersion and kind."""
         return Struct(
             f"{self.version}.{name}",
             fields,

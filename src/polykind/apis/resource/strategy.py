@@ -64,9 +64,7 @@ class ClaimResource(BuiltinResource):
     async def begin_update(
         self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
     ) -> Finish | None:
-        """Raise InvalidError if a new allocation has admin access to devices and the namespace lacks the label for
-        this.
-        """
+        """Raise InvalidError if a new allocation has admin access to devices and the namespace has no label for it."""
         if ctx.subresource != "status" or any(map(_has_admin_access, _results(old))):
             return None
         error = self._admin_access_error(ctx, _results(new), "status.allocation.devices.results")

@@ -52,7 +52,7 @@ ItemErrors = Callable[[Item, str], list[FieldError]]
 def validate_list(items: Sequence[Item] | None, limit: int, at: str, check: ItemErrors[Item]) -> list[FieldError]:
     """Validate each item of a list with `check`.
 
-    If the list is longer than `limit`, return only an error about that.
+    For more than `limit` items, return only an error about their number.
     """
     items = items or ()
     if len(items) > limit:

@@ -39,9 +39,7 @@ def validate_storage_class(storage_class: JsonObject) -> list[FieldError]:
 
 
 def validate_storage_class_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Validate that an update changes no field except metadata, allowVolumeExpansion, mountOptions and
-    allowedTopologies.
-    """
+    """Validate that an update does not change parameters, provisioner, reclaimPolicy and volumeBindingMode."""
     found: list[FieldError] = []
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         found += validate_immutable(new.get(field), old.get(field), field)
