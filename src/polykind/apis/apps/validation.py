@@ -65,7 +65,7 @@ def validate_selector_and_template(spec: JsonObject, old_spec: JsonObject | None
 
 
 def validate_required_selector(selector: JsonObject | None, subject: str) -> list[FieldError]:
-    """Validate a selector that must exist and must not be empty."""
+    """Validate a selector that must exist and must not be empty. `subject` is the kind in the error message."""
     if selector is None:
         return [errors.required("spec.selector")]
     found = validate_label_selector(selector, "spec.selector")
@@ -73,7 +73,7 @@ def validate_required_selector(selector: JsonObject | None, subject: str) -> lis
 
 
 def validate_not_empty(selector: JsonObject, subject: str) -> list[FieldError]:
-    """Return an error if a selector has no requirement."""
+    """Return an error if a selector has no requirement. `subject` is the kind in the error message."""
     if selector.get("matchLabels") or selector.get("matchExpressions"):
         return []
     return [errors.invalid("spec.selector", {}, f"empty selector is invalid for {subject}")]
@@ -85,7 +85,7 @@ def unmatched_labels_error(template: JsonObject) -> FieldError:
 
 
 def validate_long_running(pod_spec: JsonObject, subject: str) -> list[FieldError]:
-    """Validate that the pods of a controller always restart and have no deadline."""
+    """Validate that the pods of a controller always restart and have no deadline. `subject` is the kind in errors."""
     found, policy = [], pod_spec.get("restartPolicy")
     if policy != "Always":
         found.append(errors.not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))

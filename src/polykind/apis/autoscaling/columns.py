@@ -81,4 +81,4 @@ def _targets(obj: JsonObject) -> str:
 
 HORIZONTAL_POD_AUTOSCALER = _columns(_targets)
 HORIZONTAL_POD_AUTOSCALER_V1 = _columns(lambda obj: _targets(to_v2(obj)))
-"""The columns at v1. Objects at v1 have most metrics in annotations."""
+"""The columns of objects at v1. They are computed from the object at v2, because v1 has most metrics in annotations."""

@@ -1,4 +1,4 @@
-"""Defaults of the core kinds other than Pods and Services."""
+"""Defaults of core kinds, except those of Pods, PersistentVolumes and Services."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class NodePortAllocator:
                 return self._network.first_node_port + offset
 
     async def release(self, ports: list[int]) -> None:
-        """Release ports. Ports outside of the range are ignored."""
+        """Release node ports. Ignore ports outside of the range."""
         bits = 0
         for port in filter(self._in_range, ports):
             bits |= 1 << port - self._network.first_node_port

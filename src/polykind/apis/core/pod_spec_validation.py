@@ -288,7 +288,7 @@ def _validate_hostname_override(spec: JsonObject, at: str) -> list[FieldError]:
 
 
 def _validate_file_key_volumes(spec: JsonObject, at: str) -> list[FieldError]:
-    """Validate that environment variables are read from files in empty directories only."""
+    """Validate that each fileKeyRef of an environment variable refers to a volume of type emptyDir."""
     found = []
     volumes = {volume.get("name") or "": volume for volume in spec.get("volumes") or ()}
     for path, container in all_containers(spec):

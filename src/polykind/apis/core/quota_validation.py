@@ -59,7 +59,7 @@ def validate_quota_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def quota_warnings(quota: JsonObject) -> list[str]:
-    """Return a warning for each resource of which the quota allows fewer limits than requests."""
+    """Return a warning for each resource for which the quota allows more requests than limits."""
     hard = {name: parse_quantity(text) for name, text in (quota["spec"].get("hard") or {}).items()}
     found = []
     for resource in ("cpu", "memory", "storage", "ephemeral-storage"):

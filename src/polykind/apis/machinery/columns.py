@@ -32,7 +32,7 @@ def count(*paths: str) -> Callable[[JsonObject], int]:
 
 
 def name_with(suffix: Callable[[JsonObject], str]) -> Column:
-    """Return the column of the name, with a suffix such as ` (default)`."""
+    """Return the column with the names of objects, each with a suffix such as ` (default)`."""
     return Column(
         "Name", "string", NAME_DESCRIPTION, lambda obj: f"{obj['metadata'].get('name', '')}{suffix(obj)}", format="name"
     )

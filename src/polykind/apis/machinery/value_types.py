@@ -315,7 +315,7 @@ def finite(value: float) -> float | None:
 def decode_separately(value_type: ValueType, value: Any, at: Location | None) -> Any:
     """Decode a value as Go does for a type with UnmarshalJSON: ignore unknown fields and raise the first error."""
     run = Decoding(report_unknown=False)
-    # The location of the value starts with an empty path, at the depth of `at`. An error gets the path to `at` below.
+    # Decode with an empty path, at the depth of `at`. If decoding fails, `located` adds the path to `at`.
     root = Location(None, "", "", at.depth if at is not None else 0)
     try:
         decoded = value_type.decode(value, root, run)

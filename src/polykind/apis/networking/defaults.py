@@ -1,4 +1,4 @@
-"""Defaults of the networking group."""
+"""Defaults of NetworkPolicies and IngressClasses."""
 
 from __future__ import annotations
 

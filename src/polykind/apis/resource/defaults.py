@@ -1,4 +1,4 @@
-"""Defaults of the resource group."""
+"""Defaults of ResourceClaims, ResourceClaimTemplates and ResourceSlices."""
 
 from __future__ import annotations
 

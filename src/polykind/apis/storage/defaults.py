@@ -1,4 +1,4 @@
-"""Defaults of the storage group."""
+"""Defaults of StorageClasses and CSIDrivers."""
 
 from __future__ import annotations
 
