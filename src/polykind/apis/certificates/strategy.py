@@ -33,7 +33,7 @@ class SigningRequestResource(BuiltinResource):
     async def begin_update(
         self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
     ) -> Finish | None:
-        """Set the times that are missing in new conditions, if the client writes to a subresource."""
+        """Set missing times in the conditions of the status, in place, if the client writes to a subresource."""
         if ctx.subresource:
             _set_condition_times(new, old, ctx.now())
         return None

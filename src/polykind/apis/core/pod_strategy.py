@@ -1,4 +1,4 @@
-"""The resource `pods`: the rules for writes of pods and of their subresources."""
+"""The resource `pods`, and the rules for writes to pods and to their subresources."""
 
 from __future__ import annotations
 

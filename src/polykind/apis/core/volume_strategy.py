@@ -46,7 +46,7 @@ _SNAPSHOT_GROUP = "snapshot.storage.k8s.io"
 
 
 class PersistentVolumeResource(BuiltinResource):
-    """The resource `persistentvolumes`, which records the time of the last change of a volume's phase."""
+    """The resource `persistentvolumes`. A status update that changes the phase of a volume records the time."""
 
     has_effects = True
 

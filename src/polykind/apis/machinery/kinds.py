@@ -116,7 +116,8 @@ class Kind(Struct):
         self.stored_version = stored_version or self.version
         """The version at which kube-apiserver stores objects of this kind. `stored_group` is its group."""
         self.storage_prefix = storage_prefix or _STORAGE_PREFIXES.get((self.group, self.plural), self.plural)
-        """The part of storage keys that names the resource, such as `services/specs`. It is the same as Kubernetes'."""
+        """The part of storage keys that names the resource, such as `services/specs`. kube-apiserver has the same keys.
+        """
         self.conversion = conversion
         """The VersionConversion to the stored version as `module:NAME`; "" if only the apiVersion differs."""
         self.strategy = strategy
