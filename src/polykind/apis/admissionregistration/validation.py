@@ -89,7 +89,7 @@ def _validate_webhook(webhook: JsonObject, at: str, ratchet: _Ratchet) -> list[F
     found += _validate_client_config(webhook["clientConfig"], f"{at}.clientConfig")
     conditions = webhook.get("matchConditions")
     if conditions and not ratchet.conditions:
-        # Few webhooks have match conditions, and CEL takes a while to import.
+        # The import of CEL takes long and few webhooks have match conditions, so import it only for those.
         from polykind.admission.match_conditions import validate_conditions
 
         found += validate_conditions(conditions, f"{at}.matchConditions")

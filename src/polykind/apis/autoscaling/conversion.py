@@ -278,7 +278,7 @@ def _decode_list(text: str | None, struct: Struct) -> list[JsonObject] | None:
 
 
 def _decode_behavior(text: str | None) -> JsonObject | None:
-    # The annotation contains the Go names of the fields.
+    # In this annotation, fields have their Go names, so rename them to the JSON names.
     return _decode_annotation(text, annotation_types.BEHAVIOR, _rename_keys)
 
 

@@ -21,8 +21,7 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
         defaults.default_autoscaler_v2(obj)
 
     def canonicalize(self, obj: JsonObject) -> None:
-        # kube-apiserver sets the defaults of v2 when it reads the stored object, even if a client wrote the object at
-        # v1.
+        # kube-apiserver sets the defaults of v2 when it reads a stored object, even one that a client wrote at v1.
         defaults.default_autoscaler_v2(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:

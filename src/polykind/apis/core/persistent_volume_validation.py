@@ -115,7 +115,7 @@ def _validate_sources(spec: JsonObject, name: str, at: str) -> list[FieldError]:
         source = spec.get(field)
         if source is None:
             continue
-        # kube-apiserver does not check whether a FlexVolume is the only source.
+        # kube-apiserver reports every second source as an error, except a FlexVolume.
         if count and field != "flexVolume":
             found.append(errors.forbidden(f"{at}.{'cephFS' if field == 'cephfs' else field}", _ONE_TYPE))
             continue

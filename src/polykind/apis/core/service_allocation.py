@@ -189,7 +189,7 @@ class ServiceAllocation:
 
     async def _allocate_next_port(self) -> int:
         if self._dry_run:
-            # As in kube-apiserver, a dry run returns placeholders.
+            # As in kube-apiserver, a dry run allocates no ports and returns placeholders.
             port = max(self._new_ports, default=_FIRST_DRY_RUN_PORT - 1) + 1
         else:
             try:

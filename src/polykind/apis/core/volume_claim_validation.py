@@ -42,7 +42,7 @@ def validate_template_metadata(meta: JsonObject, at: str) -> list[FieldError]:
     found = validate_annotations(meta.get("annotations"), f"{at}.annotations")
     found += validate_labels(meta.get("labels"), f"{at}.labels")
     others = [name for name, value in meta.items() if name not in _TEMPLATE_METADATA and value not in (None, [], {})]
-    # kube-apiserver derives the path from the Go field's name, with its first letter in lower case.
+    # kube-apiserver's path has the Go name of the field with a small first letter, which differs only for UID.
     paths = ("uID" if name == "uid" else name for name in others)
     return found + [errors.forbidden(f"{at}.{path}", "cannot be set") for path in paths]
 

@@ -47,7 +47,7 @@ def encode_message(value: JsonObject, struct_type: Struct) -> bytes:
     out, at = [], 0
     for position in sorted({places[key] for key, item in value.items() if item is not None and key in places}):
         out.append(zeros[offsets[at] : offsets[position]])
-        # A field without a name is an embedded struct, whose fields are those of the value.
+        # A field without a name is an embedded struct. In JSON, its fields are members of the enclosing object.
         out.append(writers[position](value[names[position]] if names[position] else value))
         at = position + 1
     out.append(zeros[offsets[at] :])

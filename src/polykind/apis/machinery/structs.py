@@ -164,7 +164,7 @@ class Struct(ValueType):
         if self._always:
             present = {key for _, key, _ in found}
             found += [(position, name, zero()) for position, name, zero in self._always if name not in present]
-        # Positions are unique, so the sort never compares values.
+        # Each field has its own position, so the sort never compares the keys and values after it.
         found.sort()
         return {key: decoded for _, key, decoded in found}
 
