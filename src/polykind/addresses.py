@@ -1,4 +1,4 @@
-"""Syntax of IP addresses and CIDRs in built-in kinds. A check returns field errors with kube-apiserver's messages."""
+"""Syntax of IP addresses and CIDRs in built-in kinds. The functions *_errors return kube-apiserver's field errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IPNetwork = IPv4Network | IPv6Network
 def parse_ip(text: str) -> IPAddress | None:
     """Parse an IP address that may have leading zeros. Return None if the text is not an address.
 
-    An IPv4-mapped IPv6 address counts as an IPv4 address, as in Go's net.IP.
+    For an IPv4-mapped IPv6 address, return the IPv4 address, as Go's net.IP does.
     """
     if not is_ipv4(text) and not is_lenient_ipv6(text):
         return None
@@ -51,7 +51,9 @@ def ip_family(address: str) -> str:
 
 
 def ip_errors(address: str, at: str, existing: Collection[str] = ()) -> list[FieldError]:
-    """Validate an IP address. Addresses in `existing`, which older rules may have allowed, are valid."""
+    """Validate an IP address. `existing` are the addresses of the old object, which are always valid, because older
+    rules may have allowed them.
+    """
     if address in existing:
         return []
     if parse_ip(address) is None:
@@ -74,7 +76,9 @@ def canonical_ip_errors(address: str, at: str) -> list[FieldError]:
 
 
 def cidr_errors(cidr: str, at: str, existing: Collection[str] = ()) -> list[FieldError]:
-    """Validate a CIDR. CIDRs in `existing`, which older rules may have allowed, are valid."""
+    """Validate a CIDR. `existing` are the CIDRs of the old object. They are always valid, because older rules may have
+    allowed them.
+    """
     if cidr in existing:
         return []
     parsed = parse_cidr(cidr)
@@ -112,7 +116,9 @@ def interface_address_errors(address: str, at: str) -> list[FieldError]:
 
 
 def endpoint_ip_errors(address: str, at: str) -> list[FieldError]:
-    """Validate the address of an endpoint, which traffic from other hosts must be able to reach."""
+    """Validate the IP address of an endpoint. Loopback, link-local and similar addresses are invalid, because other
+    hosts cannot reach them.
+    """
     ip = parse_ip(address)
     if ip is None:
         return [invalid(at, address, "must be a valid IP address")]
@@ -143,7 +149,7 @@ def ip_warnings(address: str, at: str) -> list[str]:
 
 
 def cidr_warnings(cidr: str, at: str) -> list[str]:
-    """Return warnings if a valid CIDR is ambiguous or does not have its canonical form."""
+    """Return warnings about a valid CIDR that has bits after the prefix length or is not in its canonical form."""
     parsed = parse_cidr(cidr)
     if parsed is None:
         return []

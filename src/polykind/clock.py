@@ -25,7 +25,8 @@ class SystemClock:
 class SystemIdSource:
     """Uids and name suffixes from the operating system's random source.
 
-    Random digits are read in batches, because each os.urandom call releases the GIL.
+    Random bytes are read in batches, because each call of os.urandom releases the GIL and may then wait for other
+    threads.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The protocols between packages: a store, a converter, a clock, leadership and a source of ids."""
+"""The protocols between packages: Store, Leadership, Converter, Clock and IdSource."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 JsonObject = dict[str, Any]
 InterruptCheck = Callable[[int], None]
-"""A function that raises an exception to end an evaluation of CEL. Its argument is the cost of the next operation, or
-0.
+"""A function that is called during a CEL evaluation and may raise an exception to end it.
+
+Its argument is the cost of the next operation if that is known, otherwise 0.
 """
 
 
@@ -24,11 +25,11 @@ def copy_json(value: Any) -> Any:
 
 
 DAMAGED_VALUE = b"\0damaged"
-"""The value of a key whose stored bytes do not match their checksum. It is never served."""
+"""The value that a store returns for a key whose bytes do not match their checksum. The server never sends it."""
 
 
 class KeyValue(NamedTuple):
-    """A key with its value; `revision` is the revision of the key's last write."""
+    """A key with its value. `revision` is the store revision at which the key was last written."""
 
     key: str
     value: bytes
@@ -36,7 +37,7 @@ class KeyValue(NamedTuple):
 
 
 class StoreEvent(NamedTuple):
-    """One write as delivered to a watch; `value` is None for a deletion."""
+    """One write that the store delivers to a watch. `value` is None for a deletion."""
 
     key: str
     value: bytes | None
@@ -44,7 +45,7 @@ class StoreEvent(NamedTuple):
 
 
 class HistoryEvent(NamedTuple):
-    """One past write together with the key's previous state.
+    """One past write, and the state of the key before it.
 
     A watch with a selector needs the previous state to tell ADDED, MODIFIED and DELETED apart.
     """
@@ -57,7 +58,10 @@ class HistoryEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a range read: `items` in key order as of `revision`; `remaining` more keys follow."""
+    """One page of a range read: the `items` at the store revision `revision`, sorted by key.
+
+    `remaining` is the number of keys after this page.
+    """
 
     items: list[KeyValue]
     revision: int
@@ -69,7 +73,10 @@ class StoreError(Exception):
 
 
 class RevisionConflictError(StoreError):
-    """The key has another revision than a conditional write expects. `current` is its state, None if it is absent."""
+    """A conditional write failed, because the key's revision is not the expected one.
+
+    `current` is the key's state, or None if the key does not exist.
+    """
 
     def __init__(self, key: str, current: KeyValue | None) -> None:
         super().__init__(f"{key} is at revision {current.revision if current else 0}")
@@ -78,7 +85,7 @@ class RevisionConflictError(StoreError):
 
 
 class CompactedError(StoreError):
-    """The requested revision has been compacted; `oldest` is the oldest readable revision."""
+    """The requested revision has been compacted. `oldest` is the oldest revision that can be read."""
 
     def __init__(self, requested: int, oldest: int) -> None:
         super().__init__(f"revision {requested} has been compacted, the oldest is {oldest}")
@@ -108,14 +115,18 @@ class UnknownOutcomeError(UnavailableError):
 
 
 class WatchListener(Protocol):
-    """The receiver of a store watch. Called on the event loop in revision order, once per revision."""
+    """The receiver of a store watch. The store calls it on the event loop once per revision, in order."""
 
     def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
-        """Handle the next events. All events up to `revision` are now delivered. An empty list reports progress."""
+        """Handle the next events. With this call, all events up to `revision` are delivered.
+
+        If the list is empty, there are no more events up to `revision`.
+        """
 
     def on_lost(self, error: StoreError) -> None:
-        """Handle the end of the watch: the next revision was compacted, or the store closed. The listener must read all
-        keys again.
+        """Handle the end of the watch. The listener may have missed events, so it must read all keys again.
+
+        The watch ends if the next revision was compacted or if the store closes.
         """
 
 
@@ -126,7 +137,7 @@ class WatchHandle(Protocol):
 
 
 class RevisionRead(Protocol):
-    """A read of the store's newest revision. The read has been sent, and its result is pending."""
+    """A read of the store's newest revision that has been sent to the store. `result` waits for the response."""
 
     async def result(self) -> int:
         """Return the newest revision as of some moment after the read was sent."""
@@ -148,7 +159,7 @@ class Store(Protocol):
 
     @property
     def oldest_revision(self) -> int:
-        """The oldest revision that can be read, as far as the store knows without a network round trip."""
+        """The oldest revision that can be read, as last known to the store. No network round trip is needed."""
 
     def start_revision_read(self) -> Awaitable[RevisionRead] | None:
         """Send a read of the newest revision, so that the caller can do other work until the result arrives.
@@ -157,15 +168,19 @@ class Store(Protocol):
         """
 
     async def revision(self, read: RevisionRead | None = None) -> int:
-        """Return the newest revision as of some moment during this call, or after `read` was sent if the caller passes
-        `read`.
+        """Return a revision that was the newest one at some moment during this call.
+
+        If `read` is given, the moment may be earlier, but not before `read` was sent.
         """
 
     async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
         """Return the key's state now (`at` is 0) or at a past revision. Return None if the key is absent."""
 
     async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
-        """Return keys with `prefix` that sort after `after`, at most `limit` (0: all), now or at a past revision."""
+        """Return the keys that start with `prefix` and sort after `after`, now (`at` is 0) or at a past revision.
+
+        If `limit` is not 0, return at most `limit` keys.
+        """
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
         """Write the key if its revision is `expect` (0: absent, None: any) and return the new revision.
@@ -180,13 +195,15 @@ class Store(Protocol):
         """
 
     def watch(self, prefix: str, after: int, listener: WatchListener) -> WatchHandle:
-        """Deliver every write under `prefix` with a revision above `after` to `listener`.
+        """Deliver every write to keys that start with `prefix` to `listener`, if its revision is above `after`.
 
         Raise CompactedError if writes above `after` have been compacted.
         """
 
     async def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
-        """Return the writes under `prefix` with revisions in (after, until], oldest first.
+        """Return the writes to keys that start with `prefix`, oldest first.
+
+        Their revisions are above `after` and at most `until`.
 
         Raise CompactedError if some of these writes have been compacted.
         """
@@ -196,35 +213,38 @@ class Store(Protocol):
 
 
 class Leadership(Protocol):
-    """Leader election between the replicas of one store.
+    """Leader election between the server processes that share one store.
 
-    Two replicas may both act as the leader for a moment, so leaders must write with compare-and-swap.
+    Two processes may both act as the leader for a moment, so leaders must write with compare-and-swap.
     """
 
     @property
     def leading(self) -> bool: ...
 
     def subscribe(self, on_change: Callable[[bool], None]) -> None:
-        """Call `on_change` on the event loop whenever leadership is gained or lost, but not for the current state."""
+        """Call `on_change` on the event loop: with True when this process becomes the leader, with False when it stops.
+
+        The current state is not reported.
+        """
 
     async def start(self) -> None: ...
 
     async def close(self) -> None:
-        """Resign, so that another replica can lead at once."""
+        """Give up leadership, so that another process can become the leader at once."""
 
 
 class Converter(Protocol):
     """Converts objects of one custom resource between its versions."""
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        """Return the objects converted to apiVersion `to`, in order. The input must stay unchanged.
+        """Return the objects, converted to apiVersion `to`, in the same order. Do not change the input.
 
         Raise APIError if an object cannot be converted.
         """
 
 
 class Clock(Protocol):
-    """The current time. Injected, so that tests control the time."""
+    """A source of the current time. Tests pass one that they control."""
 
     def now(self) -> datetime:
         """Return the current time in UTC."""
@@ -233,9 +253,9 @@ class Clock(Protocol):
 
 
 class IdSource(Protocol):
-    """A source of random uids and name suffixes. Injected, so that tests are repeatable."""
+    """A source of random uids and name suffixes. Tests pass one with predictable results."""
 
     def uid(self) -> str: ...
 
     def suffix(self) -> str:
-        """Return the five characters appended to a generateName."""
+        """Return the five random characters that the server appends to a generateName."""

@@ -39,7 +39,7 @@ class _Omitted:
 
 
 OMITTED: Final = _Omitted()
-"""The value of a FieldError whose message shows no value."""
+"""The `value` of a FieldError whose message does not contain a value."""
 
 _REASON_TEXTS = {
     "FieldValueNotFound": "Not found",
@@ -65,13 +65,16 @@ _REASONS_WITHOUT_VALUE = {
 
 
 MAX_FIELD_ERRORS: Final = 10_000
-"""The number of field errors that a response reports. kube-apiserver reports all, or times out."""
+"""The maximum number of field errors in a response. kube-apiserver has no limit, but times out for too many errors."""
 _MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One field's validation error: `reason` as in a Status cause, `field` a path such as spec.versions[0].name."""
+    """A validation error of one field. `field` is a path such as spec.versions[0].name.
+
+    `reason` is the reason of the cause in the Status, such as FieldValueInvalid.
+    """
 
     reason: str
     field: str
@@ -112,7 +115,7 @@ def invalid(field: str, value: Any, detail: str) -> FieldError:
 
 
 def invalid_struct(field: str, encoded: str, detail: str) -> FieldError:
-    """Return an Invalid value error that shows a Go struct. `encoded` is its JSON, in the order of Go's fields."""
+    """Return an Invalid value error whose message contains a Go struct as JSON. `encoded` is this JSON."""
     return FieldError("FieldValueInvalid", field, OMITTED, f"{encoded}: {detail}")
 
 
@@ -128,7 +131,7 @@ def all_invalid(field: str, value: Any, details: Iterable[str]) -> list[FieldErr
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
     """Return an Unsupported value error that lists `supported` in the given order.
 
-    kube-apiserver sorts the list for some fields only, so the caller decides.
+    kube-apiserver sorts the list only for some fields, so the caller must sort it if necessary.
     """
     quoted = ", ".join(go_quote(v) for v in supported)
     return FieldError("FieldValueNotSupported", field, value, f"supported values: {quoted}" if quoted else "")
@@ -157,7 +160,7 @@ def internal(field: str, detail: str) -> FieldError:
 
 
 def aggregate_message(errors: Sequence[FieldError]) -> str:
-    """Join the distinct error messages. As in Go's Aggregate, enclose more than one message in brackets."""
+    """Join the messages of the errors without duplicates. Like Go's Aggregate, put several messages in brackets."""
     texts = list(dict.fromkeys(str(e) for e in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
@@ -167,7 +170,10 @@ def qualified_resource(resource: str, group: str) -> str:
 
 
 class APIError(Exception):
-    """An error response: the Status to send, and the number of seconds after which to retry, if any."""
+    """An error response to a client. `status()` returns the Status to send.
+
+    If `retry_after` is given, it tells the client after how many seconds to retry.
+    """
 
     code = 500
     reason = ""
@@ -199,11 +205,11 @@ class APIError(Exception):
 
     @property
     def upstream_message(self) -> str:
-        """The message as kube-apiserver words it, without Polykind's additions, for other messages to quote."""
+        """The message without the text that Polykind adds to kube-apiserver's message. Other messages quote this."""
         return self.message
 
     def as_watch_error(self) -> APIError:
-        """Return the error to send as an ERROR event of a watch that has started."""
+        """Return the error whose Status is sent as an ERROR event if this error ends a watch."""
         return self
 
     def encode(self) -> bytes:
@@ -269,7 +275,7 @@ def unknown_resource() -> NotFoundError:
 
 
 def method_not_allowed() -> MethodNotAllowedError:
-    """Return the 405 error for a method that a path without a custom resource does not allow."""
+    """Return the 405 error for a method that a path does not allow. Not used for custom resources."""
     error = MethodNotAllowedError("", "", "")
     error.message, error.details = "the server does not allow this method on the requested resource", {}
     return error
@@ -331,7 +337,7 @@ class InvalidError(APIError):
 
 
 def _reportable(errors: Sequence[FieldError]) -> Sequence[FieldError]:
-    """Return the first errors, up to a limit for the total size of their texts."""
+    """Return the errors, without the last ones if there are too many or if their texts are too long in total."""
     if len(errors) < _FEW_ERRORS:
         return errors
     size = 0
@@ -351,7 +357,7 @@ class InternalError(APIError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"Internal error occurred: {reason}", details={"causes": [{"message": reason}]})
         self.reason_text = reason
-        """The message without its prefix."""
+        """The message without the prefix that the constructor adds."""
 
 
 class StorageReadError(APIError):

@@ -1,4 +1,7 @@
-"""Syntax of object names, label keys and label values. A check returns kube-apiserver's messages, or an empty list."""
+"""Syntax of object names, label keys and label values.
+
+A check returns a list of kube-apiserver's error messages. The list is empty if the value is valid.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +60,13 @@ _WILDCARD_RULE = (
 _port_name = re.compile("[-a-z0-9]+").fullmatch
 
 NameCheck = Callable[[str, bool], list[str]]
-"""A check of a name. The flag is True for a generateName, which is only the beginning of a name."""
+"""A function that checks a name and returns error messages. Its second argument is True if the first is a generateName:
+only the beginning of a name.
+"""
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
-    """Return kube-apiserver's message for a text that does not match a pattern, with a comma after each example."""
+    """Return kube-apiserver's message for a text that does not match `pattern`. `rule` states the pattern in words."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
     alternatives = " or ".join(f"'{example}', " for example in examples)
@@ -184,7 +189,9 @@ def label_value(value: str) -> list[str]:
 
 
 def are_simple_labels(labels: dict[str, Any]) -> bool:
-    """True if all keys have no prefix and all values are valid and not empty. This decides the common case quickly."""
+    """True if all keys are valid and have no prefix, and all values are valid and not empty. This is a fast check that
+    accepts most labels. If it returns False, the labels may still be valid.
+    """
     try:
         text = "\n".join((*labels, *labels.values()))
     except TypeError:
@@ -193,7 +200,7 @@ def are_simple_labels(labels: dict[str, Any]) -> bool:
 
 
 def path_segment(value: str, prefix: bool = False) -> list[str]:
-    """Check a name that must only be valid as one segment of a URL path."""
+    """Check an object name that may be any text that is valid as one segment of a URL path."""
     if not prefix and value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in value]

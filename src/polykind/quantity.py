@@ -24,7 +24,7 @@ DECIMAL_EXPONENT = "DecimalExponent"
 
 
 class QuantityError(ValueError):
-    """A text is not a quantity. The message is that of kube-apiserver."""
+    """The text is not a quantity. The message is the same as kube-apiserver's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,11 +36,14 @@ class Quantity:
 
     amount: Decimal
     int64_amount: tuple[int, int] | None = None
-    """The integer and power of ten of kube-apiserver's fast path, or None if they do not fit."""
+    """The amount as an int64 times a power of ten: (number, exponent). None if it does not fit.
+
+    kube-apiserver's fast path computes with this form.
+    """
     format: str = DECIMAL_SI
     """The suffixes of the canonical text: DECIMAL_SI (1k), BINARY_SI (1Ki) or DECIMAL_EXPONENT (1e3)."""
     text: str = ""
-    """The text that the quantity was parsed from, or "" if kube-apiserver would write another text."""
+    """The text from which the quantity was parsed, or "" if kube-apiserver would write another text."""
 
     @classmethod
     def of(cls, number: int, unit_format: str = DECIMAL_SI) -> Quantity:
@@ -111,8 +114,8 @@ class Quantity:
         return (total, scale) if total in _INT64 else None
 
     def as_int64(self) -> int | None:
-        """Return the quantity as the integer of kube-apiserver's fast path. Return None if the quantity has no fast
-        path.
+        """Return the quantity as an integer. Return None if it is a fraction or does not fit int64, or if
+        `int64_amount` is None.
         """
         if self.int64_amount is None or self.int64_amount[1] < 0:
             return None
@@ -134,7 +137,7 @@ class Quantity:
         return max(_INT64[0], min(int(scaled), _INT64[-1]))
 
     def approximate_float(self) -> float:
-        """Return the digits times a power of ten, computed as Go does. The result is not always the nearest double."""
+        """Return the amount as a float, computed in the same way as in Go. It is not always the nearest float."""
         if self.int64_amount is not None:
             digits, exponent = self.int64_amount
         else:
@@ -174,7 +177,7 @@ def _decimal_text(amount: Decimal, unit_format: str) -> str:
     if unit_format == DECIMAL_EXPONENT:
         suffix = f"e{exponent}" if exponent else ""
     else:
-        # Like kube-apiserver, write no suffix for an exponent that has none.
+        # Like kube-apiserver, write no suffix if there is none for the exponent.
         suffix = _DECIMAL_SUFFIX_OF.get(exponent, "")
     return f"{'-' if sign else ''}{stripped}{'0' * padding}{suffix}"
 
@@ -209,7 +212,7 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def _interpret_suffix(suffix: str) -> tuple[int, str]:
-    """Return the exponent of a suffix and the format that it selects. Raise QuantityError if it is unknown."""
+    """Return the exponent that a suffix stands for, and the suffix's format. Raise QuantityError if it is unknown."""
     if suffix in _BINARY_SUFFIXES:
         return _BINARY_SUFFIXES[suffix], BINARY_SI
     if suffix in _DECIMAL_SUFFIXES:
@@ -220,7 +223,10 @@ def _interpret_suffix(suffix: str) -> tuple[int, str]:
 
 
 def _rounded(amount: Decimal, unit_format: str) -> Quantity:
-    """Return a quantity without a fast path: rounded to nanos and, with a binary suffix, limited to 64 bits."""
+    """Return a quantity whose `int64_amount` is None. The amount is rounded away from zero to nanos.
+
+    If the format is binary, the amount is limited to int64.
+    """
     if amount.adjusted() < _MAX_DIGITS:
         amount = amount.quantize(Decimal(1).scaleb(-9), ROUND_UP, _CONTEXT)
     if unit_format == BINARY_SI and abs(amount) > _INT64[-1]:

@@ -1,7 +1,8 @@
-"""JSON decoding and encoding with kube-apiserver's number, order and escape rules; apiVersion and kind of a body.
+"""JSON decoding and encoding with kube-apiserver's rules for numbers, the order of keys and escapes.
 
-As in Go, a number without a fraction that fits 64 bits (also `42.0` and `1e3`) is an int, and any other number is a
-float. `keep_fractions` keeps `42.0` a float, because the schema validation of custom objects sees numbers as written.
+As in kube-apiserver, a whole number that fits 64 bits becomes an int, even if it is written `42.0` or `1e3`. Any other
+number becomes a float. If `keep_fractions` is true, `42.0` becomes a float, because the schema validation of custom
+objects distinguishes it from `42`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _LONE_SURROGATE = re.compile(
 
 
 class MalformedJSONError(BadRequestError):
-    """A body that is not JSON. `text` is the parser's error. `syntax` is False if only a number is out of range."""
+    """A body that is not JSON. `text` is the parser's error. `syntax` is false if a number is out of range."""
 
     def __init__(self, text: str, *, syntax: bool = True) -> None:
         super().__init__(f"couldn't get version/kind; json parse error: {text}" if syntax else text)
@@ -68,7 +69,7 @@ def normalize_float(value: float) -> int | float:
 
 
 class _FractionError(Exception):
-    """A number with a fraction or an exponent."""
+    """The body contains a number with a fraction or an exponent."""
 
 
 def _reject_fraction(text: str) -> float:
@@ -92,7 +93,7 @@ _MAX_OBJECTS, _MAX_LISTS = 200_000, 400_000
 
 
 def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
-    """Decode JSON. With `keep_fractions`, a number written with a fraction stays a float.
+    """Decode JSON. If `keep_fractions` is true, a number that is written with a fraction becomes a float.
 
     Raise MalformedJSONError if the body is not JSON.
     """
@@ -108,7 +109,7 @@ def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
 
 
 def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, bool]:
-    """Decode like `decode`. Also return True if all numbers are known to be ints, which makes encoding cheaper."""
+    """Decode like `decode`. Also return True if all numbers are known to be ints: encoding the value is then faster."""
     _check_density(body)
     try:
         value = _decode_integers_only(body)
@@ -120,12 +121,13 @@ def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, b
 
 
 def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
-    """Decode like `decode_flagged` with `keep_fractions`, and also return errors about duplicate fields."""
+    """Decode like `decode_flagged(body, keep_fractions=True)`, and also return errors about duplicate fields."""
     _check_density(body)
     if b"\\" not in body:
         try:
             value = _decode_integers_only(body)
-            # If the body repeats a key, the encoded value has fewer colons. orjson rejects ints above 53 bits.
+            # If the body repeats a key, the encoded value has fewer colons than the body. orjson raises TypeError for
+            # ints above 53 bits.
             if body.count(b":") == orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER).count(b":"):
                 return value, True, []
         except (ValueError, RecursionError, TypeError, _FractionError):
@@ -135,7 +137,10 @@ def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
 
 
 def decode_literal(body: bytes) -> tuple[Any, bool]:
-    """Decode like `decode_flagged`, but keep fractions as NumberLiterals and keep long ints, for typed decoding."""
+    """Decode like `decode_flagged`, for decoders of built-in types, which quote numbers in error messages.
+
+    A number with a fraction becomes a NumberLiteral. An int that does not fit 64 bits stays an int.
+    """
     _check_density(body)
     try:
         value = _decode_integers_only(body)
@@ -201,9 +206,9 @@ def _narrow_int(value: int) -> int | float:
 
 
 def encode(value: Any, *, no_floats: bool = False) -> bytes:
-    """Encode a value as Go does: sorted keys, escaped HTML characters, no trailing newline.
+    """Encode a value as Go does: with sorted keys and escaped HTML characters, without a trailing newline.
 
-    `no_floats` is a promise of the caller that the value contains no floats.
+    If `no_floats` is true, the caller guarantees that the value contains no floats, and encoding is faster.
     """
     return encode_json(value, no_floats=no_floats)
 
@@ -250,7 +255,7 @@ _pieces = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\]
 
 def duplicate_keys(body: bytes, value: Any) -> list[str]:
     """Return the paths, such as spec.list[0].x, of duplicate keys in `body`, which was decoded to `value`."""
-    # Each key has a colon, and colons in strings are equal on both sides unless escaped as \\u003a.
+    # Without duplicate keys, both texts have the same number of colons, unless the body writes a colon as \\u003a.
     if b"\\" not in body or b"\\u00" not in body:
         try:
             if body.count(b":") == orjson.dumps(value).count(b":"):
@@ -266,7 +271,7 @@ def duplicate_field_errors(body: bytes, value: Any) -> list[str]:
 
 
 def decode_merging(body: bytes) -> Any:
-    """Decode a body with duplicate keys as Go decodes it into a struct: later objects add to earlier ones.
+    """Decode a body with duplicate keys as Go decodes it into a struct: if a key repeats, its objects are merged.
 
     `body` has been decoded before, so its syntax is valid. Fractions become NumberLiterals.
     """
@@ -285,7 +290,7 @@ def _merge_pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
 def sort_strict_errors(strict_errors: list[str], body: bytes, *, prefix: str = "") -> list[str]:
     """Sort strict-decoding errors about unknown and duplicate keys by position in the body. Return at most 100.
 
-    Each error begins with `prefix`.
+    `prefix` is the text with which each error begins.
     """
     positions: dict[str, int] = {}
     remaining = set(strict_errors)
@@ -315,7 +320,7 @@ def read_type_meta(value: Any) -> tuple[str, str]:
         raise _type_meta_error(f"{json_type_name(value)} into Go value of type {_TYPE_META_STRUCT}")
     type_meta = {"apiVersion": "", "kind": ""}
     for key, item in value.items():
-        # The last of several matching keys counts.
+        # If several keys match, the last one is used.
         if item is not None and (name := type_meta_field(key)):
             if type(item) is not str:
                 raise _type_meta_error(f"{json_type_name(item)} into Go struct field .{name} of type string")

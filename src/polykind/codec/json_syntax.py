@@ -1,6 +1,6 @@
-"""Syntax errors of a JSON text in the words of Go's parser, and the text's duplicate keys.
+"""Syntax errors of a JSON text, with the messages of Go's parser, and the duplicate keys of a JSON text.
 
-Slow and exact: used only if the fast parser rejects a text or decodes fewer keys than the text has.
+This code is slow. It is used only if the fast parser rejects a text or decodes fewer keys than the text has.
 """
 
 from __future__ import annotations
@@ -188,7 +188,10 @@ class Key:
         self._steps = steps
 
     def path(self) -> str:
-        """Return the path, such as spec.list[0].x. Call this before the next key, and rarely: deep paths take long."""
+        """Return the path of the key, such as spec.list[0].x. Slow for deep paths.
+
+        Valid only until `iter_keys` yields the next key.
+        """
         out = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in self._steps[:-1]]
         return "".join((*out, f".{self._name}")).removeprefix(".")
 

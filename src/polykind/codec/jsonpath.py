@@ -1,4 +1,4 @@
-"""JSONPath of printer columns: the dialect of client-go, including its quirks.
+"""JSONPath of printer columns, as client-go parses and evaluates it.
 
 A path is parsed once into steps. A missing key gives no result. A step that cannot be applied to its values (an index
 out of bounds, a filter on a value that is not a list) is an error.

@@ -11,7 +11,7 @@ _MAX_RESULTS = 100_000
 
 
 class MismatchError(Exception):
-    """A step that cannot be applied to its values. `partial` are the results before the failure."""
+    """A step cannot be applied to one of its input values. `partial` are the results for the values before it."""
 
     def __init__(self, message: str, partial: Values) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class Field:
 
 
 class _Byte(int):
-    """A byte of a string. It prints as a number, but numeric columns and comparisons reject it, as in Go."""
+    """A byte of a string. It is printed as a number, but numeric columns and comparisons reject it, as in Go."""
 
 
 def wildcard(values: Values) -> Values:
@@ -52,7 +52,7 @@ def wildcard(values: Values) -> Values:
 
 
 def descend(values: Values) -> Values:
-    """Return every non-empty object, list and string, each before its members."""
+    """Return every non-empty object, list and string in `values`, at any depth, each before its members."""
     out: Values = []
     stack = values[::-1]
     while stack:

@@ -24,11 +24,11 @@ OBJECT_TRANSFORMS: Final[frozenset[Transform]] = frozenset(
     for version in ("v1", "v1beta1")
     for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 )
-"""The kinds that an object or list can be transformed to: group, version, kind."""
+"""The kinds (group, version, kind) that clients can request with the parameters g=, v= and as= of the Accept header."""
 METADATA_TRANSFORMS: Final[frozenset[Transform]] = frozenset(
     transform for transform in OBJECT_TRANSFORMS if transform[2] != "Table"
 )
-"""The transforms of resources that have no Table."""
+"""The kinds that a client can request with as= for resources without a Table."""
 NO_TRANSFORMS: Final[frozenset[Transform]] = frozenset()
 
 CUSTOM_MEDIA: Final = ("json", "yaml")
@@ -40,7 +40,9 @@ GZIP_ABOVE: Final = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat:
-    """The format of a response. `as_kind`, `as_group` and `as_version` name the kind to transform the object to."""
+    """The format of a response. `as_kind`, `as_group` and `as_version` are the parameters as=, g= and v= of the Accept
+    header: the kind to which the server converts the object or list, such as Table.
+    """
 
     media: str = "json"
     as_kind: str | None = None
@@ -59,8 +61,8 @@ def negotiate(
 ) -> ResponseFormat:
     """Return the best format for an Accept header. Raise NotAcceptableError if no format is acceptable.
 
-    `offers` are the media types of the untransformed objects. Transforms support all media types, except that there
-    are no Tables in protobuf.
+    `offers` are the media types of the resource's own kind. `transforms` are the kinds that the as= parameter may
+    request. These support all media types, except that there are no Tables in protobuf.
     """
     accepted = _negotiate(accept, offers, transforms)
     if accepted is None:
@@ -71,7 +73,7 @@ def negotiate(
 def negotiate_watch(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
-    """Return the best format for a watch, like `negotiate` but without YAML.
+    """Return the best format for a watch like `negotiate`. YAML is not acceptable.
 
     Raise NotAcceptableError if no format is acceptable.
     """
@@ -85,10 +87,10 @@ def negotiate_watch(
 
 
 def check_names_media_type(accept: str, *, streams: bool = False, offers: tuple[str, ...] = BUILTIN_MEDIA) -> None:
-    """Raise NotAcceptableError if an Accept header names no offered media type literally.
+    """Raise NotAcceptableError if an Accept header contains neither one of the media types in `offers` nor */*.
 
-    kube-apiserver checks this for built-in resources before negotiating. With `streams` the error also lists the watch
-    media types.
+    kube-apiserver checks this for built-in resources before content negotiation. If `streams` is true, the error also
+    lists the media types of watches.
     """
     media_types = tuple(MEDIA_TYPES[media] for media in offers)
     if not _names_any(accept, media_types):
@@ -97,7 +99,7 @@ def check_names_media_type(accept: str, *, streams: bool = False, offers: tuple[
 
 
 def check_names_document_type(accept: str, media_type: str) -> None:
-    """Raise NotAcceptableError if an Accept header does not name the only media type of a document."""
+    """Raise NotAcceptableError if an Accept header contains neither `media_type`, a document's only type, nor */*."""
     if not _names_any(accept, (media_type,)):
         raise _not_acceptable(media_type)
 
@@ -115,14 +117,17 @@ def _names_any(accept: str, media_types: tuple[str, ...]) -> bool:
 
 
 def negotiate_error(accept: str, offers: tuple[str, ...] = BUILTIN_MEDIA) -> ResponseFormat | None:
-    """Return the format of a Status, or None if nothing is acceptable: kube-apiserver then sends indented JSON."""
+    """Return the format of an error response. Return None if no format is acceptable: the server then sends indented
+    JSON, as kube-apiserver does.
+    """
     return _negotiate(accept, offers, NO_TRANSFORMS)
 
 
 def negotiate_page(accept: str, transforms: frozenset[Transform]) -> ResponseFormat | None:
-    """Return the format of a debugging page: one of the transforms in JSON or YAML, or None for plain text.
+    """Return the format of a debugging page, such as /statusz: None for plain text, otherwise JSON or YAML.
 
-    Raise NotAcceptableError if the client accepts neither.
+    `transforms` are the kinds that the client may request in JSON or YAML with the as= parameter. Raise
+    NotAcceptableError if the client accepts neither such a kind nor plain text.
     """
     for kind, subkind, parameters in _clauses(accept) if accept.strip() else (("text", "plain", {}),):
         if "stream" in parameters or "sv" in parameters:
@@ -204,9 +209,9 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
 
 
 def _insert_sorted(clauses: list[tuple[float, str, str, dict[str, str]]]) -> None:
-    """Sort by insertion, as Go does for short lists.
+    """Sort the clauses in place with insertion sort, which Go uses for short lists.
 
-    The comparison is not a total order, so only the same algorithm gives the same result.
+    `_before` is not a total order, so another algorithm could give a different result than Go's.
     """
     for i in range(1, len(clauses)):
         j = i
@@ -252,9 +257,9 @@ def _parse_content_type(content_type: str) -> str | None:
 
 
 def body_media(content_type: str, *, offers: Collection[str] = CUSTOM_MEDIA) -> str:
-    """Return the media type of a body, by default json.
+    """Return the media type of a request body: json, yaml or protobuf. Without a Content-Type, it is json.
 
-    Raise UnsupportedMediaTypeError if the type is not supported.
+    Raise UnsupportedMediaTypeError if the type is not in `offers`.
     """
     if not content_type or content_type == "application/json":
         return "json"

@@ -38,14 +38,14 @@ _FIELD_ANNOTATIONS = {
         "autoscaling.alpha.kubernetes.io/behavior",
     ),
 }
-"""Annotations that hold values of fields that a version does not have.
+"""Annotations that store values of fields that exist only in other versions of the kind, by apiVersion and kind.
 
-kube-apiserver takes the metadata from its internal object, which has these fields instead of the annotations.
+PartialObjectMetadata does not contain them, because kube-apiserver's internal object has the fields instead.
 """
 
 
 def ordered_metadata(value: Any) -> JsonObject:
-    """Return an object's metadata with ordered keys and without empty values."""
+    """Return an object's metadata without empty values, with its keys in kube-apiserver's order."""
     out: JsonObject = {}
     if type(value) is not dict:
         return out
@@ -88,7 +88,7 @@ def partial_list(objs: Iterable[JsonObject], list_metadata: JsonObject, version:
 
 
 def ordered_list_metadata(value: JsonObject) -> JsonObject:
-    """Return a list's metadata with ordered keys and without empty values."""
+    """Return a list's metadata without empty values, with its keys in kube-apiserver's order."""
     out = {key: value[key] for key in ("resourceVersion", "continue") if value.get(key)}
     if value.get("remainingItemCount") is not None:
         out["remainingItemCount"] = value["remainingItemCount"]
@@ -96,7 +96,7 @@ def ordered_list_metadata(value: JsonObject) -> JsonObject:
 
 
 def not_a_list_error(go_type: str) -> APIError:
-    """Return the error for a request of a single object as PartialObjectMetadataList."""
+    """Return the error for a client that requests a single object as PartialObjectMetadataList."""
     if go_type == CUSTOM_OBJECT:
         return UnknownReasonError("content is not a list")
     return NotAcceptableError(
@@ -105,7 +105,7 @@ def not_a_list_error(go_type: str) -> APIError:
 
 
 def is_a_list_error(go_type: str) -> NotAcceptableError:
-    """Return the error for a request of a list as PartialObjectMetadata."""
+    """Return the error for a client that requests a list as PartialObjectMetadata."""
     return NotAcceptableError(f"you requested PartialObjectMetadata, but the requested object is a list ({go_type})")
 
 

@@ -32,7 +32,7 @@ def bytes_field(number: int, payload: bytes) -> bytes:
 
 
 def iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the field numbers and raw values of a message: an int for a varint, bytes for all else."""
+    """Yield the number and the raw value of each field of a message: an int for a varint, otherwise bytes."""
     position = 0
     end = len(data)
     while position < end:

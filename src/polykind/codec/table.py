@@ -30,7 +30,7 @@ def _name(obj: JsonObject, _: datetime) -> str:
 
 
 class Column(NamedTuple):
-    """A column of a built-in kind. Its cells are computed by `cell`, or by `at_time` if they depend on the time."""
+    """A column of a built-in kind. `cell` computes its cells, or `at_time` if they depend on the current time."""
 
     name: str
     type: str
@@ -59,7 +59,7 @@ class TableFormat:
     def __init__(self, columns: Sequence[JsonObject] | None = None) -> None:
         """Compile additionalPrinterColumns. An empty list means one Age column.
 
-        A malformed path drops its column and all later ones, as in kube-apiserver, which accepts such CRDs.
+        As in kube-apiserver, a column with a malformed jsonPath and all columns after it are left out.
         """
         self.definitions: list[JsonObject] = [_definition("Name", "string", "name", NAME_DESCRIPTION)]
         self._cells: list[Cell] = [_name]
@@ -73,7 +73,8 @@ class TableFormat:
     ) -> TableFormat:
         """Return the format of a built-in kind, whose cells are computed by functions.
 
-        The first column is the name, unless `columns` has a column Name. `conditions` returns the conditions of a row.
+        If `columns` has no column Name, one is added as the first. `conditions` is a function that returns the
+        conditions of an object's row.
         """
         out = cls()
         out.definitions, out._cells, out._conditions = [], [], conditions
@@ -119,7 +120,8 @@ class TableFormat:
     ) -> JsonObject:
         """Return a Table with one row per object, its keys in kube-apiserver's order.
 
-        `list_metadata` is the metadata of the list, or of a single object. Only the first event of a watch has headers.
+        `list_metadata` is the metadata of the list, or of a single object. `headers` is false for all but the first
+        event of a watch: the Table then has no columnDefinitions.
         """
         return {
             "kind": "Table",

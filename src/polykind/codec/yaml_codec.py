@@ -1,6 +1,6 @@
 """YAML decoding and encoding as in kube-apiserver.
 
-Parser and writer are imported on first use, because most servers only see JSON.
+The YAML parser and writer are imported on first use, because most servers never need them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from polykind.errors import BadRequestError
 
 STRICT_PREFIX: Final = "yaml: unmarshal errors:\n  "
 
-# Matches JSON that YAML rejects or reads differently: escaped solidi and surrogates, raw control characters, line
-# breaks, BOMs.
+# Matches text in JSON that a YAML parser rejects or decodes differently: escaped slashes and surrogates, and unescaped
+# control characters, Unicode line breaks and byte order marks.
 _YAML_DIFFERS: Final = re.compile(
     rb"\\(?:/|u[dD][89a-fA-F])|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef(?:\xbb\xbf|\xbf[\xbe\xbf])"
 )
 _space_before_colons: Final = re.compile(rb'"(\s+):').findall
 _ALL_BUT_QUOTES_BLANKED: Final = bytes(b if b == 0x22 else 0x20 for b in range(256))
 _LONG_RUN: Final = b" " * 1000
-"""1000 bytes without a quote: a key of this length may exceed YAML's limit of 1024 characters before the colon."""
+"""1000 bytes without a quote, after `_ALL_BUT_QUOTES_BLANKED` has replaced them by spaces.
+
+A key of this length may exceed YAML's limit of 1024 characters before the colon.
+"""
 
 
 class MalformedYAMLError(BadRequestError):
@@ -70,7 +73,9 @@ def strict_error(strict_errors: list[str]) -> str:
 
 
 def encode(value: Any) -> bytes:
-    """Encode a value as a YAML document with keys in natural order. Strings that look like other types are quoted."""
+    """Encode a value as a YAML document with sorted keys, in which a2 comes before a10. A string is quoted if it would
+    be decoded as another type.
+    """
     from polykind.codec.yaml_writer import write
 
     return write(value)

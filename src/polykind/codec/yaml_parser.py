@@ -1,4 +1,4 @@
-"""The YAML parser: libyaml's events to values, with kube-apiserver's rules for keys, merges, aliases and depth."""
+"""The YAML parser: builds values from libyaml's events, with kube-apiserver's rules for keys, merges and aliases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
 class _Frame:
-    """An open mapping or sequence. `nodes` counts its nodes for the alias limit."""
+    """A mapping or sequence that is not complete yet. `nodes` is the number of its nodes, for the limit of aliases."""
 
     __slots__ = ("anchor", "has_key", "items", "key", "line", "mergeable", "merging", "nodes", "quoted_key")
 
@@ -31,13 +31,14 @@ class _Frame:
         self.has_key = False
         self.merging = False
         self.nodes = 1
-        self.mergeable: list[bool] = []  # For each item of a sequence: True if it is a mapping that may be merged.
+        self.mergeable: list[bool] = []  # For each item of a sequence: True if the merge key << can merge it.
 
 
 class _ValueBuilder:
     """Builds a value from a parser's events.
 
-    Errors about values come after all syntax errors, because kube-apiserver parses the document before it decodes.
+    An error about a value is raised only after the whole document is parsed, because kube-apiserver reports syntax
+    errors first.
     """
 
     def __init__(self) -> None:
@@ -187,7 +188,7 @@ def _normalize_scalar(value: Any) -> Any:
 
 
 class _UnsupportedKey(str):
-    """A key that JSON does not support, as the text of Go's error."""
+    """A key of a type that JSON does not support. The string is the text that Go's error has for the key."""
 
     __slots__ = ()
 
@@ -211,7 +212,7 @@ def _check_supported(root: Any) -> None:
 
 
 def _raise_for_infinite(root: Any) -> None:
-    """Raise MalformedYAMLError for the first NaN or infinity, in the order of the keys in JSON."""
+    """Raise MalformedYAMLError about the NaN or infinity that comes first if all keys are sorted as in JSON."""
     stack = [root]
     while stack:
         value = stack.pop()
@@ -273,7 +274,7 @@ def parse(body: bytes) -> tuple[Any, list[str]]:
 
 
 def _reject_escaped_solidus(body: bytes) -> None:
-    """Raise MalformedYAMLError for an escaped solidus in double quotes, which only libyaml accepts."""
+    """Raise MalformedYAMLError if a double-quoted string contains `\\/`. libyaml accepts it, Go's parser does not."""
     parser = yaml.CSafeLoader(_ESCAPED_SOLIDUS.sub(rb"\1\\q", body))
     try:
         while parser.get_event() is not None:

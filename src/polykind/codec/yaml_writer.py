@@ -1,4 +1,4 @@
-"""The YAML writer: values to documents formatted as by kube-apiserver."""
+"""The YAML writer: encodes values as documents with the same format as kube-apiserver's."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _FOLDED_WIDTH, _UNFOLDED_WIDTH = 80, 1 << 24
 
 
 def write(value: Any, *, ordered: bool = False) -> bytes:
-    """Write a YAML document. With `ordered`, keep the order of keys and do not fold lines."""
+    """Return a value as a YAML document. If `ordered` is true, keep the order of keys and do not fold long lines."""
     width = _UNFOLDED_WIDTH if ordered else _FOLDED_WIDTH
     out: str = yaml.emit(_events(value, ordered), Dumper=yaml.CDumper, allow_unicode=True, width=width)
-    # libyaml ends a lone scalar with "...". A string's own dots never start a line, so this removes only the marker.
+    # libyaml writes "..." after a document that is one scalar. The dots of a string are never at the start of a line,
+    # so this removes only libyaml's marker.
     return (out[:-4] if out.endswith("\n...\n") else out).encode(errors="replace")
 
 
@@ -68,7 +69,7 @@ def _scalar_event(value: Any) -> Any:
 
 
 def _compare_natural(one: str, other: str) -> int:
-    """Compare two keys in natural order: digits by their numeric value, other characters before letters."""
+    """Compare two keys: digits by their numeric value (a2 is before a10), and other characters before letters."""
     for i, (a, b) in enumerate(zip(one, other, strict=False)):
         if a == b:
             continue

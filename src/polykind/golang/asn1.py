@@ -1,4 +1,4 @@
-"""Errors that Go's encoding/asn1 reports for bytes that do not start with the DER encoding of a struct."""
+"""Errors that Go's encoding/asn1 reports for bytes that do not begin with a DER-encoded SEQUENCE."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PARAMETERS = (
 
 
 def struct_error(data: bytes, struct: str) -> str:
-    """Return Go's error for data that is not one complete SEQUENCE. Return an empty string if the data is one."""
+    """Return Go's error for data that is not exactly one DER SEQUENCE, or "" if it is. `struct` is the Go type."""
     if not data:
         return "asn1: syntax error: sequence truncated"
     first, at = data[0], 1

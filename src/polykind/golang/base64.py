@@ -27,7 +27,10 @@ def encode_base64(data: bytes) -> str:
 
 
 def decode_base64(text: str, *, url_safe: bool = False) -> bytes:
-    """Decode base64 with padding (StdEncoding, or URLEncoding with `url_safe`). Raise Base64Error if it is invalid."""
+    """Decode base64 with padding, as Go's StdEncoding, or as URLEncoding if `url_safe` is true.
+
+    Raise Base64Error if the text is invalid.
+    """
     source = text.encode(errors="surrogatepass")
     at = _error_offset(source, _URL_ALPHABET if url_safe else _ALPHABET)
     if at is not None:
@@ -63,7 +66,10 @@ def _error_offset(source: bytes, alphabet: bytes) -> int | None:
 
 
 def _padding_error_offset(source: bytes, position: int, digits: int) -> int | None:
-    """Return the offset of an error in the padding, or None. The first padding character is just before `position`."""
+    """Return the offset of the first error in the padding, or None if there is none.
+
+    The first padding character is just before `position`. `digits` is the number of digits in the last group of four.
+    """
     if digits < 2:
         return position - 1
     position = _skip_line_breaks(source, position)

@@ -12,7 +12,7 @@ from polykind.golang.json import escape_html
 
 
 def json_diff(before: orjson.Fragment | None, after: orjson.Fragment | None) -> str:
-    """Return the unified diff of two encoded values, without the names of files."""
+    """Return the unified diff of two JSON texts, without the two header lines with file names."""
     return "".join(list(difflib.unified_diff(_lines(before), _lines(after)))[2:])
 
 

@@ -19,7 +19,7 @@ _SHORT_ESCAPES = {char: f"\\{letter}" for char, letter in zip('\a\b\f\n\r\t\v\\"
 
 
 class GoValue(NamedTuple):
-    """A Go value that JSON cannot hold, as %v (`plain`), %#v (`literal`) and %T (`type`) print it."""
+    """A Go value that JSON cannot represent: its texts with %v (`plain`), %#v (`literal`) and %T (`type`)."""
 
     plain: str
     literal: str

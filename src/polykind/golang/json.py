@@ -11,12 +11,12 @@ import re2
 from polykind.golang.sorting import sorted_strings
 from polykind.golang.strconv import fixed_point, scientific, shortest_decimal
 
-# Finds numbers that orjson writes differently from Go. A false match inside a string only costs time.
+# Finds numbers that orjson writes differently from Go. It may also match inside a string, which only costs time.
 _differing_number = re2.compile(rb"(?:^|[:,\[])-?[0-9][0-9.]*(?:e|\.0(?:[,\]}]|$))").search
 
 
 class NumberLiteral(float):
-    """A JSON number, possibly out of range, with its source text. Decoders quote the text in error messages."""
+    """A float that a JSON number was decoded to, with the number's `text`, which error messages quote."""
 
     __slots__ = ("text",)
     text: str
@@ -58,7 +58,7 @@ def go_json(value: Any) -> str:
 
 
 def encode_json(value: Any, *, sort_keys: bool = True, no_floats: bool = False) -> bytes:
-    """Encode a value as json.Marshal does. `no_floats` saves a check if the caller knows that there are no floats."""
+    """Encode a value as json.Marshal does. If `no_floats` is true, the caller guarantees that there are no floats."""
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort_keys else None)
     except TypeError:

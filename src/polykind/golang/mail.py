@@ -49,8 +49,9 @@ def _has_valid_dots(atom: str) -> bool:
 
 
 def _skip_display_name(text: str) -> str | None:
-    """Return the text after a display name. Return None if the name is invalid, or empty without an angle bracket after
-    it.
+    """Return the text after a display name. Return None if the name is invalid.
+
+    The name may be empty only if an angle bracket follows.
     """
     if text.startswith("<"):
         return text

@@ -1,4 +1,4 @@
-"""IP, CIDR and MAC addresses as Kubernetes accepts them. Unlike in Go's net package, some may have leading zeros."""
+"""Checks of IP addresses, CIDRs and MAC addresses. Unlike Go's net package, Kubernetes allows some leading zeros."""
 
 from __future__ import annotations
 

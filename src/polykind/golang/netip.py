@@ -11,7 +11,7 @@ _hex_digits = re.compile(r"[0-9a-fA-F]*").match
 
 
 class AddressError(ValueError):
-    """A text that is not an IP address. The message is Go's."""
+    """A text that is not an IP address. The message is the same as Go's."""
 
 
 class Addr(NamedTuple):
@@ -39,7 +39,7 @@ def _error(text: str, message: str, at: str = "") -> AddressError:
 
 
 def _parse_ipv4(address: str, text: str) -> int:
-    """Parse the IPv4 address `text`. `address` is the whole address in error messages, such as ::ffff:1.2.3.4."""
+    """Parse the IPv4 address `text`. Error messages quote `address`, which contains it, such as ::ffff:1.2.3.4."""
     value = position = digits = total = 0
     for at, char in enumerate(text):
         if char in "0123456789":
@@ -108,7 +108,7 @@ def _parse_ipv6(text: str) -> Addr:
 
 
 def _expand_gap(text: str, rest: str, groups: list[int], gap: int) -> int:
-    """Return the address as a number, with zeros for the groups that `::` stands for."""
+    """Return an IPv6 address as a number. `gap` is the position of `::` in `groups`, where zeros are inserted."""
     if rest:
         raise _error(text, "trailing garbage after address", rest)
     if len(groups) < 8:

@@ -26,14 +26,16 @@ _CATEGORIES = frozenset("CLMNPSZ")
 _MAX_REPEATS = 1000
 _RE2_MEMORY = 8 * 1024 * 1024
 _RE2_LARGE_MEMORY = 48 * 1024 * 1024
-"""RE2's limits of memory for one pattern. RE2 needs more than Go, because it expands character classes to UTF-8."""
+"""The memory limits of RE2 for a normal and for a large pattern. RE2 needs more memory than Go, because it expands
+character classes to UTF-8.
+"""
 _UNICODE_CLASS_SIZE = 700
 _MAX_EAGER_SIZE = 50_000
-"""The estimated number of RE2's instructions up to which a pattern is compiled at once, in a few milliseconds."""
+"""The maximum estimated size, in RE2 instructions, of a pattern that is compiled at once, in a few milliseconds."""
 
 
 class PatternError(ValueError):
-    """A pattern that Go's regexp.Compile rejects. The message is Go's."""
+    """A pattern that Go's regexp.Compile rejects. The message is the same as Go's."""
 
     def __init__(self, code: str, expr: str) -> None:
         super().__init__(f"error parsing regexp: {code}: `{expr}`")
@@ -68,8 +70,8 @@ def compile_pattern(text: str) -> Pattern:
     translated = translator.translate()
     if translator.size <= _MAX_EAGER_SIZE:
         return Pattern(_compile(translated, text))
-    # RE2 would take a second for each such pattern. Check only the parts that the translator does not check. The
-    # pattern is compiled when the first value is matched.
+    # RE2 may need a second to compile such a pattern, so it is compiled when the first value is matched. Compile only
+    # the parts that the translator does not check, to find errors.
     for part in translator.classes:
         _compile(part, text)
     _compile("".join(translator.simplified), text)
@@ -126,7 +128,7 @@ class _Translator:
         self.out: list[str] = []
         self.depth = 0
         self.simplified: list[str] = []
-        """The translated pattern with `a` for each character class."""
+        """The translated pattern, in which the letter `a` replaces each character class."""
         self.classes: set[str] = set()
         """The character classes of the translated pattern."""
         self._weight = 0
@@ -134,7 +136,7 @@ class _Translator:
 
     @property
     def size(self) -> int:
-        """An upper estimate of the compiled pattern's size."""
+        """An upper estimate of the compiled pattern's size, in RE2 instructions."""
         return self._weight * self._max_repeat
 
     def _add_part(self, start: int, *, is_class: bool) -> None:
@@ -198,7 +200,10 @@ class _Translator:
         return self._count_bounds(self.at) is not None
 
     def _count_bounds(self, start: int) -> tuple[int, int, int] | None:
-        """Return minimum, maximum (-1: no limit) and end of {n}, {n,} or {n,m}. Return None for any other text."""
+        """Return the minimum, the maximum (-1: no limit) and the end position of {n}, {n,} or {n,m}.
+
+        Return None if the text at `start` has none of these forms.
+        """
         end = self.text.find("}", start)
         if end < 0:
             return None

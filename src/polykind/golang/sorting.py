@@ -10,7 +10,7 @@ _STEP: Final = 8192
 
 
 def sorted_strings(values: Iterable[str]) -> list[str]:
-    """Return sorted strings. Python's sort of a long list would stop all other threads, so sort it in steps."""
+    """Return the strings, sorted. Sort a long list in steps, because a long call of sort() blocks all other threads."""
     items = list(values)
     if len(items) <= _STEP:
         items.sort()

@@ -21,7 +21,7 @@ def parse_int64(text: str) -> int | None:
 
 
 def parse_error(text: str) -> str:
-    """Return Go's reason why a text is not an integer. The caller adds the function and the text."""
+    """Return the last part of Go's error for a text that is not an int64. The caller adds the parts before it."""
     return "value out of range" if _integer(text) else "invalid syntax"
 
 
@@ -61,5 +61,5 @@ def fixed_point(digits: str, power: int) -> str:
 
 
 def scientific(digits: str) -> str:
-    """Return the mantissa of a decimal in scientific notation."""
+    """Return the mantissa of a number in scientific notation. `digits` are its significant digits."""
     return f"{digits[0]}.{digits[1:]}" if len(digits) > 1 else digits

@@ -36,7 +36,9 @@ _MICRO_ELEMENTS = (
 _date = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII).fullmatch
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _YEARS_PER_CYCLE, _DAYS_PER_CYCLE = 400, 146097
-"""The number of years and days after which the Gregorian calendar repeats. Python's date does not have all years."""
+"""The number of years and days after which the Gregorian calendar repeats. Dates are shifted by this, because Python's
+date supports only years from 1 to 9999.
+"""
 _UNIX_EPOCH = date(1970, 1, 1).toordinal()
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 
@@ -60,7 +62,7 @@ def parse_rfc3339(text: str) -> Time:
 
 
 def _to_time(parts: list[str]) -> Time:
-    """Return the instant that the elements of an RFC 3339 time denote."""
+    """Convert the elements of an RFC 3339 time, such as year and month, to a Time."""
     year, month, day = int(parts[0]), int(parts[2]), int(parts[4])
     equivalent_year = 2000 + year % _YEARS_PER_CYCLE
     cycles = (year - equivalent_year) // _YEARS_PER_CYCLE
@@ -125,7 +127,7 @@ def _is_day(year: int, month: int, day: int) -> bool:
 
 
 def parse_time(text: str, layout: str) -> list[str]:
-    """Split a time into the elements of `layout`, RFC3339_MICRO, RFC3339 or a prefix of RFC3339.
+    """Split a time into the elements of `layout`. `layout` is RFC3339_MICRO, RFC3339 or a prefix of RFC3339.
 
     Raise ValueError if the time does not match the layout.
     """

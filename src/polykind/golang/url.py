@@ -17,7 +17,7 @@ _is_host = re.compile(r"(?:[^\x00-\x20#%/?@\\^`{|}\x7f]|%25|%[89A-Fa-f][0-9A-Fa-
 
 
 class URLError(ValueError):
-    """The text is not a URL. The message is Go's."""
+    """The text is not a URL. The message is the same as Go's."""
 
 
 class URL(NamedTuple):
@@ -31,9 +31,10 @@ class URL(NamedTuple):
 
 
 def parse_url(text: str, *, request: bool = False) -> URL:
-    """Parse a URL as url.Parse does, or with `request` as url.ParseRequestURI does. Raise URLError if it is invalid.
+    """Parse a URL as Go's url.Parse does, or as url.ParseRequestURI does if `request` is true.
 
-    ParseRequestURI accepts only absolute URLs and absolute paths, and does not split off a fragment.
+    ParseRequestURI accepts only absolute URLs and absolute paths, and does not split off a fragment. Raise URLError if
+    the URL is invalid.
     """
     rest, _, fragment = (text, "", "") if request else text.partition("#")
     try:
@@ -47,7 +48,7 @@ def parse_url(text: str, *, request: bool = False) -> URL:
 def is_request_uri(text: str) -> bool:
     """True if url.ParseRequestURI accepts the text, as the string format `uri` requires.
 
-    Unlike `parse_url`, this follows Go versions that check the IP address and the port of a host.
+    Unlike `parse_url`, this function follows the Go versions that check the IP address and the port of a host strictly.
     """
     if not text or _has_control_character(text) or text[0] == ":":
         return False

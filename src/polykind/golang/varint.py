@@ -6,7 +6,7 @@ _SINGLE_BYTES = [bytes([value]) for value in range(0x80)]
 
 
 def encode_varint(value: int) -> bytes:
-    """Encode a non-negative integer below 2**64."""
+    """Encode a non-negative integer below 2**64 as a varint."""
     if value <= 0x7F:
         return _SINGLE_BYTES[value]
     out = bytearray()

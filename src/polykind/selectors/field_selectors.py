@@ -39,7 +39,9 @@ def unknown_field(label: str) -> str:
 
 
 class FieldSelector:
-    """Requirements that must all be met. `name` and `namespace` are the required values, None if any value matches."""
+    """Requirements that an object must meet. `name` and `namespace` are the values that they require for metadata.name
+    and metadata.namespace, or None if any value is allowed.
+    """
 
     __slots__ = ("name", "namespace", "requirements")
 
@@ -57,7 +59,10 @@ class FieldSelector:
         return not self.requirements
 
     def matches(self, get: Callable[[str], str | None]) -> bool:
-        """True if an object is selected. `get` returns the text of a field. None counts as an empty text."""
+        """True if an object meets all requirements. `get` returns the text of the object's field with the given name.
+
+        If `get` returns None, the text is empty.
+        """
         return all(((get(field) or "") == value) is equal for field, equal, value in self.requirements)
 
     def check_fields(self, allowed: Container[str], message: Callable[[str], str] = unsupported_field) -> None:

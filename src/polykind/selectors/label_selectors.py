@@ -123,7 +123,7 @@ def parse_label_selector(text: str) -> LabelSelector:
 
 
 def validate_requirement(key: str, operator: str, values: Sequence[str] | None) -> list[FieldError]:
-    """Validate the parts of a requirement. Error messages show `values` unchanged, even if it is None or empty."""
+    """Validate the parts of a requirement. `values` may be None: error messages then differ from those for []."""
     errors = []
     if key_errors := qualified_name(key):
         errors.append(invalid("key", key, "; ".join(key_errors)))
@@ -250,7 +250,7 @@ class _Parser:
         return values
 
     def comma_separated(self) -> set[str]:
-        """Parse the values up to the closing parenthesis. Two commas in a row enclose an empty value."""
+        """Parse the values up to the closing parenthesis. Between two successive commas there is an empty value."""
         values: set[str] = set()
         while True:
             kind, literal = self.take()

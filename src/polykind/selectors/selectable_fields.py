@@ -10,9 +10,9 @@ from polykind.golang.fmt import go_print
 
 
 class DerivedField(str):
-    """The jsonPath of a selectable field whose text comes from other fields, or has a default.
+    """The jsonPath of a selectable field whose text is taken from other fields or has a default.
 
-    The text is the first one that is not empty among the fields at `sources`; otherwise it is `default`.
+    The text is that of the first field in `sources` (jsonPaths) that is not empty. If all are empty, it is `default`.
     """
 
     __slots__ = ("default", "sources")
@@ -31,7 +31,7 @@ def split_json_path(path: str) -> tuple[str, ...]:
 
 
 def selector_name(path: str) -> str:
-    """Return the name by which a field selector refers to a jsonPath."""
+    """Return the name of a field in field selectors: its jsonPath without the leading dot."""
     return path.removeprefix(".")
 
 

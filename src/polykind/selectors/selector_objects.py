@@ -23,7 +23,7 @@ def compile_label_selector(value: JsonObject | None) -> LabelSelector:
         return SELECT_ALL
     for expression in value.get("matchExpressions") or ():
         if expression["operator"] not in _OPERATORS:
-            # Validation rejects such an operator, so another program must have written this selector to the store.
+            # Validation rejects such an operator, so this selector was not written to the store by this server.
             raise errors.InternalError(f"{go_quote(expression['operator'])} is not a valid label selector operator")
     requirements = [Requirement(key, "=", (label,)) for key, label in (value.get("matchLabels") or {}).items()]
     requirements += [
@@ -53,7 +53,7 @@ def labels_of(obj: JsonObject | None) -> dict[str, str]:
 
 
 def validate_label_selector(value: JsonObject | None, path: str, *, lenient: bool = False) -> list[FieldError]:
-    """Validate a LabelSelector object. `lenient` allows values in matchExpressions that no label can have."""
+    """Validate a LabelSelector object. If `lenient` is true, values in matchExpressions need not be valid labels."""
     field_errors: list[FieldError] = []
     if not value:
         return field_errors
