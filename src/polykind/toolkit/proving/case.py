@@ -1,4 +1,4 @@
-"""The input of a property check, and the finding if the property does not hold."""
+"""The input of a property check (ProofCase), and its result if the property does not hold (Finding)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polykind.toolkit.proving.round_trip import RoundTrip
 
 @dataclass
 class Finding:
-    """A counterexample of a property: the converted object, and what is wrong."""
+    """A counterexample of a property: `obj` is the object to convert, and `message` says what is wrong."""
 
     property: str
     obj: JsonObject

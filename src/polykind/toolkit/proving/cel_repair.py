@@ -1,4 +1,4 @@
-"""Repair of generated values that violate CEL rules: change the fields that a rule names until the rule holds."""
+"""Repair of generated values that violate CEL rules. Fields that a rule names are changed until the rule holds."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _FUNCTION_ARGUMENTS = {
 
 
 class CelRepair:
-    """Searches for a similar value that violates fewer rules. Each step makes one small change."""
+    """Changes a value step by step until it violates no rule, or the maximum number of changes is reached."""
 
     def __init__(self, generate: Callable[..., Any], keep: Callable[[JsonObject], bool]) -> None:
-        """`generate` makes a value for a schema node. `keep` returns True for nodes whose value should be kept."""
+        """`generate` makes a value for a schema node. `keep` returns True for a node whose value must stay."""
         self._generate = generate
         self._keep = keep
         self._rules: dict[int, tuple[JsonObject, Any]] = {}
@@ -52,7 +52,10 @@ class CelRepair:
     def fix(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, value: Any, *, resource: bool = False
     ) -> tuple[Any, str]:
-        """Return a value that satisfies all rules and "", or the last value and the description of a violated rule."""
+        """Change `value` until it satisfies the rules of the schema `raw`. Return the changed value and "".
+
+        If that does not succeed, return the last value and the description of a rule that it violates.
+        """
         violations = self._violations(raw, node, value, resource)
         for _ in range(_MAX_CHANGES):
             if not violations:
@@ -78,7 +81,10 @@ class CelRepair:
         return rules.validate(defaulted, None)[0]
 
     def _change_value(self, choices: Choices, raw: JsonObject, value: Any, message: str) -> Any:
-        """Return the value with one change to something that a violated rule names."""
+        """Return `value` with one random change, if possible to a field that a violated rule names.
+
+        `message` is the error message of the violated rule.
+        """
         rules = raw[RULES]
         if isinstance(value, dict):
             rules = [rule for rule in rules if (rule.get("message") or rule.get("rule") or "") in message] or rules
@@ -96,7 +102,7 @@ class CelRepair:
         ]
         removable = [chain[0] for chain in known_chains if len(chain) == 1 and self._removable(raw, value, chain[0])]
         if len(removable) > 1 and chance(choices, 60):
-            # A rule that names several fields often forbids setting all of them, so remove one.
+            # A rule that names several fields often forbids setting them together, so remove one of them.
             del value[pick(choices, removable)]
         elif known_chains:
             self._change_field(choices, raw, value, pick(choices, known_chains), strings)
@@ -143,7 +149,7 @@ class CelRepair:
         field_chains: list[tuple[str, ...]],
         strings: list[str],
     ) -> None:
-        """Replace the item at `key`, or change a field of the item that the rule names."""
+        """Replace `holder[key]`, or change a field in it that the violated rule names."""
         known_chains = [chain for chain in field_chains if chain[0] in (raw.get("properties") or {})]
         if known_chains and isinstance(holder[key], dict) and chance(choices, 70):
             self._change_field(choices, raw, holder[key], pick(choices, known_chains), strings)
@@ -153,7 +159,7 @@ class CelRepair:
     def _change_field(
         self, choices: Choices, raw: JsonObject, holder: JsonObject, chain: tuple[str, ...], strings: list[str]
     ) -> None:
-        """Set, change or remove the field at the path `chain`, or one of its parent fields."""
+        """Set, change or remove the field whose path in `holder` is `chain`, or one of its parent fields."""
         for at, name in enumerate(chain):
             if name == "metadata" and "name" in chain:
                 _rename(choices, holder, strings)
@@ -180,12 +186,15 @@ class CelRepair:
 
 
 def _describe_error(error: FieldError) -> str:
-    """Describe a violated rule without the value that violates it."""
+    """Return the error message of a violated rule without the value that violates the rule."""
     return f"{error.field}: {error.detail}" if error.field not in ("", "<nil>") else str(error.detail)
 
 
 def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
-    """Return literals of the rules, matches of their patterns, and valid arguments of the functions they call."""
+    """Return strings that may satisfy CEL rules with the text `rule_text`.
+
+    These are string literals in the rules, strings that match their patterns, and valid arguments of their functions.
+    """
     out = []
     for call, raw, single_quoted, double_quoted in _literals(rule_text):
         literal = single_quoted or double_quoted
@@ -204,7 +213,7 @@ def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
 
 
 def _combine_strings(choices: Choices, strings: list[str]) -> list[str]:
-    """Return one of the strings alone, and combined with a second string or with letters."""
+    """Choose one of the strings. Return it alone, and joined with another string or with letters."""
     if not strings:
         return []
     first, second = pick(choices, strings), pick(choices, strings)

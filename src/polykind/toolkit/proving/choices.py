@@ -1,4 +1,4 @@
-"""The source of randomness for generators: a sequence of small choices. Choice 0 is the simplest."""
+"""The source of randomness for generators: a sequence of small integers, the choices. The choice 0 is the simplest."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class GenerationError(Exception):
 
 
 class Choices(Protocol):
-    """A source of choices. Zero is the simplest choice, so shrinking a failure moves choices towards zero."""
+    """A source of random choices. Zero is the simplest choice, so a failing object is simplified by smaller choices."""
 
     def up_to(self, maximum: int) -> int:
         """Return an integer from 0 to `maximum`."""
 
     def part(self, make: Callable[[], T]) -> T:
-        """Return the result of `make`, marked as a unit that can be removed or simplified."""
+        """Return the result of `make`. The choices in `make` form a unit that shrinking can simplify as a whole."""
 
 
 class RandomChoices:
@@ -46,7 +46,7 @@ class RandomChoices:
 
 
 class RecordedChoices:
-    """Records the choices of another source."""
+    """Forwards the choices of another source and records them."""
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
@@ -66,7 +66,7 @@ def pick(choices: Choices, options: Sequence[T]) -> T:
 
 
 def chance(choices: Choices, percent: float) -> bool:
-    """Return True with a probability of `percent`. False is the simpler choice."""
+    """Return True with a probability of `percent` percent. False is the simpler choice."""
     if percent <= 0:
         return False
     return percent >= 100 or choices.up_to(99) >= 100 - percent

@@ -1,4 +1,4 @@
-"""The edit-survives property: a client's edit at one version is kept, and no other field changes."""
+"""The property edit-survives: if a client edits an object at one version, the edit is kept and nothing else changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 
 
 def edit_survives(case: ProofCase) -> Finding | None:
-    """Check that a client reads its edit at the other version again, and that no other field has changed."""
+    """Check that a client that edits the converted object later reads its edit, and that no other field changes.
+
+    The edited object is converted to the source version, as for storage, and back again.
+    """
     for edit in case.edits:
         with suppress(ConversionFailedError):
             found = _check_edit(case, edit)
@@ -58,7 +61,9 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
 
 
 def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:
-    """Return the fields that the edited object loses in a round trip if it has no stash. The edit is not their cause.
+    """Return the fields that the edited object also loses in a round trip without a stash.
+
+    The conversion functions cannot keep these fields, so the loss is not reported for the edit.
 
     Raise ConversionFailedError if the object cannot be converted.
     """
@@ -67,7 +72,11 @@ def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:
 
 
 def _unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) -> Iterator[Difference]:
-    """Yield changes at the source version that the same edit does not cause in an object without a stash."""
+    """Yield the fields of the source version that the edit should not have changed.
+
+    The edit is expected to change the fields that it changes in an object without a stash. `stored` is the edited
+    object at the source version.
+    """
     if _overrides_stash(edit, round_trip):
         return
     before, after = (
@@ -84,13 +93,13 @@ def _unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) ->
 
 
 def _is_converter_annotation(round_trip: RoundTrip, path: Path) -> bool:
-    """True if the path is an annotation that the converter added."""
+    """True if the path is an annotation that the original object does not have, so the converter has added it."""
     own = (round_trip.obj.get("metadata") or {}).get("annotations") or {}
     return path[:2] == ("metadata", "annotations") and (len(path) == 2 or path[2] not in own)
 
 
 def _without_converter_annotations(round_trip: RoundTrip, obj: JsonObject) -> JsonObject:
-    """Return a copy without the annotations that the converter added."""
+    """Return a copy of `obj` with only those annotations that the original object of the round trip has."""
     own = (round_trip.obj.get("metadata") or {}).get("annotations") or {}
     out: JsonObject = copy_json(obj)
     annotations = {k: v for k, v in (out["metadata"].get("annotations") or {}).items() if k in own}
@@ -101,7 +110,7 @@ def _without_converter_annotations(round_trip: RoundTrip, obj: JsonObject) -> Js
 
 
 def _overrides_stash(edit: Edit, round_trip: RoundTrip) -> bool:
-    """True if a stashed value depends on the edited field. Such an edit is meant to replace the stashed value."""
+    """True if the edited field is in the `beside` list of a stashed value. Such an edit replaces the stashed value."""
     text = (edit.obj["metadata"].get("annotations") or {}).get(f"{round_trip.goal.crd.group}/{ANNOTATION}", "{}")
     try:
         entries = msgspec.json.decode(text)
@@ -113,5 +122,5 @@ def _overrides_stash(edit: Edit, round_trip: RoundTrip) -> bool:
 
 
 def _path_to_first_list(path: Path) -> Path:
-    """Return the part of the path before its first list index, because items may move within a list."""
+    """Return the part of the path before its first list index. A conversion may move items within a list."""
     return path[: next((at for at, step in enumerate(path) if isinstance(step, int)), len(path))]

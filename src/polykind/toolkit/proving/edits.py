@@ -21,7 +21,7 @@ _ATTEMPTS = 6
 
 
 class Edit(NamedTuple):
-    """An edit of the value at `path`. `obj` is the edited object as the server stores it."""
+    """An edit of the value at `path` from `before` to `after`. `obj` is the edited object as the server stores it."""
 
     path: Path
     before: Any
@@ -30,7 +30,7 @@ class Edit(NamedTuple):
 
 
 class EditTarget(NamedTuple):
-    """A field, list item or map key that can be edited. `raw` is the schema of the value at `path`."""
+    """A field, list item or map key that an edit can change. `raw` is the schema of the value at `path`."""
 
     action: str
     path: Path
@@ -38,12 +38,12 @@ class EditTarget(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, Path]:
-        """The action, and the path with `*` for list indexes. Two objects have equal kinds for the same field."""
+        """The action, and the path with `*` for list indexes. Targets for the same schema field have the same kind."""
         return self.action, tuple("*" if isinstance(step, int) else step for step in self.path)
 
 
 class Editor:
-    """Edits objects of one version. The least edited fields come first, so that all fields are covered."""
+    """Generates edits of objects of one version. It prefers the fields with the fewest edits, to cover all fields."""
 
     def __init__(self, generator: ObjectGenerator) -> None:
         self._generator = generator
@@ -70,7 +70,10 @@ def _try_edit(choices: Choices, generator: ObjectGenerator, obj: JsonObject, tar
 
 
 def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
-    """Return the edit with its result, or None if it changes nothing, is invalid, or its path does not exist."""
+    """Return the edit that sets the value at `path` in `obj`.
+
+    Return None if the edit changes nothing, if the edited object is invalid, or if the path does not exist.
+    """
     out = copy_json(obj)
     try:
         before = _set_at(out, path, copy_json(value))
@@ -119,7 +122,7 @@ def _targets_below(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarg
 
 
 def _set_at(obj: JsonObject, path: Path, value: Any) -> Any:
-    """Set or remove the value at a path in place, and return the previous value."""
+    """Set the value at a path in place, or remove it if `value` is MISSING. Return the previous value or MISSING."""
     parent: Any = obj
     for step in path[:-1]:
         parent = parent[step]

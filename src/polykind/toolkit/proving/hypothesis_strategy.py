@@ -1,4 +1,4 @@
-"""Generated objects as a Hypothesis strategy."""
+"""A Hypothesis strategy that generates objects of a CRD version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _number = lru_cache(maxsize=4096)(lambda most: st.integers(0, most))
 
 
 class HypothesisChoices:
-    """Choices that Hypothesis draws and can shrink."""
+    """A source of choices that Hypothesis draws, so that Hypothesis can shrink a failing object."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         self._draw = draw
@@ -31,7 +31,10 @@ class HypothesisChoices:
 
 
 def objects(version: CRDVersion, samples: Sequence[JsonObject] = ()) -> st.SearchStrategy[JsonObject]:
-    """Return a strategy of valid objects as the server stores them. Some are variations of `samples`."""
+    """Return a strategy that generates valid objects as the server stores them.
+
+    Some of them are variations of `samples`, which are real objects.
+    """
     generator = ObjectGenerator(version, samples)
 
     @st.composite

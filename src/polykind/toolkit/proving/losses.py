@@ -1,4 +1,8 @@
-"""Acknowledged and observed losses of a proof run. An acknowledged loss that never happens is reported as stale."""
+"""Losses: fields that a conversion does not keep. A conversion function acknowledges them in its `loses` argument.
+
+A proof run compares the losses that it observes with the acknowledged losses. An acknowledged loss that is never
+observed is stale.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,10 @@ class Acknowledgement(NamedTuple):
     reason: str
 
     def covers(self, difference: Difference) -> bool:
-        """True if the difference is at or below this field, or adds or removes a parent that holds no other value."""
+        """True if this acknowledged loss explains the difference.
+
+        The difference must be at or below this field, or be the loss or addition of a parent with no other values.
+        """
         pattern = parse_path(self.path)
         if _matches_prefix(pattern, difference.path):
             return True
@@ -43,7 +50,10 @@ class Acknowledgement(NamedTuple):
 
 
 def _leaf_value(value: Any, leaf: Path, above: Path) -> Any:
-    """Return a list with the value at `leaf`. Return None if the value is an empty object or list."""
+    """Return `[x]` for the value x at the path `leaf`, or None if x is an empty object or list.
+
+    `value` is the value at the path `above`, a parent of `leaf`.
+    """
     for step in leaf[len(above) :]:
         value = value[step]
     return None if value in ({}, []) else [value]
@@ -62,7 +72,7 @@ def _matches_prefix(pattern: tuple[str, ...], path: Path) -> bool:
 
 @dataclass
 class Loss:
-    """A field that changed in a conversion to another version and back."""
+    """A field of version `origin` that changed in a conversion to `goal` and back. `count` is the number of times."""
 
     origin: str
     goal: str
@@ -75,7 +85,7 @@ class Loss:
 
 
 class LossTracker:
-    """Compares the observed losses of a run with the losses that conversion functions acknowledge."""
+    """Collects the losses of a proof run, and compares them with the losses that conversion functions acknowledge."""
 
     def __init__(self, converter: TestedConverter) -> None:
         self._converter = converter
@@ -90,7 +100,7 @@ class LossTracker:
         )
 
     def observe(self, round_trip: RoundTrip) -> None:
-        """Record the losses of a round trip."""
+        """Record the differences between an object and the same object after a round trip."""
         for declared in self._acknowledged(round_trip):
             if declared.step.origin == round_trip.origin.name and has_path(round_trip.obj, parse_path(declared.path)):
                 self._present_counts[declared.step.origin, declared.step.goal, declared.path] += 1
@@ -166,7 +176,10 @@ class LossTracker:
         return None
 
     def _corresponding_paths(self, round_trip: RoundTrip, acknowledgement: Acknowledgement) -> set[Path]:
-        """Return the paths in the source version that change when another version loses the acknowledged field."""
+        """Return the paths at the source version that correspond to an acknowledged field of another version.
+
+        These paths change if the field is removed at the other version and the object is then converted back.
+        """
         versions = self._converter.crd.versions
         version = versions[acknowledgement.step.origin]
         try:
@@ -184,7 +197,7 @@ class LossTracker:
 def _is_related(path: Path, other: Path) -> bool:
     """True if the paths are equal or one lies below the other.
 
-    If a field is lost, an empty parent may be lost with it.
+    If a field is lost, its parent can be lost, too, because it would be empty.
     """
     length = min(len(path), len(other))
     return path[:length] == other[:length]
@@ -199,7 +212,7 @@ def user_differences(before: JsonObject, after: JsonObject) -> Iterator[Differen
 
 
 def has_path(value: Any, path: tuple[str, ...]) -> bool:
-    """True if a value exists at a path. ANY in the path matches any key or index."""
+    """True if `value` contains a value at the path. The path element ANY matches any key or index."""
     if not path:
         return True
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -207,7 +220,7 @@ def has_path(value: Any, path: tuple[str, ...]) -> bool:
 
 
 def remove_path(value: Any, path: tuple[str, ...]) -> None:
-    """Remove all values at a path in place. ANY in the path matches any key or index."""
+    """Remove the values at the path from `value` in place. The path element ANY matches any key or index."""
     first, rest = path[0], path[1:]
     if isinstance(value, dict):
         for key in [key for key in value if first in (ANY, key)]:

@@ -13,7 +13,7 @@ MISSING: Any = object()
 
 
 class Difference(NamedTuple):
-    """One field that differs between two objects. MISSING is the value of a field that an object does not have."""
+    """A field that differs between two objects. `before` or `after` is MISSING if that object lacks the field."""
 
     path: Path
     before: Any
@@ -27,7 +27,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference]:
-    """Yield a difference for each field or item that differs, as deep in the objects as possible."""
+    """Yield a difference for each field or list item that differs. Yield the innermost fields, not their parents."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
             yield from differences(before.get(key, MISSING), after.get(key, MISSING), (*path, key))
@@ -44,7 +44,7 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference
 
 
 def leaf_paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of all values without children."""
+    """Yield the paths of all scalars, empty objects and empty lists in a value."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaf_paths(item, (*path, key))

@@ -1,4 +1,4 @@
-"""Generator of valid objects from the schema of a CRD version."""
+"""A generator of random valid objects for the schema of a CRD version."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _DENSITIES = (25, 50, 75, 10, 95)
 
 
 class ObjectGenerator:
-    """Generates objects of one version. `samples` are real objects, used unchanged or with fields of other objects."""
+    """Generates objects of one version. Some of them are `samples` (real objects), possibly with some other fields."""
 
     def __init__(self, version: CRDVersion, samples: Sequence[JsonObject] = ()) -> None:
         self.version = version
         self.samples = [admitted for sample in samples if (admitted := self._admit_sample(sample)) is not None]
         self.rejections: Counter[str] = Counter()
-        """Reasons why generated objects were invalid, each with its count."""
+        """The reasons why generated objects were invalid, with the number of objects for each reason."""
         self._values = ValueGenerator()
 
     @cached_property
     def leaf_nodes(self) -> list[tuple[int, ...]]:
-        """The leaves of the schema. Each is a tuple of the ids of the schema nodes from the root to the leaf."""
+        """The leaves of the schema, each as the `id()` of all schema nodes on the path from the root to the leaf."""
         return list(_leaf_nodes(self.version.openapi, (), root=True))
 
     def object(self, choices: Choices, targets: Iterable[tuple[int, ...]] = ()) -> JsonObject | None:
-        """Return a valid object as the server stores it (pruned, with defaults), or None if none is found.
+        """Return a valid object as the server stores it (pruned, with defaults), or None if the attempt fails.
 
-        If possible, the object has the fields at the `targets`, which are items of `leaf_nodes`.
+        `targets` are items of `leaf_nodes`. If possible, the object has values for these leaves of the schema.
         """
         self._values.targets = {node for path in targets for node in path}
         try:

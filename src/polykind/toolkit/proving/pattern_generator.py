@@ -1,4 +1,4 @@
-"""Generator of strings that match an RE2 pattern, within length bounds."""
+"""A generator of random strings that match an RE2 pattern and have a length within bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polykind.toolkit.proving.choices import Choices, between, chance, pick
 PRINTABLE = string.ascii_lowercase + string.digits + string.ascii_uppercase + string.punctuation + " "
 UNBOUNDED = 1 << 20
 _EXTRA_REPEATS = 4
-"""The maximum number of repetitions for `*` and `+` beyond their minimum, unless a minimum length needs more."""
+"""The maximum number of repetitions of `*` and `+` above their minimum. A minimum length may require more."""
 _LETTERS = PRINTABLE + "éßñÅΩж日"
 _WORD = string.ascii_lowercase + string.digits + string.ascii_uppercase + "_"
 _PERL = {"d": string.digits, "w": _WORD, "s": " \t\n\r\f"}
@@ -37,18 +37,21 @@ _POSIX = {
 
 
 class UnsupportedPatternError(ValueError):
-    """No string can be generated for a pattern."""
+    """The pattern is invalid, or has syntax for which no strings can be generated."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a pattern, with the minimum and maximum length of its matches."""
+    """A part of a pattern. `least` and `most` are the minimum and maximum length of the strings that it matches."""
 
     least: int
     most: int
 
     def draw(self, choices: Choices, least: int, most: int) -> str:
-        """Generate a match with a length within bounds. The piece must be able to satisfy the bounds."""
+        """Generate a string that matches this piece and has `least` to `most` characters.
+
+        The bounds must be within the minimum and maximum length of the piece.
+        """
         return ""
 
 
@@ -96,7 +99,10 @@ class Repetition(Piece):
 
 
 def _draw_sequence(choices: Choices, pieces: tuple[Piece, ...], least: int, most: int) -> str:
-    """Generate a match of each piece, in order. Each piece's bounds leave enough length for the remaining pieces."""
+    """Generate a string that matches the pieces in order, with `least` to `most` characters in total.
+
+    The length of each part is chosen so that the remaining pieces can still satisfy the total bounds.
+    """
     rest_least, rest_most = sum(p.least for p in pieces), sum(p.most for p in pieces)
     out = []
     for piece in pieces:
@@ -114,7 +120,7 @@ EMPTY = Piece(0, 0)
 
 
 class PatternParser:
-    """A parser for Go patterns. It ignores anchors and flags, because PatternGenerator checks every string."""
+    """Parses a Go pattern into pieces. Anchors and flags are ignored, because PatternGenerator checks each string."""
 
     def __init__(self, pattern: str) -> None:
         self.text = to_re2(pattern)
@@ -196,7 +202,7 @@ class PatternParser:
         return _character(self._escaped())
 
     def _escaped(self) -> str:
-        """Return the characters that an escape sequence matches."""
+        """Parse the rest of an escape sequence, after the backslash, and return the characters that it matches."""
         char = self.text[self.at]
         self.at += 1
         if char in "pP":
@@ -281,7 +287,7 @@ class PatternGenerator:
             raise UnsupportedPatternError(str(error)) from None
 
     def draw(self, choices: Choices, least: int = 0, most: int = UNBOUNDED) -> str | None:
-        """Return a matching string within length bounds, or None if none is found."""
+        """Return a string with `least` to `most` characters that matches the pattern, or None if none is found."""
         piece = self._piece
         for attempt in range(4):
             low, high = max(least, piece.least), min(most, piece.most)
@@ -294,7 +300,10 @@ class PatternGenerator:
 
 
 def _pad(choices: Choices, text: str, least: int, most: int, *, wanted: bool) -> list[str]:
-    """Return the text with a suffix and with a prefix. A pattern without anchors may match both."""
+    """Return the text with a random suffix and with a random prefix, to reach the minimum length `least`.
+
+    If `wanted` is true, text that is long enough is sometimes padded, too. A pattern without anchors can still match.
+    """
     count = max(0, least - len(text))
     if not count and wanted and len(text) < most and chance(choices, 30):
         count = between(choices, 1, min(3, most - len(text)))

@@ -1,4 +1,4 @@
-"""Reports of a proof run: a table of results, each failure with its smallest object, and the losses."""
+"""The texts of a proof run's report: a table of results, each failure with its smallest object, and the losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
 from polykind.toolkit.proving.properties import applies
 
 ACKNOWLEDGED = "acknowledged-losses"
-"""The name of the check that every acknowledged loss really happens. It runs after all properties."""
+"""The name of the check that each acknowledged loss was observed in the run. It is evaluated after all properties."""
 _MAX_WIDTH = 60
 _MAX_ROWS = 12
 _ADVICE = {
@@ -40,7 +40,10 @@ _LOSS_ADVICE = "Stash the value with put() and take(), or acknowledge the loss: 
 
 
 def table(run: ProofRun, pairs: Sequence[VersionPair]) -> str:
-    """Return a table of properties and version pairs: ok, FAILED, or a dot if the property does not apply."""
+    """Return a table with a row per property and a column per version pair.
+
+    A cell is ok, FAILED, or a dot if the property does not apply to the pair.
+    """
     rows = [["", *(f"{origin} to {goal}" for origin, goal in pairs)]]
     for name in run.properties:
         row = [name]
@@ -84,7 +87,7 @@ def _advice(finding: Finding) -> str:
 
 
 def conversion_path(run: ProofRun, pair: VersionPair, finding: Finding) -> Iterator[str]:
-    """Yield a line for each conversion function that was called, with the function's location."""
+    """Yield a line for each conversion function that the property calls for the pair, with its file and line."""
     there_only = ("partial-object", "output-validates", "output-settled", "deterministic", "metadata-kept")
     back = finding.property not in (*there_only, "batch-independence", "order-kept", "input-untouched")
     for origin, goal in (pair, pair[::-1])[: 2 if back else 1]:
@@ -110,13 +113,13 @@ def function_location(function: Callable[..., Any]) -> str:
 
 
 def _relative(place: str) -> str:
-    """Return a path relative to the working directory, or unchanged if it lies outside."""
+    """Return a file location relative to the working directory, or unchanged if the file lies outside."""
     here = os.getcwd() + os.sep
     return place.removeprefix(here)
 
 
 def format_differences(differences: Sequence[Difference], *, edit: bool = False) -> str:
-    """Format differences, one line each."""
+    """Format differences, one line each. If `edit` is true, they are changes that a client made, so use other words."""
     words = {"dropped": "removed", "invented": "set", "changed": "changed"} if edit else {}
     rows = [[format_path(d.path), words.get(d.kind, d.kind), _format_change(d)] for d in differences[:_MAX_ROWS]]
     more = [f"and {len(differences) - _MAX_ROWS} more"] if len(differences) > _MAX_ROWS else []
@@ -175,7 +178,7 @@ def stale_acknowledgements(run: ProofRun) -> list[str]:
 
 
 def unknown_paths(run: ProofRun) -> list[str]:
-    """Return a message for each field that a rule names but the schema of its version does not have."""
+    """Return a message for each field that a field rule names but the schema of that version does not have."""
     declared = run.converter.declared
     out = []
     for version, path, place in declared.named_paths if declared is not None else ():
@@ -198,7 +201,7 @@ def _has_field(node: SchemaNode | None, path: tuple[str, ...]) -> bool:
 
 
 def too_few_objects(run: ProofRun, pair: VersionPair) -> str:
-    """Return a warning if too few generated objects were valid, else an empty string."""
+    """Return a warning if too few of the objects generated for a version pair were valid, else an empty string."""
     result = run.result(pair)
     if result.tested >= max(1, run.examples // 5) or not result.invalid:
         return ""
@@ -212,7 +215,7 @@ def too_few_objects(run: ProofRun, pair: VersionPair) -> str:
 
 
 def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
-    """Return a message for each version with schema fields that no object had."""
+    """Return a message for each version that has schema fields which no tested object had."""
     uncovered: dict[str, set[str]] = {}
     for pair in pairs:
         result = run.result(pair)
@@ -230,7 +233,7 @@ def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
 
 
 def to_json(run: ProofRun, pairs: Sequence[VersionPair]) -> JsonObject:
-    """Return the whole result of the run as a JSON object."""
+    """Return the results of the run for these version pairs as a JSON object."""
     results = []
     for name, pair in run.cases():
         if pair not in pairs:

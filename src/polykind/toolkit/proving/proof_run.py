@@ -1,4 +1,4 @@
-"""A proof run: check every property with generated objects, and shrink each failure."""
+"""A proof run: it checks every property of a converter with generated objects, and simplifies each failing object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 from polykind.toolkit.proving.shrink import shrink, simpler_values, without_defaults
 
 _ATTEMPTS_PER_OBJECT = 5
-"""The maximum number of attempts for each requested object. A run stops after them if few objects are valid."""
+"""The maximum number of generated objects per requested valid object. It limits a run in which few are valid."""
 _EDITS_PER_OBJECT = 3
 """The number of edits that are generated for each object."""
 _MAX_TARGETS = 16
@@ -32,21 +32,21 @@ VersionPair = tuple[str, str]
 
 
 class FieldCoverage:
-    """The fields of a version that tested objects had. Paths are schema paths, such as `spec.ports[*].name`."""
+    """Tracks which schema fields of a version the tested objects have. Paths look like `spec.ports[*].name`."""
 
     def __init__(self, version: CRDVersion) -> None:
         self._version = version
         self._covered: set[str] = set()
 
     def add(self, obj: JsonObject) -> None:
-        """Mark the fields of an object as covered."""
+        """Mark the fields that an object has as covered."""
         root = self._version.schema.root
         for key, value in obj.items():
             if key not in META_KEYS:
                 self._walk(root.child(key), value, key)
 
     def uncovered(self) -> list[str]:
-        """Return the fields that no object had. Omit fields below an uncovered field."""
+        """Return the schema fields that no object has. Omit the fields below such a field."""
         out: list[str] = []
         for path in _paths(self._version.openapi):
             if path not in self._covered and not (out and path.startswith((f"{out[-1]}.", f"{out[-1]}["))):
@@ -66,7 +66,7 @@ class FieldCoverage:
 
 
 def _paths(raw: JsonObject, path: str = "") -> Iterator[str]:
-    """Yield the paths of a schema, parents first."""
+    """Yield the paths of all fields in the schema `raw`, parents before children."""
     inner = [
         (f"{path}.{name}" if path else name, child)
         for name, child in (raw.get("properties") or {}).items()
@@ -90,7 +90,7 @@ class PairResult:
     invalid: int = 0
     """The number of generated objects that were invalid."""
     rejections: list[tuple[str, int]] = field(default_factory=list)
-    """Reasons why generated objects were invalid, each with its count. The most frequent reason comes first."""
+    """The reasons why generated objects were invalid, each with the number of objects, the most frequent first."""
     uncovered: list[str] = field(default_factory=list)
     """Schema fields that no tested object had."""
     failed: dict[str, tuple[ProofCase, Finding]] = field(default_factory=dict)
@@ -170,9 +170,9 @@ class ProofRun:
         return out
 
     def _generate_cases(self, pair: VersionPair, result: PairResult) -> Iterator[ProofCase]:
-        """Yield the samples, then the requested number of valid objects.
+        """Yield a case for each sample, then for the requested number of generated valid objects.
 
-        Each object depends only on the seed, the pair and its number.
+        Each generated object depends only on the seed, the version pair and its number in the run.
         """
         generator = self._generators[pair[0]]
         editor = Editor(self._generators[pair[1]])
@@ -193,7 +193,7 @@ class ProofRun:
         return RandomChoices(Random(f"{self.seed} {':'.join(pair)} {name}"))  # noqa: S311
 
     def _choose_targets(self, generator: ObjectGenerator, number: int) -> list[tuple[int, ...]]:
-        """Choose the schema leaves that the next object should have, so that a run covers all leaves."""
+        """Choose the schema leaves that object `number` of the run should have, so that the run covers all leaves."""
         places = generator.leaf_nodes
         if not places:
             return []
@@ -205,7 +205,7 @@ class ProofRun:
         return [places[order[(number * count + step) % len(places)]] for step in range(count)]
 
     def _make_case(self, pair: VersionPair, obj: JsonObject, editor: Editor, choices: Choices) -> ProofCase:
-        """Combine an object with edits of its converted representation."""
+        """Return a case with the round trip of an object and with random edits of the converted object."""
         case = ProofCase(self._round_trip(pair, obj), self.losses)
         with suppress(ConversionFailedError):
             if deep_equal(*case.round_trip.responses[1:]):

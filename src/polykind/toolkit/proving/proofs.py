@@ -88,7 +88,7 @@ def failure_report(run: ProofRun, name: str, pair: VersionPair) -> str:
 
 
 def _rerun_command(run: ProofRun) -> str:
-    """Return the command that runs the current test alone."""
+    """Return a hint how to run the current pytest test again, with the seed of the run."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     return f"{shlex.join(['pytest', test]) if test else 'run the test'}, with seed={run.seed}"
 

@@ -1,7 +1,8 @@
 """The properties that conversions must have. Each function checks one property for a case and returns a finding if the
 case violates the property.
 
-A fault is reported by one property only. The other properties ignore an object that cannot be converted.
+The property never-fails reports objects that cannot be converted. The other properties ignore these objects, so that
+the report contains each fault only once.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from polykind.toolkit.proving.object_diff import Path, differences, format_path,
 from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip, TestedConverter
 
 _MAX_SINGLE_FIELDS = 24
-"""The maximum number of partial objects with a single field that are tested for one object."""
+"""The maximum number of partial objects with a single field that are tested per generated object."""
 Check = Callable[[ProofCase], Finding | None]
 
 
 def batch_independence(case: ProofCase) -> Finding | None:
-    """Check that an object's result does not depend on the objects converted before it or in the same review."""
+    """Check that the result for an object does not depend on the objects that were converted before it or with it."""
     round_trip = case.round_trip
     first, second, third = round_trip.responses
     if not deep_equal(second, third):
@@ -49,7 +50,7 @@ def batch_independence(case: ProofCase) -> Finding | None:
 
 
 def _convertible_batch(round_trip: RoundTrip) -> list[JsonObject]:
-    """Return the object and its related objects, without those that cannot be converted."""
+    """Return the object of the round trip and variations of it, without those that cannot be converted."""
     return [obj for obj in related_objects(round_trip.obj) if _is_convertible(round_trip, obj)]
 
 
@@ -62,7 +63,10 @@ def _is_convertible(round_trip: RoundTrip, obj: JsonObject) -> bool:
 
 
 def _convert_repeatedly(converter: TestedConverter, obj: JsonObject, round_trip: RoundTrip) -> JsonObject | None:
-    """Call the converter three times. Return the second result if the third is equal, else None."""
+    """Convert `obj` three times. Return the second result if the third is equal, else None.
+
+    The first result may still depend on an object that was converted before.
+    """
     converter.convert_raw(obj, round_trip.goal)
     out = converter.convert_raw(obj, round_trip.goal)
     return out if deep_equal(out, converter.convert_raw(obj, round_trip.goal)) else None
@@ -81,7 +85,10 @@ def order_kept(case: ProofCase) -> Finding | None:
 
 
 def _review(round_trip: RoundTrip, batch: list[JsonObject]) -> list[JsonObject]:
-    """Convert objects with a ConversionReview, handled by the same code as in the webhook host."""
+    """Convert objects by a ConversionReview, with the code that a webhook host uses. Return the converted objects.
+
+    Raise ConversionFailedError if the review fails.
+    """
     request = {"uid": "1", "desiredAPIVersion": round_trip.goal.api_version, "objects": batch}
     body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
     converter = round_trip.converter
@@ -99,7 +106,7 @@ def _identity(obj: JsonObject) -> tuple[str, str]:
 
 
 def input_untouched(case: ProofCase) -> Finding | None:
-    """Check that calls share no state: changing one result does not change another result or a later one."""
+    """Check that conversions share no objects: changing one result in place does not change other results."""
     round_trip = case.round_trip
     if not deep_equal(*round_trip.responses[1:]):
         return None
@@ -133,7 +140,7 @@ def _shared_values(first: Any, second: Any, path: Path = ()) -> Iterator[tuple[P
 
 
 def _mutate_all(value: Any) -> None:
-    """Change every object and list inside a value in place."""
+    """Add an entry to every object and list inside a value, in place."""
     inner = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
     for item in inner:
         _mutate_all(item)
@@ -177,7 +184,7 @@ def _keep_only(value: Any, path: Path) -> Any:
 
 
 def related_objects(obj: JsonObject) -> list[JsonObject]:
-    """Return the object, a renamed copy, a copy with an empty body, and a copy with half of the fields."""
+    """Return the object and three variations: renamed, with an empty spec and status, and with half of the fields."""
     twin, minimal, half = copy_json(obj), copy_json(obj), copy_json(obj)
     for other, suffix in ((twin, "twin"), (minimal, "lean")):
         other["metadata"] = {**_user_metadata(other["metadata"]), "name": f"{obj['metadata']['name']}-{suffix}"}
@@ -217,12 +224,12 @@ def _failed_direction(case: ProofCase, stop: ConversionFailedError) -> str:
 
 
 def there_and_back(case: ProofCase) -> Finding | None:
-    """Check that an object of the storage version is the same after a conversion to another version and back."""
+    """Check that an object of the storage version is unchanged after a conversion to another version and back."""
     return _round_trip(case, "there-and-back") if case.round_trip.origin.storage else None
 
 
 def back_and_there(case: ProofCase) -> Finding | None:
-    """Check that an object of another version is the same after a conversion to any version and back."""
+    """Check that an object of a version that is not stored is unchanged after a conversion to any version and back."""
     return None if case.round_trip.origin.storage else _round_trip(case, "back-and-there")
 
 
@@ -236,8 +243,9 @@ def _round_trip(case: ProofCase, name: str) -> Finding | None:
 
 
 def partial_object(case: ProofCase) -> Finding | None:
-    """Check that partial objects of server-side apply are converted: without metadata, without a spec, or with one
-    field.
+    """Check that partial objects, as server-side apply sends them, can be converted.
+
+    They lack metadata or spec, or have only one field.
     """
     round_trip = case.round_trip
     _ = round_trip.converted
@@ -252,8 +260,9 @@ def partial_object(case: ProofCase) -> Finding | None:
 
 
 def metadata_kept(case: ProofCase) -> Finding | None:
-    """Check that conversions change only labels and annotations in metadata. The API server restores or rejects the
-    rest.
+    """Check that conversions change only labels and annotations in metadata.
+
+    The API server undoes other changes of the metadata, or rejects the converted object.
     """
     round_trip = case.round_trip
     result = round_trip.responses[1]
@@ -288,7 +297,7 @@ def output_validates(case: ProofCase) -> Finding | None:
 
 
 def output_settled(case: ProofCase) -> Finding | None:
-    """Check that the API server changes nothing in the result: it prunes no field, and no default is missing."""
+    """Check that the API server would store the converted object unchanged: it prunes no field and adds no default."""
     round_trip = case.round_trip
     goal, there = round_trip.goal, round_trip.converted
     body = {key: value for key, value in round_trip.responses[1].items() if key != "metadata"}
@@ -320,12 +329,15 @@ PROPERTIES: dict[str, Check] = {
 
 
 def applies(name: str, origin_is_stored: bool) -> bool:
-    """True if a property applies to a pair. `origin_is_stored` is true if the pair's source is the storage version."""
+    """True if a property applies to a version pair.
+
+    `origin_is_stored` is true if the source version of the pair is the storage version.
+    """
     return name != ("back-and-there" if origin_is_stored else "there-and-back")
 
 
 def check_property(name: str, case: ProofCase) -> Finding | None:
-    """Check a property. Return None if the property holds or the object cannot be converted."""
+    """Check the property `name` for a case. Return None if it holds or if the object cannot be converted."""
     try:
         return PROPERTIES[name](case)
     except ConversionFailedError:

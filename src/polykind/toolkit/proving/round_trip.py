@@ -1,4 +1,4 @@
-"""A round trip of one object through a converter, as the API server performs it."""
+"""A round trip of an object: conversion to another version and back, with the checks of the API server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _METADATA_ERRORS = ("must have the same", "returned invalid metadata")
 
 
 class ConversionFailedError(Exception):
-    """A conversion returned no object. `location` is the line of the converter that raised an exception."""
+    """A conversion failed, or the API server rejects its result.
+
+    `location` is the line of the converter that raised an exception, or "" if there was no exception.
+    """
 
     def __init__(self, text: str, location: str = "", *, metadata_error: bool = False) -> None:
         super().__init__(text)
@@ -31,7 +34,7 @@ class ConversionFailedError(Exception):
 
 
 class TestedConverter:
-    """The converter of a CRD's objects, with a uniform interface."""
+    """Calls the converter of a CRD's objects, sync or async, and checks the results like the API server."""
 
     def __init__(self, library: Library, crd: CRD) -> None:
         kind, _, group = crd.kind.partition(".")
@@ -44,13 +47,13 @@ class TestedConverter:
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop for async converters. It is closed with the converter."""
+        """The event loop that runs async converters. It is closed when this object is garbage-collected."""
         loop = asyncio.new_event_loop()
         weakref.finalize(self, loop.close)
         return loop
 
     def path(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
-        """Return the conversion functions between two versions. Empty if the converter does not declare functions."""
+        """Return the conversion functions that convert `origin` to `goal`, or () if the converter declares none."""
         return self.declared.path(origin, goal) if self.declared is not None else ()
 
     def call(self, obj: JsonObject, goal: CRDVersion) -> Any:
@@ -78,17 +81,18 @@ class TestedConverter:
         return decoded
 
     def convert(self, obj: JsonObject, goal: CRDVersion) -> JsonObject:
-        """Return the converted object as the API server accepts it.
+        """Return the object, converted to `goal`, as the API server accepts it.
 
-        Call the converter twice and use the second result. Other properties check that earlier calls do not change a
-        result.
+        Call the converter twice and use the second result, because the first one may depend on earlier objects. The
+        property batch-independence checks this.
         """
         self.convert_raw(obj, goal)
         return self.accept(obj, self.convert_raw(obj, goal), goal)
 
     def accept(self, obj: JsonObject, raw: JsonObject, goal: CRDVersion) -> JsonObject:
-        """Return the result as the API server accepts it. Raise ConversionFailedError if the API server rejects the
-        result.
+        """Return the converter's result `raw` as the API server accepts it: pruned, and with the metadata of `obj`.
+
+        Raise ConversionFailedError if the API server rejects the result.
         """
         try:
             return accept_converted(obj, raw, goal)
@@ -111,29 +115,29 @@ class RoundTrip:
 
     @cached_property
     def responses(self) -> tuple[JsonObject, JsonObject, JsonObject]:
-        """The results of three equal calls. The first result may still depend on objects converted earlier."""
+        """The results of converting the object three times. The first may still depend on objects converted earlier."""
         first, second, third = (self.converter.convert_raw(self.obj, self.goal) for _ in range(3))
         return first, second, third
 
     @cached_property
     def converted(self) -> JsonObject:
-        """The object as a client reads it at the other version."""
+        """The object as a client reads it at the version `goal`."""
         return self.converter.accept(self.obj, self.responses[1], self.goal)
 
     @cached_property
     def admitted(self) -> JsonObject:
-        """The converted object as the API server stores it after a write at the other version."""
+        """The converted object as the API server stores it after a client has written it at the version `goal`."""
         return admit(self.goal, self.converted)
 
     @cached_property
     def returned(self) -> JsonObject:
-        """The object as a client reads it at the source version after the round trip."""
+        """The object as a client reads it at the version `origin` after the round trip."""
         return self.convert_back(self.admitted)
 
     def convert_back(self, admitted: JsonObject) -> JsonObject:
-        """Convert an object of the other version back to the source version."""
+        """Convert an object of the version `goal` back to the version `origin`."""
         out = self.converter.convert(admitted, self.origin)
-        # The API server applies defaults to objects that it reads from storage, but not to converted objects.
+        # The API server applies defaults to an object that it reads from storage, but not to a converted object.
         return self.origin.defaulted(out) if self.origin.storage else out
 
 
@@ -151,7 +155,7 @@ def _describe_error(error: Exception) -> tuple[str, str]:
     location = f"{frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
     message = str(cause)
     if isinstance(cause, ConversionError):
-        # Drop the message's prefix, which names the object and the versions. The report shows both separately.
+        # Remove the prefix of the message, which names the object and the versions. The report shows them separately.
         return message.partition(": ")[2] or message, location
     return (f"{type(cause).__name__}: {message}" if message else type(cause).__name__), location
 

@@ -1,4 +1,4 @@
-"""Generators of strings, with or without a format, and numbers."""
+"""Generators of random strings and numbers for schema nodes, and of strings with a format such as date-time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _SMALL, _LARGE = 12, 1 << 40
 
 
 def generate_string(choices: Choices, node: SchemaNode, hints: Sequence[str] = ()) -> str | None:
-    """Generate a string for a node, or return None if no attempt is valid. `hints` are strings to try."""
+    """Generate a string for a schema node, or return None if no attempt is valid.
+
+    `hints` are strings that are likely valid, for example because a CEL rule contains them.
+    """
     least, most = node.min_length or 0, UNBOUNDED if node.max_length is None else node.max_length
     if hints and chance(choices, 60):
         hint = pick(choices, hints)
@@ -39,7 +42,7 @@ def generate_string(choices: Choices, node: SchemaNode, hints: Sequence[str] = (
 
 
 def plain_string(choices: Choices, least: int = 0, most: int = UNBOUNDED) -> str:
-    """Generate any string: mostly a typical word, sometimes empty or unusual."""
+    """Generate a string with `least` to `most` characters: mostly a typical word, sometimes empty or unusual."""
     kind = choices.up_to(9)
     if kind < 7 or least > 4 * _SMALL:
         word = "" if kind == 0 and not least and chance(choices, 40) else pick(choices, WORDS)
@@ -52,13 +55,13 @@ def random_string(choices: Choices, options: str, least: int, most: int) -> str:
 
 
 def generate_name(choices: Choices) -> str:
-    """Generate a name for an object, label or key."""
+    """Generate a name, such as `web` or `db-7`, for an object, a label or a map key."""
     word = pick(choices, ("a", "b", "c", "web", "db", "my-app", "x1", "team-a", "blue", "green"))
     return f"{word}-{choices.up_to(99)}" if chance(choices, 40) else word
 
 
 def generate_integer(choices: Choices, node: SchemaNode) -> int:
-    """Generate an integer within a node's bounds: mostly small, sometimes at the bounds, rarely large."""
+    """Generate an integer within the bounds of a schema node: mostly small, sometimes a bound, rarely large."""
     wide = 31 if node.format == "int32" else 53 if not node.format else 63
     low, high = -(1 << wide), (1 << wide) - 1
     if node.minimum is not None:
@@ -81,7 +84,7 @@ def generate_integer(choices: Choices, node: SchemaNode) -> int:
 
 
 def generate_number(choices: Choices, node: SchemaNode) -> int | float:
-    """Generate a number within a node's bounds: an integer, or a fraction that is exact in binary."""
+    """Generate a number within the bounds of a schema node: an integer, or a fraction that a float can represent."""
     integer = generate_integer(choices, node)
     if node.multiple_of and node.multiple_of < 1:
         return integer * node.multiple_of

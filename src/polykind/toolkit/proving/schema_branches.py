@@ -1,6 +1,7 @@
-"""Reduction of allOf, anyOf, oneOf and not to a plain schema: choose a branch and merge it into the node.
+"""Removal of the combinators allOf, anyOf, oneOf and not from a schema: choose a branch and merge it into the schema.
 
-The merged schema may miss constraints. The generator therefore validates each value and retries if it is invalid.
+The merged schema may lack some constraints of the original. The generator therefore validates each value against the
+original, and tries again if the value is invalid.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from polykind.contract import JsonObject
 from polykind.toolkit.proving.choices import Choices, RecordedChoices, pick
 
 FORBIDDEN_KEY = "x-forbidden"
-"""Key in a plain schema (one without combinators): the fields that an object must not have."""
+"""A key that this module adds to a merged schema. Its value lists the fields that an object must not have."""
 _ORIGIN_KEY = "x-origin"
-"""Key in a plain schema (one without combinators): the id of the schema node that it was derived from."""
+"""A key that this module adds to a merged schema. Its value is the `id()` of the original schema."""
 COMBINATORS = ("allOf", "anyOf", "oneOf", "not")
 _LOWER_BOUNDS = ("minimum", "minLength", "minItems", "minProperties")
 _UPPER_BOUNDS = ("maximum", "maxLength", "maxItems", "maxProperties")
 
 
 def source_id(raw: JsonObject) -> int:
-    """Return the id of the original schema node."""
+    """Return the `id()` of the original schema of a merged schema, or of the schema itself if it is not merged."""
     node_id: int = raw.get(_ORIGIN_KEY, id(raw))
     return node_id
 
@@ -30,7 +31,10 @@ def has_combinators(raw: JsonObject) -> bool:
 
 
 class BranchSelector:
-    """Caches plain schemas. Equal choices for a node return the same dict, because callers use its id as a key."""
+    """Chooses branches of schemas and caches the merged schemas.
+
+    The same choices for a schema return the same dict, because callers use the dict's `id()` as a key.
+    """
 
     def __init__(self) -> None:
         self._cache: dict[tuple[int, tuple[int, ...]], tuple[JsonObject, JsonObject]] = {}
@@ -41,7 +45,7 @@ class BranchSelector:
         recorded = choose_branches(
             recorder, _without_type_branches(raw) if raw.get("x-kubernetes-int-or-string") else raw
         )
-        # Keep the original schema alive, so that its id stays unique.
+        # The cached tuple also references the original schema, so that no other object gets its id.
         return self._cache.setdefault((id(raw), tuple(recorder.recorded)), (recorded, raw))[0]
 
 
@@ -64,14 +68,17 @@ def choose_branches(choices: Choices, raw: JsonObject) -> JsonObject:
 
 
 def _exclude_branch(choices: Choices, out: JsonObject, branch: JsonObject) -> JsonObject:
-    """Forbid in `out` a field that `branch` requires, so that generated objects do not match the branch."""
+    """Return the schema `out` with one more forbidden field, one that `branch` requires.
+
+    Objects generated from the returned schema then do not match the branch.
+    """
     for option in branch.get("anyOf") or ():
         out = _exclude_branch(choices, out, option)
     options = [name for name in branch.get("required") or () if name not in out.get("required", ())]
     forbidden = out.get(FORBIDDEN_KEY, ())
     if not options or any(name in forbidden for name in options):
         return out
-    # The branch may have other conditions, but the simplest object that does not match it lacks a required field.
+    # The branch may have other conditions, too, but to omit a required field is the simplest way not to match it.
     return {**out, FORBIDDEN_KEY: (*forbidden, pick(choices, options))}
 
 
@@ -96,7 +103,8 @@ def merge_schemas(first: JsonObject, second: JsonObject) -> JsonObject:
         elif key in _UPPER_BOUNDS:
             out[key] = min(out[key], value)
         elif key in ("pattern", "format", "multipleOf"):
-            # The second schema is usually narrower. Validation rejects values that violate the first.
+            # Use the value of the second schema, which is usually stricter. Validation rejects values that violate the
+            # first schema.
             out[key] = value
         elif key in ("allOf", "anyOf", "oneOf"):
             out["allOf"] = [*out.get("allOf", ()), {key: value}]

@@ -1,4 +1,4 @@
-"""Shrinking of failures: remove fields and simplify values while the object stays valid and still fails."""
+"""Shrinking of a failing object: remove fields and simplify values as long as the object is valid and still fails."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shrink(obj: JsonObject, finding: T, fails: Callable[[JsonObject], T | None])
 
 
 def without_defaults(node: SchemaNode | None, value: Any) -> Any:
-    """Return a value without fields that equal their defaults."""
+    """Return a copy of a value without the fields whose value is the default in the schema."""
     if node is None:
         return value
     if isinstance(value, list):
@@ -57,7 +57,7 @@ def without_defaults(node: SchemaNode | None, value: Any) -> Any:
 
 
 def cost(value: Any) -> int:
-    """Return a number that grows with the effort to read a value.
+    """Return a measure of the complexity of a value. Shrinking prefers values with a lower cost.
 
     The simplest value of each type has the lowest cost.
     """

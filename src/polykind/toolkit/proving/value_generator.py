@@ -1,6 +1,7 @@
-"""Generators of metadata and of values for schema nodes.
+"""Generators of random metadata and of random values for schema nodes.
 
-A value is valid for its own node, but rules of a parent may reject it.
+A generated value is valid for its schema node, but the schema of a parent may still reject the value, for example by a
+CEL rule. The generator of the parent then tries again.
 """
 
 from __future__ import annotations
@@ -24,16 +25,14 @@ _TIME = "2026-01-02T03:04:05Z"
 _LABELS = ("app", "app.kubernetes.io/name", "tier", "example.com/team")
 _ANNOTATIONS = ("note", "example.com/owner", "kubectl.kubernetes.io/last-applied-configuration")
 _EXTRA_BUDGET = (15, 6.0)
-"""Two numbers: if a field's budget is below the second, the first is the percentage of objects and lists that get the
-second number as their budget.
-"""
+"""A percentage and a budget: this percentage of the objects and lists with a smaller budget get this budget instead."""
 _UNBOUNDED = 1 << 20
 _ATTEMPTS = 6
 _FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels")
 
 
 def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> JsonObject:
-    """Generate apiVersion, kind and metadata. `limits` are the schema's restrictions on metadata fields."""
+    """Generate apiVersion, kind and metadata of an object. `limits` are the schemas of metadata fields in the CRD."""
     kind = version.crd.kind.partition(".")[0]
     metadata: JsonObject = {"name": _generate_name(choices, limits.get("name") or {})}
     if version.crd.namespaced:
@@ -52,7 +51,7 @@ def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> 
 
 
 def _add_server_metadata(choices: Choices, version: CRDVersion, metadata: JsonObject) -> None:
-    """Add the metadata that an object has when a client reads it from a server, such as uid and resourceVersion."""
+    """Add the metadata that the server sets, such as uid and resourceVersion."""
     low = choices.up_to(0xFFFF)
     metadata |= {
         "uid": f"0000{low:04x}-1111-4222-8333-444455556666",
@@ -77,13 +76,13 @@ def _add_server_metadata(choices: Choices, version: CRDVersion, metadata: JsonOb
 
 
 def make_embedded_resource(choices: Choices, out: JsonObject) -> None:
-    """Add apiVersion, kind and metadata to an embedded resource."""
+    """Add a random apiVersion, kind and metadata.name to `out`, the value of an embedded resource."""
     api_version, kind = pick(choices, (("v1", "ConfigMap"), ("apps/v1", "Deployment"), ("example.com/v1", "Thing")))
     out |= {"apiVersion": api_version, "kind": kind, "metadata": {"name": scalar_generators.generate_name(choices)}}
 
 
 def _generate_name(choices: Choices, limits: JsonObject) -> str:
-    """Generate a name. Try to match the pattern of the schema, and respect its maximum length."""
+    """Generate an object name. `limits` is the CRD's schema for metadata.name, with a pattern or a maximum length."""
     if not limits:
         return scalar_generators.generate_name(choices)
     node = SchemaNode(limits)
@@ -95,7 +94,11 @@ def _generate_name(choices: Choices, limits: JsonObject) -> str:
 
 
 class ValueGenerator:
-    """Generates values. `budget` is the approximate number of nested values, `density` the percentage of fields set."""
+    """Generates values for schema nodes.
+
+    In its methods, `budget` is the approximate number of values inside the generated value, and `density` the
+    percentage of optional fields that are set.
+    """
 
     def __init__(self) -> None:
         self.repair = CelRepair(self.value, self.is_target)
@@ -129,7 +132,10 @@ class ValueGenerator:
         return source_id(raw) in self.targets
 
     def _choose_branches(self, choices: Choices, raw: JsonObject) -> JsonObject:
-        """Choose branches of the schema. Prefer branches that do not forbid a targeted field."""
+        """Choose branches of anyOf, oneOf and so on in the schema `raw`, and return the schema without them.
+
+        Prefer branches that do not forbid a field in `targets`.
+        """
         for _ in range(_ATTEMPTS):
             out = self._branches.choose(choices, raw)
             properties = out.get("properties") or {}
@@ -138,7 +144,9 @@ class ValueGenerator:
         return out
 
     def node(self, raw: JsonObject) -> SchemaNode:
-        """Return the compiled node of a schema from a cache, which keeps the schema alive so that its id is unique."""
+        """Return the SchemaNode of the schema `raw`. It is cached by the id of `raw`, and the cache also references
+        `raw`, so that no other schema gets the same id.
+        """
         cached = self._nodes.get(id(raw))
         if cached is None:
             cached = self._nodes[id(raw)] = (raw, SchemaNode(raw))
@@ -176,7 +184,7 @@ class ValueGenerator:
         return arbitrary_value(choices)
 
     def object(self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int) -> JsonObject:
-        """Generate an object for a node. The caller must validate the object."""
+        """Generate an object for a schema node. It may be invalid, so the caller must validate it."""
         out: JsonObject = {}
         forbidden = raw.get(FORBIDDEN_KEY, ())
         properties = raw.get("properties") or {}
@@ -211,7 +219,10 @@ class ValueGenerator:
         *,
         required_here: bool,
     ) -> None:
-        """Set a field. Skip an optional field for which no valid value is found."""
+        """Set the field `name` of `out` to a generated value. `raw` is the schema of the field.
+
+        If no valid value is found, skip an optional field, and raise GenerationError for a required one.
+        """
         percent, favour = _EXTRA_BUDGET
         if share < favour and raw.get("type") in ("object", "array") and chance(choices, percent):
             share = favour
@@ -224,7 +235,7 @@ class ValueGenerator:
     def _add_unlisted_keys(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, out: JsonObject, share: float, density: int
     ) -> None:
-        """Add keys that `properties` does not list: map keys, preserved unknown fields, and required fields."""
+        """Add keys that are not in `properties` of the schema: map keys, preserved unknown fields, required fields."""
         least = node.min_properties or 0
         room = _UNBOUNDED if node.max_properties is None else node.max_properties
         more = raw.get("additionalProperties")
@@ -272,8 +283,9 @@ class ValueGenerator:
         return out
 
     def _item_key(self, items: JsonObject, node: SchemaNode, item: Any) -> Any:
-        """Return the part of an item that must be unique in its list: the map keys (with defaults) of a map list, else
-        the item.
+        """Return the part of a list item that must be unique in its list, as a hashable value.
+
+        In a list of type map, these are the values of the map keys, with their defaults, otherwise the whole item.
         """
         if node.list_type != "map" or not isinstance(item, dict):
             return hashable_key(item)
