@@ -54,8 +54,8 @@ async def update(
         if live is None:
             ownership.disown_system(entries, new)
         before, after = strip_system_fields(old), strip_system_fields(new)
-        # The new object must match its type, even where values are restored later. The old object may not match its
-        # type if the schema has changed since it was written.
+        # Check the whole new object, even the fields in `reset`, whose old values are restored later. The old object
+        # may not match its type if the schema has changed since it was written, so check only its changed fields.
         check_type(after, model.root)
         unchanged = [name for name, value in before.items() if name in after and json_equal(value, after[name])]
         for name in unchanged:
@@ -68,8 +68,8 @@ async def update(
             _add_ownership(entries, comparison, managed_fields.updater(manager, api_version, subresource), now)
         managed_fields.cap_updates(entries)
     except (TypeMismatchError, RecursionError, errors.APIError):
-        # Validation rejects an object that does not match its schema, so its entries do not matter. If the object
-        # cannot be converted to the version of an entry, kube-apiserver drops the entries as well.
+        # If the object does not match its schema, validation rejects it, so its managedFields do not matter. If it
+        # cannot be converted to the version of an entry, kube-apiserver drops all entries.
         return []
     return managed_fields.encode(entries, ordered=model.ordered)
 
@@ -79,7 +79,7 @@ def _created_fields(new: JsonObject, root: Type, reset: Fields | None) -> Fields
     try:
         fields = difference(all_fields(strip_system_fields(new), root), _ROOT)
         if reset:
-            # Validation checks atomic lists, but it does not see the reset fields, so check them here.
+            # The fields in `reset` are removed before validation, so check them here.
             check_type({name: new[name] for key in reset if (name := key[2:]) in new}, root)
     except (TypeMismatchError, RecursionError):
         return EMPTY

@@ -111,7 +111,7 @@ def has_entry_types(entry: Any) -> bool:
 
 
 def decode(entry_list: Any, *, trusted: bool) -> Entries | None:
-    """Decode managedFields. Return None if they are invalid. `trusted` is True for entries that come from the store."""
+    """Decode managedFields. Return None if they are invalid. `trusted` is true for stored managedFields."""
     out: Entries = {}
     if not isinstance(entry_list, list):
         return out if entry_list is None else None

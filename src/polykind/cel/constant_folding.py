@@ -1,4 +1,4 @@
-"""Constant folding: evaluates constant expressions once, when a program is instantiated."""
+"""Constant folding: evaluates constant expressions once, when a program is created from an expression."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def constant_value(
 
 
 def instantiation_error(ast: Expr) -> str | None:
-    """Return the first error that cel-go reports when it instantiates the program. Return None if there is none.
+    """Return the first error that cel-go reports when it creates a program from `ast`. Return None if there is none.
 
-    On instantiation, cel-go evaluates constant conversions, compiles constant regexes and resolves type names.
+    At this time cel-go evaluates constant conversions, compiles constant regexes and resolves type names.
     """
     errors: list[tuple[int, str]] = []
     pending = [ast]

@@ -25,7 +25,9 @@ class CompiledRule(NamedTuple):
     optional_old_self: bool
 
     def instantiation_error(self) -> str | None:
-        """Return the reason why a well-typed expression cannot be instantiated. Return None if it can."""
+        """Return cel-go's error if it cannot create a program from a well-typed expression, for example because of an
+        invalid regex. Return None if it can.
+        """
         return instantiation_error(self.ast) if self.ast is not None else None
 
     def program(self, decl_type: DeclType) -> RuleProgram:
@@ -51,7 +53,7 @@ def compile_rule(
 class CompilationError(ValueError):
     """The expression does not compile. The message is the same as kube-apiserver's.
 
-    `internal` is true for a well-typed expression whose program cannot be instantiated.
+    `internal` is true if the expression is well-typed, but cel-go cannot create a program from it.
     """
 
     def __init__(self, detail: str, *, internal: bool = False) -> None:

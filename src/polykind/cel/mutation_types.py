@@ -19,7 +19,7 @@ _OBJECT_FIELDS = ObjectFields(lambda name: (name, None), dict)
 
 
 def constructible_type(name: str) -> Type | None:
-    """Return the type with this name. Return None unless it is Object, a nested Object type or JSONPatch."""
+    """Return the type `name` if it is Object, a nested type such as Object.spec, or JSONPatch, otherwise None."""
     if name in (OBJECT_TYPE.name, JSON_PATCH_TYPE.name) or name.startswith(f"{OBJECT_TYPE.name}."):
         return struct_type(name)
     return None

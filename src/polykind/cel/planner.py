@@ -255,7 +255,7 @@ class Planner:
         return node.type.kind == "map" and self.json_path(node) is not None
 
     def _branch(self, node: Expr) -> Plan:
-        """Plan a branch of a conditional or an index. Like cel-go, charge 1 less if the branch is an attribute."""
+        """Plan a branch of a conditional, or an index. Like cel-go, subtract 1 from the cost if it is an attribute."""
         run, cost = self.plan(node)
         return Plan(run, max(cost - 1, 0) if is_attribute(node) and not is_conditional(node) else cost)
 

@@ -35,7 +35,10 @@ class CostBudgetError(Exception):
 
 
 class Ratchet:
-    """Ratcheting (KEP-4008): a violation is a warning if the value, or its closest correlated parent, is unchanged."""
+    """Ratcheting (KEP-4008) for one value: a violation is only a warning if `value_unchanged` returns True.
+
+    `current` compares the value with its old value. If it is None, `parent`, the closest parent's comparison, is used.
+    """
 
     __slots__ = ("current", "parent")
 
@@ -228,8 +231,9 @@ def _for_reason(reason: str | None, path_text: str, value: Any, detail: str) -> 
 
 
 def _old_item_finder(schema: JsonObject, old: Any) -> Callable[[Any], Any]:
-    """Return a function that finds the old item with the same keys as a new item. It returns None unless the list type
-    is map.
+    """Return a function that returns the old item with the same list map keys as a new item, or None if there is none.
+
+    If the list type is not map, the function always returns None.
     """
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     if schema.get("x-kubernetes-list-type") != "map" or not keys or not isinstance(old, list):

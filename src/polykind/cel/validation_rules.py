@@ -137,7 +137,8 @@ class Rules:
         ratchet: bool = True,
         check: InterruptCheck | None = None,
     ) -> tuple[list[FieldError], list[str]]:
-        """Return the violations, and warnings for the violations that ratcheting tolerates if `ratchet` is true.
+        """Return the violations as errors and as warnings. If `ratchet` is true, violations of values that have not
+        changed since `old` are warnings.
 
         An exception from `check` ends the evaluation.
         """

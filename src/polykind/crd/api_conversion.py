@@ -155,7 +155,7 @@ _ABSENT_FIELDS: JsonObject = dict.fromkeys(("group", "names", "scope", "versions
 def share_version_settings(versions: list[JsonObject]) -> None:
     """If a setting of the version entries differs only in empty values, set it to the same value in all, in place.
 
-    kube-apiserver has the same effect, because its internal type has such a setting once, at the top level.
+    In kube-apiserver this results from its internal type, which has such a setting only once, at the top level.
     """
     for setting in VERSION_SETTINGS:
         first = versions[0].get(setting)
@@ -168,7 +168,7 @@ def share_version_settings(versions: list[JsonObject]) -> None:
 
 
 def normalize_conversion(conversion: JsonObject) -> JsonObject:
-    """Return spec.conversion after a round trip through the internal type, which drops an empty webhook."""
+    """Return spec.conversion, converted to the internal type and back. This drops an empty webhook."""
     return _v1_conversion(_internal_conversion(conversion))
 
 

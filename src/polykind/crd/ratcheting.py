@@ -83,7 +83,7 @@ class ValidationOptions:
 
     @cached_property
     def strictness(self) -> SchemaStrictness:
-        """The checks that apply to every schema node."""
+        """The flags that enable optional checks of schema nodes."""
         return SchemaStrictness(
             self.defaults_forbidden,
             not self.beta and not self._old_has(has_invalid_type),

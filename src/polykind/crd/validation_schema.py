@@ -46,7 +46,7 @@ _NEEDS_VISIT = (_CHECKED | _MERGE_KEYWORDS | _NESTING | {VALIDATIONS}) - {"type"
 
 
 class SchemaStrictness(NamedTuple):
-    """The optional checks. A check is disabled if the old CRD fails it (ratcheting).
+    """Flags that enable optional checks. A flag is false if the old CRD already fails the check (ratcheting).
 
     `defaults` is the reason why defaults are forbidden. It is None if they are allowed.
     """

@@ -50,8 +50,8 @@ def _limit_nesting(method: Callable[Concatenate[CompiledSchema, P], R]) -> Calla
 class CompiledSchema:
     """Prunes, defaults and validates objects by an openAPIV3Schema. The schema is read on first use.
 
-    After several uses, Python functions are generated from the schema. They handle most objects. The slow path handles
-    all other objects and reports errors.
+    After several uses, Python functions are generated from the schema. They handle most objects. The slow path
+    (pruning.py, value_validation.py) handles all other objects and reports errors.
     """
 
     def __init__(self, openapi: JsonObject | None, *, preserve_unknown: bool = False) -> None:
@@ -136,7 +136,7 @@ class CompiledSchema:
 
     @_limit_nesting
     def prune(self, obj: JsonObject) -> None:
-        """Remove unknown fields and nulls from a converted object, in place, without applying defaults.
+        """Remove unknown fields and nulls, in place, from an object that was converted to this version. Do not default.
 
         Raise UnknownReasonError if the metadata of an embedded resource is malformed, as kube-apiserver does.
         """

@@ -14,7 +14,7 @@ _MAX_TEXT = 4 * 1024 * 1024
 
 
 class SchemaError(NamedTuple):
-    """One validation error, identified by `text`. If `reason` is None, the error has no path."""
+    """One validation error. Errors with the same `text` are duplicates. If `reason` is None, the error has no path."""
 
     text: str
     reason: str | None = None
