@@ -1,8 +1,8 @@
 """Running a coroutine without an asyncio task.
 
-Most reads are served from memory: their coroutine ends without suspending, and running it with `send(None)` costs a
-fraction of a task. A write suspends once, to wait for the store. Resuming it from the awaited future's done callback
-is cheaper than a task, too, and saves one event loop iteration. docs/decisions/0014 has the numbers and the limits.
+Most reads are served from memory: their coroutine ends without suspending. Running it with `send(None)` costs much less
+than a task. A write suspends once, to wait for the store. The done callback of the awaited future resumes the
+coroutine, which is also cheaper than a task. docs/decisions/0014 has the figures and the limits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Continuation(Generic[T]):
-    """The rest of a suspended coroutine. It resumes when the awaited future is done, and calls `on_done` at the end."""
+    """A suspended coroutine. It resumes when the awaited future is done. At its end, it calls `on_done`."""
 
     __slots__ = ("_awaited", "_cancel_requested", "_coroutine", "_error", "_loop", "_on_done", "_result", "cancelled")
 
@@ -39,7 +39,7 @@ class Continuation(Generic[T]):
         self._resume_after(awaited)
 
     def _resume_after(self, awaited: Any) -> None:
-        """Resume after `awaited`, the object a coroutine yields to its task: a future, or None for asyncio.sleep(0)."""
+        """Resume when `awaited` is done. It is a future, or None for asyncio.sleep(0)."""
         self._awaited = awaited
         if awaited is None:
             self._loop.call_soon(self._resume)
@@ -69,8 +69,9 @@ class Continuation(Generic[T]):
         self._on_done(self)
 
     def result(self) -> T:
-        """Return the coroutine's result or raise its exception. Call this method only after `on_done`, and not if
-        `cancelled`.
+        """Return the coroutine's result or raise its exception.
+
+        Call this method only after `on_done` was called, and not if `cancelled` is true.
         """
         if self._error is not None:
             raise self._error
@@ -89,7 +90,7 @@ def run(
 ) -> T | Continuation[T]:
     """Return the coroutine's result if it ends without suspending, else a Continuation that calls `on_done`.
 
-    The coroutine has no current task. Await code that needs one (asyncio.timeout, most HTTP clients) with `in_task`.
+    The coroutine has no current task. If code needs one (asyncio.timeout, most HTTP clients), await it with `in_task`.
     """
     try:
         awaited = coroutine.send(None)
@@ -99,7 +100,7 @@ def run(
 
 
 class LoopCall(Generic[T]):
-    """A coroutine that has to run on the event loop, awaited by a coroutine that runs in a worker thread."""
+    """An awaitable with which a coroutine in a worker thread lets the event loop run another coroutine."""
 
     __slots__ = ("coroutine",)
 
@@ -119,7 +120,7 @@ _thread_state = _ThreadState()
 
 @contextmanager
 def in_worker() -> Iterator[None]:
-    """Mark the current thread as a worker thread: `in_task` then returns to the event loop."""
+    """Mark the current thread as a worker thread, so that `in_task` runs coroutines on the event loop."""
     _thread_state.in_worker = True
     try:
         yield
@@ -128,12 +129,12 @@ def in_worker() -> Iterator[None]:
 
 
 async def run_on_loop(call: LoopCall[T]) -> T:
-    """Run the coroutine of a LoopCall. The event loop calls this for the worker thread."""
+    """Run the coroutine of a LoopCall on the event loop."""
     return await in_task(call.coroutine)
 
 
 async def in_task(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await the coroutine in the current task, or in a new task if there is none."""
+    """Await the coroutine in the current task. Without a current task, start one."""
     if _thread_state.in_worker:
         result: T = await LoopCall(coroutine)
         return result

@@ -1,8 +1,9 @@
 """Worker threads for long computations, with fair queueing between users.
 
-The event loop must not be held by one request, so a computation that grows with its input runs in a worker thread once
-the input is large. The threads share Python's global interpreter lock with the event loop: while a computation runs,
-the interpreter switches between them every half millisecond. docs/decisions/0022 has the reasons and figures.
+One request must not occupy the event loop for long. So a computation whose time grows with its input runs in a worker
+thread if the input is large. The threads share Python's global interpreter lock with the event loop: while a
+computation runs, the interpreter switches between them every half millisecond. docs/decisions/0022 has the reasons and
+figures.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from polykind.taskless import LoopCall, run_on_loop
 T = TypeVar("T")
 
 INLINE_BYTES: Final = 16 * 1024
-"""The input size up to which a computation runs on the event loop: about five milliseconds of Python code at worst."""
+"""Computations on inputs up to this size run on the event loop. They take about five milliseconds at worst."""
 _IDLE_SECONDS: Final = 5.0
 _STACK_BYTES: Final = 256 * 1024 * 1024
 """The stack size of a worker thread. The operating system allocates only the pages that the thread uses."""
@@ -36,25 +37,25 @@ accepts.
 _SWITCH_INTERVAL: Final = 0.0005
 _YOUNG_OBJECTS: Final = 10_000
 _NEVER: Final = 1 << 30
-"""The thresholds of the garbage collector's generations while a request holds a large object."""
+"""A threshold so high that the garbage collector never reaches it. Used while a request holds a large object."""
 
 
 class CancelledComputationError(BaseException):
-    """Ends a computation whose request has timed out or whose client is gone."""
+    """Ends a computation whose request has timed out or whose client has disconnected."""
 
 
 class FairQueue:
-    """A fixed number of seats for expensive work. Users that wait for a seat take turns.
+    """Limits expensive work to a fixed number of seats. Users that wait for a seat take turns.
 
-    The model is kube-apiserver's API Priority and Fairness: one user with many requests waits for its own requests,
-    not the other users.
+    As in kube-apiserver's API Priority and Fairness, a user with many requests delays its own requests, but not those
+    of other users.
     """
 
     def __init__(self, seats: int, max_waiting: int) -> None:
         self._free = seats
         self._max_waiting = max_waiting
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """The waiting requests of each user. The first user is served next."""
+        """The waiting requests of each user. The first user in the dict is served next."""
 
     @property
     def waiting(self) -> int:
@@ -64,7 +65,7 @@ class FairQueue:
     async def acquire(self, user: str) -> None:
         """Wait for a seat. Raise TooManyRequestsError if too many requests of the user are already waiting.
 
-        The server's own work has the user "", which has no limit.
+        The user of the server's own work is "". It has no limit.
         """
         if self._free and not self._waiting:
             self._free -= 1
@@ -106,11 +107,11 @@ class FairQueue:
 
 
 class _Interpreter:
-    """The settings of the interpreter while computations run, in any event loop of the process.
+    """Interpreter settings that apply while computations run in any event loop of the process.
 
     The garbage collector is off while a request holds a large object: JSON has no cycles, and a collection would visit
-    all parts of the object while it holds the interpreter lock. Compiling CEL leaves cycles, so that young objects are
-    still collected then.
+    all parts of the object while it holds the interpreter lock. The compilation of CEL leaves cycles, so young objects
+    are still collected during it.
     """
 
     def __init__(self) -> None:
@@ -119,7 +120,7 @@ class _Interpreter:
         self._before: tuple[float, int] = (0.0, 0)
         self._pauses = 0
         self._stops = 0
-        """The number of pauses in which no objects at all are collected."""
+        """The number of active pauses that stop all collections, not only full collections."""
         self._enabled = False
         self._thresholds = gc.get_threshold()
 
@@ -140,7 +141,7 @@ class _Interpreter:
                 sys.setrecursionlimit(recursion_limit)
 
     def pause_collector(self, *, young_only: bool) -> None:
-        """Stop full collections or, unless `young_only` is True, all collections."""
+        """Stop full collections. If `young_only` is false, also stop collections of young objects."""
         with self._lock:
             if not self._pauses:
                 self._enabled, self._thresholds = gc.isenabled(), gc.get_threshold()
@@ -198,7 +199,7 @@ class _Computation:
             self._loop.call_soon_threadsafe(self._deliver)
 
     def cancel(self) -> None:
-        """End the call as soon as it runs Python code again. The event loop calls this method."""
+        """End the call by an exception when it next runs Python code. The event loop calls this method."""
         with self._lock:
             self.cancelled = True
             if self._thread:
@@ -217,7 +218,7 @@ class _Computation:
 
 
 class Workers:
-    """Runs computations in worker threads: a bounded number at once, and users take turns.
+    """Runs computations in a limited number of worker threads. Users take turns.
 
     Threads are started on demand and end when they are idle.
     """
@@ -236,9 +237,9 @@ class Workers:
             self._wanted.notify_all()
 
     def begin_large(self, *, young_only: bool = False) -> None:
-        """Pause the garbage collector while a request holds a large object. Call `end_large` at its end.
+        """Pause the garbage collector while a request holds a large object. Call `end_large` when the request ends.
 
-        If `young_only` is True, young objects are still collected.
+        If `young_only` is true, young objects are still collected.
         """
         _interpreter.pause_collector(young_only=young_only)
 
@@ -248,7 +249,7 @@ class Workers:
     async def run(self, user: str, call: Callable[[], T]) -> T:
         """Return the result of `call`, which runs in a worker thread. `call` must not touch shared mutable state.
 
-        If the request is cancelled, the computation ends soon, and its seat stays taken until then. Raise
+        If the request is cancelled, the computation ends soon and occupies its thread until then. Raise
         TooManyRequestsError if too many computations of the user are already waiting.
         """
         await self._queue.acquire(user)
@@ -268,9 +269,9 @@ class Workers:
         return result
 
     async def run_coroutine(self, user: str, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in worker threads. It may await only coroutines that end at once, or use `taskless.in_task`.
+        """Run a coroutine in worker threads. It may only await coroutines that do not suspend, or `taskless.in_task`.
 
-        `in_task` returns to the event loop for what it awaits.
+        `in_task` runs a coroutine on the event loop.
         """
         resume: Callable[[], Any] = partial(coroutine.send, None)
         while True:
@@ -303,7 +304,7 @@ class Workers:
 
 
 def _step(resume: Callable[[], Any]) -> Any:
-    """Run a coroutine until it awaits something of the event loop.
+    """Run a coroutine until it needs the event loop, and return the LoopCall.
 
     If the coroutine ends, return its result in a tuple.
     """

@@ -30,7 +30,7 @@ _decode_metadata = msgspec.json.Decoder(_StoredMetadata).decode
 
 
 class Representation:
-    """An object as served at one version: its JSON bytes, and the labels and fields that selectors match."""
+    """An object as clients see it at one version: its JSON, and the labels and fields that selectors match."""
 
     __slots__ = ("data", "fields", "labels")
 
@@ -44,8 +44,8 @@ class CachedObject(Representation):
     """One stored object at one revision.
 
     If `normalized` is true, the stored bytes are also the representation at the stored version, so reads at that
-    version need no work. Representations at other versions are computed on demand and cached in
-    `representations`. Everything else is immutable.
+    version need no work. Representations at other versions are computed on demand and cached in `representations`.
+    Other attributes do not change.
     """
 
     __slots__ = ("key", "namespace", "normalized", "representations", "revision", "schema_generation", "version")
@@ -55,7 +55,7 @@ class CachedObject(Representation):
     ) -> None:
         super().__init__(data, labels)
         self.key = key
-        """The key below the resource's prefix: namespace/name, or name."""
+        """The key in the store without the resource's prefix: namespace/name, or name."""
         self.namespace = sys.intern(key[: key.rfind("/")]) if "/" in key else ""
         self.revision = revision
         self.version = version
@@ -63,7 +63,7 @@ class CachedObject(Representation):
         self.normalized = normalized
         """True if pruning and defaulting with the current schema of the stored version would change nothing."""
         self.schema_generation = 0
-        """The CRD's schema generation that `normalized` and `representations` were computed for."""
+        """The schema generation of the CRD for which `normalized` and `representations` are valid."""
         self.representations: dict[str, Representation] | None = None
 
     @property
@@ -72,7 +72,7 @@ class CachedObject(Representation):
 
     @property
     def raw(self) -> bytes:
-        """The stored JSON with metadata.resourceVersion spliced in."""
+        """The stored JSON with metadata.resourceVersion inserted."""
         return self.data
 
     def representation(self, version: str) -> Representation | None:
@@ -114,7 +114,7 @@ class CachedObject(Representation):
 
 
 def intern_labels(labels: dict[str, str] | None) -> dict[str, str] | None:
-    """Intern label keys and values, because they repeat across objects. Return None if there are no labels."""
+    """Intern the keys and values of labels, because many objects share them. Return None if there are no labels."""
     if not labels:
         return None
     return {sys.intern(k): sys.intern(v) for k, v in labels.items()}
@@ -123,7 +123,7 @@ def intern_labels(labels: dict[str, str] | None) -> dict[str, str] | None:
 def parse_stored(key: str, value: bytes, revision: int, normalized: bool) -> CachedObject:
     """Build a CachedObject from stored bytes, decoding no more than the metadata.
 
-    resourceVersion is not stored. In JSON with sorted keys it belongs just before `uid`, the last metadata field.
+    resourceVersion is not stored. In JSON with sorted keys, it comes just before `uid`, the last field of metadata.
     """
     try:
         head = _decode_head(value)
@@ -131,7 +131,7 @@ def parse_stored(key: str, value: bytes, revision: int, normalized: bool) -> Cac
         metadata = _decode_metadata(raw_metadata)
         tail = b',"uid":"%b"}' % metadata.uid.encode()
         end = value.find(tail)
-        # If the tail occurs twice (the object may embed a copy of its own metadata), splicing would be ambiguous.
+        # If `tail` occurs twice (the object may contain a copy of its metadata), the place to insert is ambiguous.
         if metadata.resourceVersion is None and raw_metadata.endswith(tail) and value.find(tail, end + 1) < 0:
             raw = b'%b,"resourceVersion":"%d"%b' % (value[:end], revision, value[end:].rstrip(b"\n"))
             version = sys.intern(head.apiVersion.rpartition("/")[2])
@@ -144,7 +144,7 @@ def parse_stored(key: str, value: bytes, revision: int, normalized: bool) -> Cac
 def _parse_external(key: str, value: bytes, revision: int) -> CachedObject:
     """Parse bytes written by another program, such as kube-apiserver.
 
-    Never raises: bytes that are not a JSON object become a CachedObject whose decoding fails on first use.
+    Never raises an error: if the bytes are not a JSON object, `decode` of the CachedObject raises the error later.
     """
     try:
         obj = json_codec.decode(value)
@@ -182,7 +182,7 @@ class Encoded:
     __slots__ = ("_labels", "_version", "head", "tail")
 
     def __init__(self, obj: JsonObject, *, integers_only: bool = False) -> None:
-        """Encode an object. If `integers_only`, the object contains no floats and a faster encoder is used."""
+        """Encode an object. If `integers_only` is true, the object contains no floats and a faster encoder is used."""
         meta = obj["metadata"]
         self._labels = labels_of(obj)
         self._version = sys.intern(obj["apiVersion"].rpartition("/")[2])
@@ -203,9 +203,7 @@ class Encoded:
         return self.head == other.head and self.tail == other.tail
 
     def stored(self) -> bytes:
-        """Return the bytes to store, without resourceVersion. Also remove the comma before it: `name` always precedes
-        it.
-        """
+        """Return the bytes to store, without resourceVersion. Remove the comma before it, since `name` precedes it."""
         return self.head[: -len(_KEY)] + self.tail[1:]
 
     def served(self, revision: int) -> bytes:
@@ -213,5 +211,5 @@ class Encoded:
         return b"%b%d%b" % (self.head, revision, self.tail)
 
     def cached_object(self, key: str, stored: bytes, revision: int, normalized: bool) -> CachedObject:
-        """Return the CachedObject that the watch cache would make of the stored bytes, without parsing them."""
+        """Return the CachedObject that `parse_stored` would build from the stored bytes, without parsing them."""
         return CachedObject(key, self.served(revision), revision, self._version, self._labels, normalized)

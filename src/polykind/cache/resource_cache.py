@@ -14,14 +14,14 @@ from polykind.workers import Workers
 
 WINDOW_EVENTS = 4096
 WINDOW_BYTES = 8 * 1024 * 1024
-"""The maximum size of the window of recent changes. A watch from an older revision reads the store's history."""
+"""The maximum size of the window of recent changes. Older changes are read from the store's history."""
 
 CachedObjectFactory = Callable[[str, bytes, int, bool], CachedObject]
-"""A function that builds a CachedObject: `parse_stored` or a cheaper equivalent with the same parameters."""
+"""A function that builds a CachedObject: `parse_stored`, or a faster function with the same parameters and result."""
 
 
 class ObjectChange:
-    """One change of an object: its state before and after. Encoded watch events are cached in `frames`."""
+    """One change of an object: its state before and after. Watch channels cache the encoded event in `frames`."""
 
     __slots__ = ("frames", "new", "old", "revision")
 
@@ -41,12 +41,12 @@ class ObjectChange:
 
 
 class CacheObserver(Protocol):
-    """The receiver of a resource's changes, in order."""
+    """An object that is notified of a resource's changes, in order."""
 
     def on_changes(self, changes: list[ObjectChange]) -> None: ...
 
     def on_reset(self) -> None:
-        """Handle a reset: changes may have been missed, so read the resource again."""
+        """Read the resource again, because changes may have been missed."""
 
 
 class ResourceCache:
@@ -59,14 +59,14 @@ class ResourceCache:
         self._progress = progress
         self.loaded = False
         self.revision = 0
-        """All events of this resource up to this revision have been applied."""
+        """The cache contains the changes of all events up to this revision."""
         self.last_change = 0
         """The revision of the last change of this resource."""
         self.window_start = 0
-        """The window contains all changes above this revision."""
+        """The window contains all changes with higher revisions than this."""
         self.observers: list[CacheObserver] = []
         self.version_counts: dict[str, int] = {}
-        """The number of stored objects by their stored version."""
+        """The number of objects stored at each version."""
         self._objects: dict[str, CachedObject] = {}
         self._names: dict[str, list[str]] = {}
         self._namespaces: list[str] = []
@@ -81,7 +81,7 @@ class ResourceCache:
 
     @property
     def observed_revision(self) -> int:
-        """The newest observed revision, including later writes to other resources."""
+        """The newest revision of any resource that this server has observed."""
         return self.revision if self._progress is None else max(self.revision, self._progress())
 
     # ------------------------------------------------------------------ reading
@@ -109,12 +109,12 @@ class ResourceCache:
             yield from self.scan(prefix.rstrip("/"), after if after.startswith(prefix) else "")
 
     def snapshot(self, namespace: str | None, after: str = "", limit: int = 0) -> list[CachedObject]:
-        """Return the current objects of a namespace (None: all), at most `limit` (0: no limit)."""
+        """Return the objects of a namespace (None: all) with keys after `after`, at most `limit` (0: no limit)."""
         objects = self.scan(namespace, after)
         return list(islice(objects, limit)) if limit else list(objects)
 
     def remaining(self, namespace: str | None, after: str) -> int:
-        """Return the number of objects whose key sorts after `after`."""
+        """Return the number of objects of a namespace (None: all) whose keys come after `after`."""
         if namespace is not None:
             prefix = f"{namespace}/" if namespace else ""
             names = self._names.get(namespace, [])
@@ -126,11 +126,11 @@ class ResourceCache:
         )
 
     def changes_after(self, revision: int) -> list[ObjectChange]:
-        """Return the changes above a revision, which must not be below `window_start`."""
+        """Return the changes with higher revisions. `revision` must not be below `window_start`."""
         return [change for change in self._window if change.revision > revision]
 
     def past_changes(self, history: list[HistoryEvent]) -> list[ObjectChange]:
-        """Convert history read from the store into changes like those of the window."""
+        """Convert past events from the store into changes, like those of the window."""
         changes = []
         for event in history:
             key = event.key[len(self.prefix) :]
@@ -145,10 +145,9 @@ class ResourceCache:
     def expect_write(
         self, key: str, value: bytes, schema_generation: int, build: CachedObjectFactory = parse_stored
     ) -> None:
-        """Announce that this process is about to write bytes that it validated with the given schema generation.
+        """Announce that this process is about to write `value`, which is normalized for this schema generation.
 
-        When a store event delivers the same bytes, the cache does not normalize them, and `build` makes the
-        CachedObject.
+        When the store delivers an event with the same bytes, the cache calls `build` and sets `normalized`.
         """
         self._expected_writes[key] = (value, schema_generation, build)
 
@@ -156,12 +155,12 @@ class ResourceCache:
         self._expected_writes.pop(key, None)
 
     def parse(self, items: Sequence[KeyValue]) -> list[CachedObject]:
-        """Parse stored key-value pairs of this resource."""
+        """Build cached objects from stored key-value pairs of this resource."""
         start = len(self.prefix)
         return [parse_stored(key[start:], value, revision, False) for key, value, revision in items]
 
     def load(self, objects: list[CachedObject], revision: int) -> None:
-        """Replace the contents with the store's state at a revision."""
+        """Replace all objects by those that the store has at a revision."""
         self._objects = {cached.key: cached for cached in objects}
         names_by_namespace: dict[str, list[str]] = {}
         self.version_counts = dict.fromkeys(self.version_counts, 0)
@@ -183,7 +182,7 @@ class ResourceCache:
         changes = []
         for event in events:
             if event.revision <= self.revision:
-                # The load has this change: its range read saw a newer state than the store's watch had delivered.
+                # The objects were loaded at a newer revision than that of this event, so they contain this change.
                 continue
             key = event.key[len(self.prefix) :]
             old = self._objects.get(key)
@@ -220,12 +219,12 @@ class ResourceCache:
             self.window_start = dropped.revision
         for observer in list(self.observers):
             observer.on_changes(changes)
-        # Only the current observers need the encoded frames. The size limit of the window does not count their bytes.
+        # Drop the encoded events: only the current observers need them, and WINDOW_BYTES does not include them.
         for change in changes:
             change.frames = None
 
     def reset(self) -> None:
-        """Mark the contents as stale because events were missed, and tell the observers to start over."""
+        """Mark the objects as outdated because events were missed, and make the observers read the resource again."""
         self.loaded = False
         for observer in list(self.observers):
             observer.on_reset()

@@ -1,4 +1,4 @@
-"""The watch cache of all resources: one watch on the store, whose events go to the caches of the resources."""
+"""The watch cache: one watch on the store for all resources, and a cache of objects for each resource."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _RETRY_SECONDS = 0.5
 
 
 class WatchCache:
-    """The caches of all resources. A resource is loaded from the store on first use."""
+    """The caches of all resources. The objects of a resource are loaded from the store at its first use."""
 
     def __init__(self, store: Store, prefix: str = "/registry/", workers: Workers | None = None) -> None:
         self.store = store
         self.workers = workers or Workers()
         self.prefix = prefix
         self.revision = 0
-        """All events up to this revision have been applied to the loaded resources."""
+        """The caches of all loaded resources contain the changes up to this revision."""
         self.ready = False
         self._resources: dict[str, ResourceCache] = {}
         self._loading: dict[ResourceCache, asyncio.Task[None]] = {}
         self._buffered: dict[str, list[list[StoreEvent]]] = {}
-        """Events that have arrived since each running load of a resource began, by the prefix of the resource."""
+        """By the prefix of a resource: for each running load, the events that have arrived since the load began."""
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._watch: WatchHandle | None = None
         self._restarting: asyncio.Task[None] | None = None
         self.unused_observers: list[Callable[[StoreEvent], None]] = []
-        """Functions to call with each event of a resource that this server has not loaded."""
+        """Functions to call with each store event of a resource for which `resource_at` was never called."""
 
     async def start(self) -> None:
         self.revision = await self.store.revision()
@@ -63,11 +63,11 @@ class WatchCache:
         self.workers.close()
 
     def resource(self, group: str, plural: str) -> ResourceCache:
-        """Return the cache of a resource, loaded or not. Core resources have an empty group."""
+        """Return the cache of a resource, which may not be loaded yet. Core resources have an empty group."""
         return self.resource_at(f"{group}/{plural}" if group else plural)
 
     def resource_at(self, path: str) -> ResourceCache:
-        """Return the cache of the resource whose keys start with a path of one or two segments, loaded or not."""
+        """Return the cache of the resource with the keys /registry/<path>/..., which may not be loaded yet."""
         prefix = f"{self.prefix}{path}/"
         cache = self._resources.get(prefix)
         if cache is None:
@@ -75,12 +75,12 @@ class WatchCache:
         return cache
 
     def remove(self, cache: ResourceCache) -> None:
-        """Remove a resource that is no longer served."""
+        """Drop the cache of a resource that is no longer served."""
         if self._resources.get(cache.prefix) is cache:
             del self._resources[cache.prefix]
 
     async def wait_until_fresh(self, cache: ResourceCache, read: RevisionRead | None = None) -> None:
-        """Return when the cache holds all writes made before this call, or before `read` was sent."""
+        """Wait until the cache contains all writes made before this call or, if `read` is set, before it was sent."""
         revision = await self.store.revision(read)
         if self.revision < revision:
             await self.wait_for_revision(revision)
@@ -140,7 +140,7 @@ class WatchCache:
             del self._buffered[prefix]
 
     async def wait_for_revision(self, revision: int, timeout_seconds: float = 3.0) -> None:
-        """Wait until all events up to a revision are applied. Raise RequestTimeoutError after `timeout_seconds`."""
+        """Wait until the caches are as new as a revision. Raise RequestTimeoutError after `timeout_seconds`."""
         if self.revision >= revision:
             return
         # asyncio.timeout needs a current task, and a request may run without one (see polykind.taskless).
@@ -159,7 +159,7 @@ class WatchCache:
                 self._waiters.remove(waiter)
 
     async def changes_since(self, cache: ResourceCache, revision: int) -> list[ObjectChange]:
-        """Return a resource's changes above a revision, from the window or, if the window is too short, from the store.
+        """Return the changes of a resource above a revision: from the window and, as far as it is too short, the store.
 
         Raise ExpiredError if the revision has been compacted.
         """
@@ -215,7 +215,7 @@ class WatchCache:
                     future.set_result(None)
 
     def _resource_prefix(self, key: str) -> str:
-        """Return a key's /registry/<group>/<plural>/, or /registry/<plural>/ for a core resource."""
+        """Return the prefix of a key: /registry/<group>/<plural>/, or /registry/<plural>/ for a core resource."""
         start = len(self.prefix)
         first = key.find("/", start)
         second = key.find("/", first + 1)
@@ -248,7 +248,7 @@ def _time_out(future: asyncio.Future[None]) -> None:
 
 
 def resource_version_too_large(requested: int, current: int, *, retry: bool = True) -> errors.RequestTimeoutError:
-    """Return the 504 error for a revision that is not written yet. With `retry`, the error asks the client to retry."""
+    """Return the 504 error for a revision that is not written yet. If `retry` is true, it asks the client to retry."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return errors.RequestTimeoutError(
         f"Timeout: Too large resource version: {requested}, current: {current}",

@@ -1,7 +1,7 @@
 """Watch channels: the watches of one resource that share version, selector, format and framing.
 
-An event is filtered and converted once per channel, and encoded once per version and format. Each further watcher costs
-one write.
+Each event is filtered and converted once per channel, and encoded once per version and format. Every further watcher
+costs only one write to its connection.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CONVERSION_BATCH = 200
 
 
 class VersionView(Protocol):
-    """A view of cached objects at one version."""
+    """Returns cached objects at one version."""
 
     version: str
 
@@ -34,19 +34,19 @@ class VersionView(Protocol):
         """Return the representation, or None if it needs a conversion."""
 
     def view_many(self, objects: Sequence[CachedObject], /) -> Awaitable[list[Representation]]:
-        """Return the representations, converting where necessary."""
+        """Return the representations, and convert objects if necessary."""
 
     def restamp(self, representation: Representation, revision: int, /) -> bytes:
         """Return the representation's bytes with another resourceVersion."""
 
 
 class Projection(Protocol):
-    """The format of events: JSON or protobuf; full objects, Tables or metadata only."""
+    """The format of events: JSON or protobuf, with full objects, Tables or metadata only."""
 
     key: Hashable | None
-    """Projections with equal keys encode to equal bytes. None if the projection belongs to one watcher."""
+    """Projections with equal keys encode events to equal bytes. None if watchers cannot share the projection."""
     unsupported: bool
-    """True if this format cannot encode events: the stream ends at its first event."""
+    """True if this format cannot encode events. Then the stream ends at its first event."""
 
     def encode(self, data: bytes) -> bytes: ...
 
@@ -84,7 +84,7 @@ class WatchChannel:
         on_empty: Callable[[], object] = lambda: None,
         framing: Framing = HTTP_CHUNKS,
     ) -> None:
-        """`on_sent` receives the number of events sent; `on_empty` is called when the last watcher has left."""
+        """`on_sent` is called with the number of sent events, `on_empty` when the last watcher has left."""
         self._cache = cache
         self.view = view
         self.selection = selection
@@ -95,14 +95,14 @@ class WatchChannel:
         self._on_empty = on_empty
         self._backlog: deque[ObjectChange] = deque()
         self._converted: dict[CachedObject, Representation] = {}
-        """Converted representations that are needed while the events of the backlog are encoded."""
+        """Converted representations for the events of the backlog, kept until these are encoded."""
         self._paused = False
         self._task: asyncio.Task[None] | None = None
         cache.observers.append(self)
 
     @property
     def delivered_revision(self) -> int:
-        """All events up to this revision have been delivered."""
+        """The revision up to which all events have been sent to the watchers."""
         return self._backlog[0].revision - 1 if self._backlog else self._cache.observed_revision
 
     def join(self, watcher: Watcher) -> None:
@@ -136,7 +136,7 @@ class WatchChannel:
         self._paused = True
 
     def resume(self) -> None:
-        """Deliver the backlog of a pause, and continue."""
+        """Deliver the changes that were kept during a pause, and continue to deliver."""
         paused, self._paused = self._paused, False
         if paused and self._backlog:
             self._task = asyncio.get_running_loop().create_task(self._process_backlog())
@@ -187,7 +187,7 @@ class WatchChannel:
         )
 
     def states_to_represent(self, change: ObjectChange) -> list[CachedObject]:
-        """Return the states whose representations the event needs. Only a watch with a selector needs the old state."""
+        """Return the states of the object that the event needs. Only a watch with a selector needs the old state."""
         old, new = change.old, change.new
         if not self._in_scope(change.cached):
             return []
@@ -228,7 +228,7 @@ class WatchChannel:
     # ------------------------------------------------------------------ encoding
 
     def _encode_change(self, change: ObjectChange) -> bytes | None:
-        """Return the framed event, or None if the change does not concern this channel."""
+        """Return the encoded and framed event, or None if the change does not affect the selected objects."""
         event = self.event(change)
         if event is None:
             return None
@@ -237,7 +237,7 @@ class WatchChannel:
         if change.frames is None:
             change.frames = {}
         frames, key = change.frames, (self.view.version, self.projection.key, event[0])
-        # Other framings use the HTTP chunk too, so that each event is encoded once.
+        # Watches with another framing take the event from the HTTP chunk, so that each event is encoded once.
         data = frames.get((key, self.framing))
         if data is None:
             chunk = frames.get((key, HTTP_CHUNKS))
@@ -251,17 +251,17 @@ class WatchChannel:
         return self.projection.event(kind, self.encode_object(representation, revision))
 
     def encode_object(self, representation: Representation, revision: int) -> bytes:
-        """Encode an object with the resourceVersion `revision` (0: its own)."""
+        """Encode an object. If `revision` is not 0, replace its resourceVersion."""
         data = self.view.restamp(representation, revision) if revision else representation.data
         return self.projection.encode(data)
 
     def event(
         self, change: ObjectChange, converted: dict[CachedObject, Representation] | None = None
     ) -> tuple[str, Representation, int] | None:
-        """Return the event type, the representation to send and its resourceVersion (0: its own).
+        """Return the event's type, the representation to send, and the resourceVersion to set (0: keep its own).
 
-        An object that stops matching the selection is DELETED, with its last matching state. Return None if the change
-        does not concern this channel.
+        If an object no longer matches the selection, the event is DELETED with its last matching state. Return None if
+        the change does not affect the selected objects.
         """
         converted = self._converted if converted is None else converted
         if not self._in_scope(change.cached):

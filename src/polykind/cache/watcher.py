@@ -17,17 +17,17 @@ log = logging.getLogger("polykind.watch")
 
 _CHUNK_BYTES = 128 * 1024
 _MAX_PENDING_BYTES = 8 * 1024 * 1024
-"""The maximum size of pending events while a client reads its initial events. Above it, the client is disconnected."""
+"""The maximum size of the events that wait while a client reads its initial events. Then it is disconnected."""
 _FINAL_BOOKMARK_SECONDS = 2.0
-"""Seconds before the timeout of a watch at which it sends a last bookmark, as kube-apiserver does."""
+"""Seconds before the end of a watch at which it sends a last bookmark, as kube-apiserver does."""
 
 
 class Watcher:
-    """One client's watch. Events that arrive before the initial events are sent are kept pending."""
+    """One client's watch. Events that arrive before the initial events have been sent wait in `_pending`."""
 
     def __init__(self, channel: WatchChannel, after: int, bookmarks: bool, timeout: float, interval: float) -> None:
         self.after = after
-        """Events up to this revision are not sent: the client knows them, or the initial events contain them."""
+        """Events up to this revision are not sent: the client has seen them, or the initial events include them."""
         self.initial_events: Iterable[bytes] = ()
         """Encoded events to send first."""
         self._channel = channel
@@ -42,7 +42,7 @@ class Watcher:
         self._finished = False
 
     def start(self, sink: Sink) -> None:
-        """Send the initial and pending events. Called once the head of the response has been sent."""
+        """Send the initial events, then the pending events. Called when the head of the response has been sent."""
         self._sink = sink
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._catch_up(sink))
@@ -88,14 +88,14 @@ class Watcher:
         return await asyncio.to_thread(framing.frame, batch) if framing.compresses else framing.frame(batch)
 
     def has_initial_events(self) -> bool:
-        """True if there is at least one initial event. To find out, encode the first one."""
+        """True if there is at least one initial event. This encodes the first event."""
         events = iter(self.initial_events)
         head = next(events, None)
         self.initial_events = () if head is None else chain((head,), events)
         return head is not None
 
     def deliver(self, chunk: bytes) -> None:
-        """Send framed events, or keep them pending until the initial events are sent."""
+        """Send framed events, or keep them until the initial events have been sent."""
         if self._pending is not None:
             self._pending.append(chunk)
             self._pending_size += len(chunk)

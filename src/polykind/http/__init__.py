@@ -1,1 +1,1 @@
-"""HTTP/1.1: sockets, requests, responses, streams, options and limits."""
+"""HTTP/1.1: sockets, requests, responses, streams, request options and limits."""

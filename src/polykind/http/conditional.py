@@ -14,7 +14,7 @@ from polykind.http.messages import TEXT, Request, Response, body_size
 Headers = tuple[tuple[bytes, bytes], ...]
 
 _MIN_COMPRESSED_BYTES: Final = 1400
-"""Shorter documents are not compressed."""
+"""Documents with fewer bytes than this are not compressed."""
 _number = re.compile(r"[0-9]+").fullmatch
 
 
@@ -25,9 +25,9 @@ class _RangeNotSatisfiableError(Exception):
 def document_response(
     request: Request, body: bytes, content_type: bytes, headers: Headers = (), *, etag: str = "", modified: int
 ) -> Response:
-    """Return the document, or a 206, 304, 412 or 416 response if the request's headers require it.
+    """Return a response with the document, or a 206, 304, 412 or 416 response if the request's headers demand it.
 
-    `modified` is a Unix time.
+    `modified` is the Unix time of the last change of the document.
     """
     tag = f'"{etag}"' if etag else ""
     if tag:
@@ -100,7 +100,7 @@ def _tags(header: str) -> list[str]:
 
 
 def _evaluate_conditions(request: Request, tag: str, modified: int) -> int:
-    """Return the status that the request's conditions require, or 0 to send the document (RFC 9110, section 13.2.2)."""
+    """Return the status that conditional headers demand, or 0 to send the document (RFC 9110, section 13.2.2)."""
     safe = request.method in ("GET", "HEAD")
     if match := request.header(b"if-match"):
         if "*" not in _tags(match) and (not tag or tag not in _tags(match)):
@@ -112,7 +112,7 @@ def _evaluate_conditions(request: Request, tag: str, modified: int) -> int:
         if "*" in known or (tag and tag in known):
             return 304 if safe else 412
     elif safe and tag and (since := _parse_date(request.header(b"if-modified-since"))) is not None:
-        # Without an ETag, a document that changed twice within a second would look unchanged.
+        # Dates are not compared without an ETag: a document that changed twice within a second would look unchanged.
         return 304 if modified <= since else 0
     return 0
 

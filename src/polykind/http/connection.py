@@ -1,9 +1,9 @@
 """One HTTP/1.1 connection: parses requests, calls the application, and writes responses and streams.
 
-A response can turn the connection into a WebSocket, which remains one until it is closed.
+A response can turn the connection into a WebSocket until the connection is closed.
 
-Requests of a connection are handled one after the other. Reading pauses while one is running and another waits, and
-no request is handled while the client leaves responses unread. docs/limits.md has the bounds on memory.
+The requests of a connection are handled one after the other. While one request is handled and another waits, the
+server reads nothing. While the client leaves responses unread, no request is handled. docs/limits.md has the limits.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _TIMEOUT_STATUS = (
     b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
     b'"reason":"Timeout","details":{},"code":504}\n'
 )
-"""kube-apiserver's response to a request that has timed out. It has neither kind nor apiVersion."""
+"""The body of kube-apiserver's response to a request that has timed out. It has neither kind nor apiVersion."""
 _PIECE = 256 * 1024
 """Longer bodies are sent in pieces of this size. Each piece is sent when the client has read the previous one."""
 
 
 class Connection(asyncio.Protocol):
-    """A client's connection: an asyncio protocol, the receiver of parsed requests, and the sink of a stream."""
+    """A client's connection. It is an asyncio protocol, receives parsed requests, and is the sink of a stream."""
 
     __slots__ = (
         "_app",
@@ -71,13 +71,13 @@ class Connection(asyncio.Protocol):
         self._app = server.app
         self._parser = RequestParser(server.limits, self)
         self._receive = self._parser.feed
-        """The function that parses received bytes, as requests or as the frames of a WebSocket."""
+        """The function that parses received bytes: as HTTP requests, or as the frames of a WebSocket."""
         self._continue_due = False
         """True if a 100 Continue must be sent after the pending responses."""
         self._rejection: tuple[errors.APIError, int] | None = None
-        """An error to send after the pending responses."""
+        """An error, and its HTTP status, to send after the pending responses."""
         self._queue: deque[tuple[Request, bool]] = deque()
-        """Requests that wait until the current one is finished, each with its keep-alive flag."""
+        """Requests that wait for the current one, each with True if the connection stays open after the response."""
         self._reading_paused = False
         self._handling = False
         self._task: Continuation[Response | Stream] | asyncio.Task[None] | None = None
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def _busy(self) -> bool:
-        """True if the next request must wait: for the current request, or for the client to read its responses."""
+        """True if the next request must wait for the current request, or for the client to read its responses."""
         return self._task is not None or self._stream is not None or self._writing_paused
 
     # ------------------------------------------------------------------ asyncio.Protocol
@@ -180,7 +180,7 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------------ requests and responses
 
     def _handle_queue(self) -> None:
-        """Handle queued requests until the queue is empty or a request suspends."""
+        """Handle queued requests until the queue is empty or a request has to wait."""
         if self._handling:
             return
         self._handling = True
@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
         self._handling = False
         if self._busy or self.closing:
             if self._writing_paused and self._task is None and self._stream is None and not self.closing:
-                # Give the client time to read the responses, as with a long response.
+                # The client has request_seconds to read its responses, as for a long response.
                 self.deadline = self._server.loop.time() + self._server.limits.request_seconds
             return
         if self._reading_paused:
@@ -280,7 +280,7 @@ class Connection(asyncio.Protocol):
         return b"".join(parts)
 
     async def _write_long(self, head: bytes, body: Body, keep_alive: bool, user: str) -> None:
-        """Send a long body in pieces. Send each piece when the client has read the previous one.
+        """Send a long body in pieces, each when the client has read the previous one.
 
         Users take turns. The event loop sends one piece at a time, so that other requests are not delayed.
         """
@@ -306,7 +306,7 @@ class Connection(asyncio.Protocol):
     async def _write_piece(self, batch: list[bytes], user: str) -> None:
         turns, loop = self._server.write_turns, self._server.loop
         await turns.acquire(user)
-        # Send the next piece after the event loop has handled all other connections.
+        # Let the event loop handle all other connections before the next piece is sent.
         loop.call_soon(turns.release)
         if self.transport.is_closing():
             raise ConnectionResetError
@@ -408,17 +408,17 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------------ closing
 
     def expire(self) -> None:
-        """Handle a passed deadline: cancel a running request (which sends 504), or close an idle connection."""
+        """Act on a missed deadline: cancel a running request, which then responds 504, or close an idle connection."""
         if self._task is not None and not self._writing_body and not self.closing:
-            # If the request suppresses its cancellation, the next sweep after five seconds closes the connection.
+            # If the request suppresses its cancellation, the connection is closed after five more seconds.
             self.deadline = self._server.loop.time() + 5
             self._task.cancel()
         elif not (self._server.stopping and self.closing and self.transport.get_write_buffer_size()):
-            # While the server stops, a client that still reads its response may continue until the grace period ends.
+            # While the server stops, a client that still reads its response may do so until the grace period ends.
             self.abort()
 
     def shut_down(self) -> None:
-        """End a stream. Close the connection once the response to the running request has been sent."""
+        """End a running stream. Close the connection when the response to the running request has been sent."""
         if self._stream is not None:
             self.finish()
         elif self._task is None and not self._parser.stopped:
@@ -430,7 +430,7 @@ class Connection(asyncio.Protocol):
                 self.deadline = now
 
     def _close(self) -> None:
-        """Close the connection when the client has read everything, or after a timeout."""
+        """Close the connection when the client has read everything, or when the client takes too long."""
         self.closing = True
         limits = self._server.limits
         seconds = limits.linger_seconds * 2 if self._server.stopping else limits.request_seconds

@@ -1,4 +1,4 @@
-"""The process's file descriptors: their limit, and a check whether any are left."""
+"""The process's file descriptors: their limit, and a check that some are left."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _MAX_COMPRESSED = 256 * 1024
 
 
 class Framing(Protocol):
-    """The format in which a stream separates its events. Equal framings are the same object."""
+    """The format in which a stream separates its events. Equal formats are the same object."""
 
     compresses: bool
     """True if `frame` compresses, so that long lists of events belong in a worker thread."""
@@ -22,11 +22,11 @@ class Framing(Protocol):
         """Return the bytes to send for encoded events."""
 
     def from_chunk(self, chunk: bytes) -> bytes:
-        """Return the bytes to send for the event that an HTTP chunk contains."""
+        """Return the bytes to send for an event that is already encoded as an HTTP chunk."""
 
 
 class _ChunkFraming:
-    """Sends events in HTTP chunks. A chunk may contain several events, which their encoding separates."""
+    """Sends events in HTTP chunks. A chunk may contain several events. Clients separate them by their encoding."""
 
     compresses = False
 
@@ -62,7 +62,7 @@ class _WebSocketFraming:
     def __init__(self, opcode: int, length_prefix: int) -> None:
         self._opcode = opcode
         self._length_prefix = length_prefix
-        """The number of bytes of the length before each encoded event. WebSocket messages omit the length."""
+        """The number of bytes before each event that hold its length. WebSocket messages omit these bytes."""
 
     def frame(self, events: list[bytes]) -> bytes:
         return b"".join([encode_frame(self._opcode, event[self._length_prefix :]) for event in events])

@@ -24,25 +24,25 @@ class Limits:
     max_body_bytes: int = 3 * 1024 * 1024
     max_head_bytes: int = 256 * 1024
     receive_seconds: float = 32.0
-    """Time for a request to arrive completely."""
+    """Time in which a request must arrive completely."""
     idle_seconds: float = 180.0
     """Time that a connection may wait for its next request."""
     request_seconds: float = 60.0
-    """Time to handle a request (streams excepted), and time for the client to read each piece of a long response."""
+    """Time to handle a request (except streams). Also the time in which a client must read each piece of a response."""
     max_unread_bytes: int = 8 * 1024 * 1024
     """Bytes that the client of a stream may leave unread before it is disconnected."""
     max_connections: int = 20_000
     linger_seconds: float = 0.5
     """Time that a client may continue to send after its request was rejected."""
     sweep_seconds: float = 1.0
-    """Interval of the deadline checks."""
+    """Time between two checks of the connections' deadlines."""
 
 
 def _raise_mmap_threshold() -> None:
     """Make glibc serve blocks of up to a megabyte from its heap, because long responses are sent in such pieces.
 
-    glibc raises its mmap threshold when a larger block is freed. Until then glibc maps each block anew, which takes as
-    long as encrypting the block.
+    glibc raises its mmap threshold when a larger block is freed, so allocate and free one. Otherwise glibc would map
+    memory for each block, which takes as long as encrypting the block.
     """
     bytes(1024 * 1024)
 
@@ -56,15 +56,15 @@ class HttpServer:
         self.connections: set[Connection] = set()
         self.stopping = False
         self.date = b""
-        """The current Date header, refreshed by each sweep."""
+        """The current value of the Date header, updated at each check of the deadlines."""
         self._all_closed = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self.new_audit_id = AuditIds()
         self.write_turns = FairQueue(seats=1, max_waiting=self.limits.max_connections)
-        """The turns in which users send pieces of long responses."""
+        """The queue in which users take turns to send pieces of long responses."""
         self.descriptor_problem = ""
-        """The reason why no connections can be accepted, checked by each sweep."""
+        """The reason why no connections can be accepted, or "". Updated at each check of the deadlines."""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
         """Start listening and return the port."""

@@ -61,36 +61,36 @@ class Request:
         """The path as the client sent it, percent-encoded."""
         self.query = query
         self.headers = headers
-        """Values by lower-case name. Of a repeated header the first value counts.
+        """The value of each header by its lower-case name. Of most repeated headers, only the first value is kept.
 
         Repeated Impersonate-* headers are joined by NUL. If the request has such a header, the key `impersonate` is
-        present too. Repeated Transfer-Encoding and Sec-WebSocket-Protocol headers are joined by commas.
+        present, too. Repeated Transfer-Encoding and Sec-WebSocket-Protocol headers are joined by commas.
         """
         self.body = body
         self.audit_id = b""
         self.peer_certificate: dict[str, Any] | None = None
         self.user: User | None = None
         self.timeout: float | None = None
-        """The client's timeout in seconds, or None for the server's default."""
+        """The client's timeout in seconds, or None to use the server's timeout."""
         self.deadline: float | None = None
         """The time.monotonic() at which the client's timeout ends, or None if the request has no timeout."""
         self.holds_large_object = False
-        """True if the request holds a large object, which pauses the garbage collector."""
+        """True if the request has paused Python's garbage collector, because it works on a large object."""
         self.warnings: dict[str, None] = {}
-        """Texts to send as Warning headers, in order."""
+        """The texts to send as Warning headers, in order, as the keys of a dict."""
 
     def header(self, name: bytes, default: str = "") -> str:
         value = self.headers.get(name)
         return default if value is None else value.decode("latin-1")
 
     def warn(self, text: str) -> None:
-        """Add a warning, unless the request already has it or the response has no room for more."""
+        """Add a warning to the response, unless it has the same warning or too many warnings."""
         if len(self.warnings) < _MAX_TOTAL_WARNINGS:
             self.warnings[text] = None
 
 
 class JoinedParts:
-    """A long body whose items are joined while it is sent. Responses to several clients share the items."""
+    """A body whose items are joined while it is sent, so that the responses to several clients share the items."""
 
     __slots__ = ("_head", "_items", "_separator", "_shorten", "_tail", "size")
 
@@ -105,7 +105,7 @@ class JoinedParts:
         shorten: Callable[[bytes], bytes] | None = None,
         shorter_by: int = 0,
     ) -> None:
-        """`shorten` removes `shorter_by` bytes from each item before it is sent."""
+        """`shorten` is a function that removes `shorter_by` bytes from each item before it is sent."""
         self._shorten = shorten
         self._head = head
         self._items = items
@@ -125,7 +125,7 @@ class JoinedParts:
 
 
 Body = Sequence[bytes] | JoinedParts
-"""A body in parts."""
+"""A body that is sent in parts."""
 
 
 def body_size(body: bytes | Body) -> int:
@@ -136,7 +136,7 @@ def body_size(body: bytes | Body) -> int:
 
 
 class Response:
-    """A complete response. `body` is one byte string or several. A long body is sent in pieces."""
+    """A complete response. `body` is one byte string or several. The server sends a long body in pieces."""
 
     __slots__ = ("body", "content_type", "headers", "status")
 
@@ -271,9 +271,9 @@ def warning_headers(texts: Iterable[str]) -> tuple[Header, ...]:
 
 
 def _truncated_warnings(texts: list[str], overflow: int) -> tuple[Header, ...]:
-    """Truncate each text.
+    """Truncate each text to 256 characters and return the Warning headers.
 
-    Return headers for the texts up to index `overflow`, and for later texts that fit the limit.
+    Return headers for the texts up to index `overflow`, and for later texts until the limit of 4096 is reached.
     """
     out, total = [], 0
     for number, text in enumerate(texts):

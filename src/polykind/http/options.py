@@ -1,6 +1,6 @@
 """Request options from query parameters or a DeleteOptions body, validated as kube-apiserver does.
 
-A value that cannot be converted raises BadRequestError. A value that is not allowed raises InvalidError.
+Raise BadRequestError if a value cannot be parsed, and InvalidError if a parsed value is not allowed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _MAX_MANAGER_BYTES = 128
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """ListOptions of a list, watch or deletecollection.
+    """The options of a list, watch or deletecollection.
 
-    A watch without a resourceVersion (or with 0) has `send_initial_events` set, as in kube-apiserver.
+    As in kube-apiserver, `send_initial_events` is also true for a watch without a resourceVersion or with "0".
     """
 
     label_selector: LabelSelector = label_selectors.SELECT_ALL
@@ -133,9 +133,7 @@ _DEFAULT_GET: Final = GetOptions()
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Options of a write. `field_validation` is Ignore, Warn or Strict. `field_manager` is "" if the request names
-    none.
-    """
+    """The options of a write. `field_validation` is Ignore, Warn or Strict. `field_manager` may be ""."""
 
     dry_run: bool = False
     field_manager: str = ""
@@ -170,9 +168,7 @@ class PatchOptions(WriteOptions):
 
     @classmethod
     def from_query(cls, query: Query, *, apply: bool = False) -> Self:
-        """Parse and validate a query. With `apply` (server-side apply), a field manager is required and `force` is
-        allowed.
-        """
+        """Parse and validate a query. Server-side apply (`apply`) requires a fieldManager and allows `force`."""
         force = bool_value(query, "force")
         field_errors = []
         if apply and not first_value(query, "fieldManager"):
@@ -196,7 +192,7 @@ class DeleteOptions:
     ignore_read_error: bool = False
     """True if the client wants to delete an object that cannot be read from the store."""
     read_error_conflicts: tuple[str, ...] = ()
-    """The options that are set and must not be combined with `ignore_read_error`."""
+    """The names of options that the client has set although they must not be combined with `ignore_read_error`."""
 
     @classmethod
     def from_query(cls, query: Query) -> DeleteOptions:
@@ -254,7 +250,7 @@ _META_KINDS: Final = frozenset(
 
 
 def _not_delete_options(version: str, kind: str) -> BadRequestError:
-    """Return the error for a body whose kind is not convertible to DeleteOptions, or not in kube-apiserver's scheme."""
+    """Return the error for a body of another kind than DeleteOptions. The text depends on the kind."""
     if kind in _UNVERSIONED_KINDS or (version == _META_API_VERSION and kind in _META_KINDS):
         return BadRequestError(f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")
     return BadRequestError(
@@ -354,7 +350,7 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
 
 
 def manager_name(manager: str, user_agent: bytes) -> str:
-    """Return the field manager of a write: `manager`, or if it is empty the program name of the User-Agent header."""
+    """Return the field manager of a write: `manager` or, if it is empty, the program in the User-Agent header."""
     return manager or _user_agent_program(user_agent)
 
 
@@ -372,7 +368,7 @@ def _user_agent_program(user_agent: bytes) -> str:
 
 
 def include_object(query: Query) -> str:
-    """Return the part of the object that a Table's rows include: Metadata, Object or None.
+    """Return how much of each object the rows of a Table include: Metadata, Object or None.
 
     Raise BadRequestError if the query has another value.
     """

@@ -18,7 +18,7 @@ _token = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}").fullmatch
 
 
 class ProtocolError(errors.APIError):
-    """A violation of HTTP. The response is plain text, as that of Go's HTTP server."""
+    """A violation of HTTP. Like Go's HTTP server, the server responds in plain text."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class RequestReceiver(Protocol):
     """The receiver of parsed requests."""
 
     def on_begin(self) -> None:
-        """Handle the first byte of a request."""
+        """Handle the arrival of a request's first byte."""
 
     def on_expect_continue(self) -> None:
         """Handle a client that waits for 100 Continue before it sends the body."""
@@ -56,7 +56,7 @@ class RequestReceiver(Protocol):
         """Handle a complete request."""
 
     def on_rejected(self, error: errors.APIError, status: int) -> None:
-        """Handle a request that is malformed or too large. Nothing more is parsed."""
+        """Handle a request that is malformed or too large. The parser ignores all further data."""
 
 
 class RequestParser:
@@ -83,7 +83,7 @@ class RequestParser:
         self._receiver = receiver
         self._parser = httptools.HttpRequestParser(self)
         self._method = b""
-        """The request's method if httptools does not support it, else empty."""
+        """The request's method if httptools does not support it, else b""."""
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
@@ -92,7 +92,7 @@ class RequestParser:
         self._has_repeated_host = False
         self._valid_host = b""
         self.in_request = False
-        """True if a part of a request has arrived."""
+        """True if a part of a request has arrived, but not the whole request."""
         self.stopped = False
         """True if parsing has ended: a request was rejected, or the client asked for another protocol."""
 
@@ -103,7 +103,7 @@ class RequestParser:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # The response to the request may be a WebSocket. Otherwise ignore Upgrade, as RFC 9110 lets a server do,
+            # The server may accept the upgrade to a WebSocket. Otherwise ignore the Upgrade header, as RFC 9110 allows,
             # and close the connection after the response.
             self.stopped = True
         except httptools.HttpParserInvalidMethodError as error:
@@ -182,7 +182,7 @@ class RequestParser:
             self._receiver.on_expect_continue()
 
     def _protocol_error(self) -> ProtocolError | None:
-        """Return the error for a head that Go's HTTP server rejects although it can be parsed."""
+        """Return the error for a request head that can be parsed but that Go's HTTP server rejects, else None."""
         headers = self._headers
         host, version = headers.get(b"host"), self._parser.get_http_version()
         if version not in _VERSIONS and headers:

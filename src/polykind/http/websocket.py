@@ -30,10 +30,10 @@ def subprotocols(request: Request) -> list[bytes]:
 
 
 def refusal(request: Request) -> Response | None:
-    """Return the response to a handshake that kube-apiserver refuses, else None.
+    """Return the response if kube-apiserver refuses the WebSocket handshake, else None.
 
-    A watch defines no subprotocols: the server accepts any single one, and rejects several. An Origin is
-    required, so a client that is not a browser has to send one too.
+    Watches define no subprotocols. The server accepts a client that offers one subprotocol, whatever it is, and rejects
+    a client that offers several. An Origin header is required, even from a client that is not a browser.
     """
     if request.method != "GET":
         return Response(405, b"bad method", TEXT)
@@ -47,7 +47,7 @@ def refusal(request: Request) -> Response | None:
 
 
 class WebSocketStream(Stream):
-    """A WebSocket that sends messages and ignores those of the client. The handshake must have passed `refusal`."""
+    """A WebSocket that sends messages and ignores messages of the client. Call `refusal` before."""
 
     __slots__ = ()
 

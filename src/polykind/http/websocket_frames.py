@@ -13,7 +13,7 @@ NORMAL_CLOSURE, PROTOCOL_ERROR, MESSAGE_TOO_BIG = 1000, 1002, 1009
 _FIN, _RESERVED, _OPCODE, _MASKED, _LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
 _MAX_CONTROL_PAYLOAD = 125
 _MAX_MESSAGE = 32 * 1024 * 1024
-"""The size of a client's message above which the server closes the connection, as in kube-apiserver."""
+"""The server closes the connection if a client's message has more bytes than this, as in kube-apiserver."""
 
 
 def encode_frame(opcode: int, payload: bytes) -> bytes:
@@ -38,23 +38,23 @@ class FrameReceiver(Protocol):
         """Respond to a ping with the same payload."""
 
     def on_close(self, status: int) -> None:
-        """Send a close frame with this status and close the connection.
+        """Send a close frame with this status, then close the connection.
 
-        The client has closed it or violated RFC 6455.
+        The client has sent a close frame or violated RFC 6455.
         """
 
 
 class FrameReader:
-    """Parses the frames of one client. It discards messages, because a watch needs no messages from the client."""
+    """Parses the frames of one client. Discards the client's messages, because a watch does not use them."""
 
     def __init__(self, receiver: FrameReceiver) -> None:
         self._receiver = receiver
         self._buffer = bytearray()
-        """An incomplete header, or an incomplete control frame."""
+        """The bytes of an incomplete frame header or control frame."""
         self._discard = 0
         """The number of bytes of the current data frame that are still to be discarded."""
         self._message_size: int | None = None
-        """The size so far of a fragmented message, or None between messages."""
+        """The size of the received part of a fragmented message, or None between messages."""
         self._closed = False
 
     def feed(self, data: bytes) -> None:

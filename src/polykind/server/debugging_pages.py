@@ -23,7 +23,7 @@ _TRANSFORMS = {
 }
 _COMPONENT = "apiserver"
 _DELIMITERS = (":", ": ", "=", " ")
-"""Delimiters of the plain text. kube-apiserver chooses one at random, which keeps clients from parsing the text."""
+"""Delimiters of the plain text. Like kube-apiserver, choose one at random, to keep clients from parsing the text."""
 _TEXT_HEAD = (
     "\n{} {}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees "
     "and is for debugging purposes only.\n"
@@ -31,7 +31,7 @@ _TEXT_HEAD = (
 
 
 class DebuggingPages:
-    """The pages of one server, as plain text or as an object of the group config.k8s.io."""
+    """The responses of /statusz and /flagz, as plain text or as an object of the group config.k8s.io."""
 
     def __init__(self, clock: Clock, flags: Callable[[], dict[str, str]]) -> None:
         self._clock = clock

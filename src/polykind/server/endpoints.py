@@ -1,4 +1,4 @@
-"""Endpoints besides resources: health, version, discovery, OpenAPI, metrics, debugging pages and version reports."""
+"""The endpoints that are not resources: health, version, discovery, OpenAPI, metrics and Polykind's own endpoints."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _JWK_SET = "application/jwk-set+json"
 _RESTORE = "/polykind/restore"
 _PROTOBUF = MEDIA_TYPES["protobuf"].encode()
 _THREAD_THRESHOLD = 64 * 1024
-"""Documents above this size are converted to protobuf in a thread."""
+"""Documents with more bytes than this are converted to protobuf in a thread."""
 _MAX_DATES = 4096
 NO_SNIFF = (b"X-Content-Type-Options", b"nosniff")
 _NO_SNIFF = (NO_SNIFF,)
@@ -51,7 +51,8 @@ Check = Callable[[], str]
 def is_public(path: str, *, single_checks: bool) -> bool:
     """True for health and version paths, which need no credentials.
 
-    `single_checks` includes the paths of single health checks, which the default roles of RBAC do not allow.
+    If `single_checks` is true, this includes the paths of single health checks, such as /livez/ping. The default roles
+    of RBAC do not allow them.
     """
     if path in _PUBLIC:
         return True
@@ -83,9 +84,9 @@ def error_response(
 
 
 class Endpoints:
-    """The endpoints of one server.
+    """The endpoints of one server that are not resources.
 
-    `address` returns the host:port that the /api document contains. `builtin_versions` are the groups and versions that
+    `address` returns the host:port for the document at /api. `builtin_versions` are the groups and versions that
     are served without a CRD.
     """
 
@@ -112,12 +113,12 @@ class Endpoints:
         self._read_only = frozenset(
             ("/version", "/api", *(f"/apis/{g}/{v}" if g else f"/api/{v}" for g, v in builtin_versions))
         )
-        """Paths that respond 405 to every method except GET, even to HEAD. Other endpoints ignore the method."""
+        """Paths that respond 405 to every method except GET, even to HEAD. All other endpoints ignore the method."""
         groups = {group for group, _ in builtin_versions if group}
         self._status_404_prefixes = ("/api/", "/version/", *(f"/apis/{group}/" for group in groups))
         """Paths below which a 404 response has a Status body. Other 404 responses are plain text."""
         self._dates: dict[str, tuple[str, int]] = {}
-        """The ETag of a document and the time of the first request for this content, by path."""
+        """By path: the ETag of a document, and the time of the first request for the document with this ETag."""
 
     async def respond(self, request: Request) -> Response:
         exact = unquote(request.path)
@@ -157,7 +158,7 @@ class Endpoints:
         return response
 
     async def _openid(self, request: Request, path: str) -> Response:
-        """Respond with the documents that other services need to verify tokens of service accounts."""
+        """Respond with a document that other services need to verify tokens of service accounts."""
         if request.method != "GET":
             raise errors.method_not_allowed()
         tokens, headers = self._service_account_tokens, ((b"Cache-Control", b"public, max-age=3600"),)
@@ -277,7 +278,7 @@ class Endpoints:
         )
 
     def _modified(self, path: str, etag: str) -> int:
-        """Return a document's Last-Modified time: the time of the first request for this content."""
+        """Return the Last-Modified time of a document: the time of the first request for it with this ETag."""
         cached = self._dates.pop(path, ("", 0))
         when = cached[1] if cached[0] == etag else int(time.time())
         self._dates[path] = etag, when

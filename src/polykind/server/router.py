@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from polykind.auth.request_authorization import RequestAuthorization
 
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
-"""Path segments after /namespaces/<name>/ that belong to the namespace itself."""
+"""Segments after /namespaces/<name>/ that are subresources of the namespace, and not resources in the namespace."""
 
 _INVALID_GROUP = "/"
-"""A group that no resource has. It replaces the empty group of /apis//..., which is not the core group."""
+"""The group for paths such as /apis//v1/pods. No resource has this group, whereas "" would be the core group."""
 
 NOT_FOUND = Response(404, b"404 page not found\n", TEXT, (NO_SNIFF,))
 
@@ -94,7 +94,7 @@ class Router:
 
     @cached_property
     def _permission(self) -> RequestAuthorization:
-        """The authorization check, imported on first use because the AlwaysAllow mode rarely needs it."""
+        """The check of permissions. It is imported on first use, because the mode AlwaysAllow rarely needs it."""
         from polykind.auth.request_authorization import RequestAuthorization
 
         return RequestAuthorization(self._backend.authorizer)
@@ -176,7 +176,7 @@ class Router:
 
 
 def _is_anonymous_read(request: Request) -> bool:
-    """True for a GET or HEAD without credentials."""
+    """True for a GET or HEAD without a token and without impersonation."""
     token = request.headers.get(b"authorization", b"").removeprefix(b"Bearer").strip()
     return not token and request.method in ("GET", "HEAD") and b"impersonate" not in request.headers
 
@@ -184,7 +184,7 @@ def _is_anonymous_read(request: Request) -> bool:
 def _is_bare_legacy_path(path: str) -> bool:
     """True for /api/v1/watch and similar paths without a resource.
 
-    kube-apiserver fails on such a path while parsing it, before it sends authentication errors.
+    kube-apiserver cannot parse such a path. It reports this error before authentication errors.
     """
     parts = unquote(path).strip("/").split("/")
     at = {"api": 2, "apis": 3}.get(parts[0])
@@ -222,7 +222,7 @@ _SCALE: dict[str, Verb] = {"GET": get_scale, "HEAD": get_scale, "PUT": update_sc
 _ITEM_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _SUBRESOURCE_VERBS = {**_ITEM_VERBS, "POST": "create"}
 _PROXY_VERBS = {**_SUBRESOURCE_VERBS, "HEAD": "get", "OPTIONS": "get"}
-"""The verbs of proxy subresources by HTTP method. A proxy forwards every method."""
+"""The verb for each HTTP method of a proxy subresource. A proxy accepts every method."""
 _FUNCTIONS: dict[str, Verb] = {
     "get": get,
     "list": list_,
@@ -249,14 +249,14 @@ METRIC_LABELS: dict[Verb, str] = {
     update_scale: "PUT",
     patch_scale: "PATCH",
 }
-"""The verb label of each verb in kube-apiserver's metrics."""
+"""The value of the metrics label `verb` for each function that serves a verb."""
 
 
 def custom_verb(ctx: RequestContext, legacy_watch: bool) -> Verb | None:
-    """Return the verb for a custom resource. Return None, for a plain 404, if the path does not match the resource's
-    scope.
+    """Return the function that serves a request for a custom resource.
 
-    If kube-apiserver responds with a Status instead, return a verb that raises this error.
+    Return None, for a 404 response in plain text, if the path does not match the resource's scope. If kube-apiserver
+    responds with a Status instead, return a function that raises this error.
     """
     method, resource = ctx.request.method, ctx.resource
     if legacy_watch:
@@ -303,9 +303,9 @@ def _collection_verb(ctx: RequestContext) -> Verb | None:
 
 
 def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
-    """Return the verb for a built-in resource.
+    """Return the function that serves a request for a built-in resource.
 
-    For a route that kube-apiserver lacks, the returned verb raises a 404 or 405 error.
+    For a method and path that kube-apiserver does not serve, the function raises a 404 or 405 error.
     """
     version, resource, method = ctx.version, ctx.resource, ctx.request.method
     all_namespaces = resource.namespaced and ctx.namespace is None
@@ -330,7 +330,7 @@ def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
 
 
 def _builtin_function(ctx: RequestContext, verb: str) -> Verb:
-    """Return the function of a built-in resource's verb. `verb` is its name in discovery."""
+    """Return the function that serves `verb`, a verb by its name in discovery, for a built-in resource."""
     special = subresources.find(ctx.resource.group, ctx.resource.plural, ctx.subresource, verb)
     if special is not None:
         METRIC_LABELS.setdefault(special, METRIC_LABELS[_FUNCTIONS[verb]])

@@ -10,7 +10,7 @@ from polykind.apis.machinery.kinds import Kind
 from polykind.server.settings import SettingsError
 
 CUSTOM_ONLY: Final = "api/custom-only"
-"""A key that only Polykind has: serve only custom resources and the built-in resources that they need."""
+"""A key of --runtime-config that only Polykind has: serve custom resources and the built-in resources they need."""
 _ALL: Final = "api/all"
 _MATCHERS: Final[Mapping[str, Callable[[str], object]]] = {
     _ALL: lambda version: True,
@@ -18,7 +18,7 @@ _MATCHERS: Final[Mapping[str, Callable[[str], object]]] = {
     "api/beta": re.compile(r"v\d+beta\d+").fullmatch,
     "api/alpha": re.compile(r"v\d+alpha\d+").fullmatch,
 }
-"""The keys that select many versions, in the order in which kube-apiserver applies them."""
+"""The keys that select many versions, with a function that matches versions, in kube-apiserver's order."""
 _NEEDED_BY_CUSTOM_RESOURCES: Final = frozenset(
     (
         "admissionregistration.k8s.io",
@@ -39,19 +39,20 @@ _BOOLS: Final = {
 _Resource = tuple[str, str, str]
 """A built-in resource: group, version and plural."""
 _PREVIEWS: Final = {("storagemigration.k8s.io", "v1"): "v1beta1"}
-"""Versions of the next Kubernetes release, each with the version in this release that it replaces."""
+"""Versions of the next Kubernetes release that this server already serves, with the version that each replaces."""
 
 
 def _maturity(resource: _Resource) -> str:
-    """Return the version that decides whether api/ga, api/beta or api/alpha selects a resource.
+    """Return the version by which api/ga, api/beta and api/alpha select a resource.
 
-    api/beta=false also turns off a preview, so that the server has the same API groups as kube-apiserver.
+    For a version of the next release, this is the version that it replaces. So api/beta=false turns off the same groups
+    as in kube-apiserver.
     """
     return _PREVIEWS.get(resource[:2], resource[1])
 
 
 class RuntimeConfig:
-    """Decides which declared kinds are served. The constructor raises SettingsError if a key or a value is unknown."""
+    """Decides which built-in kinds are served. The constructor raises SettingsError if a key or a value is unknown."""
 
     def __init__(self, overrides: Mapping[str, str], kinds: Sequence[Kind], *, serve_v1beta1: bool = True) -> None:
         self._served = {(kind.group, kind.version, kind.plural): True for kind in kinds}
@@ -76,7 +77,7 @@ class RuntimeConfig:
         self._served.update(dict.fromkeys(resources, served))
 
     def _apply(self, overrides: Mapping[str, str]) -> None:
-        """Apply the overrides of single versions, then the overrides of single resources."""
+        """Apply the values for single versions, then the values for single resources."""
         groups, versions = {gvr[0] for gvr in self._served}, {gvr[:2] for gvr in self._served}
         for key in overrides:
             if key.count("/") not in (1, 2):
@@ -98,7 +99,7 @@ class RuntimeConfig:
 
 
 def _needed(gvr: _Resource) -> bool:
-    """True if custom resources need a built-in resource for access control, admission, webhooks or namespaces."""
+    """True if custom resources need this built-in resource for access control, admission, webhooks or namespaces."""
     group, _, plural = gvr
     return plural in _NEEDED_CORE if not group else group in _NEEDED_BY_CUSTOM_RESOURCES
 

@@ -1,4 +1,4 @@
-"""The API server as an object: `async with Server(settings) as server`, any number of times in one process."""
+"""The API server as an object, for `async with Server(settings) as server`. A process can have several servers."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Server:
         """The bearer token of the admin user."""
         self._ca: Path | None = None
         self._exit_stack = AsyncExitStack()
-        """Stops everything that was started, in reverse order."""
+        """Stops the started components in reverse order."""
 
     @property
     def url(self) -> str:
@@ -128,7 +128,7 @@ class Server:
         await self.stop()
 
     async def start(self) -> None:
-        """Start to serve. If the start fails, stop everything that was started."""
+        """Start the server. If this fails, stop the components that have been started."""
         try:
             await self._start()
         except BaseException:
@@ -306,8 +306,9 @@ class Server:
         )
 
     def _advertised_address(self) -> str:
-        """Return the address for the endpoints of the service `kubernetes`, or "" if the server listens on all
-        addresses.
+        """Return the address for the endpoints of the Service `kubernetes`.
+
+        Return "" if no flag names an address and the server listens on all addresses.
         """
         bound = self.settings.bind_address
         return self.settings.advertise_address or (bound if bound not in ("0.0.0.0", "::") else "")  # noqa: S104
@@ -360,7 +361,7 @@ class Server:
             except OSError as error:
                 raise SettingsError(f"--client-ca-file {settings.client_ca_file}: {error}") from None
             context.verify_mode = ssl.CERT_OPTIONAL
-            # A handshake with an expired certificate succeeds, because the request may have a valid token.
+            # A TLS handshake with an expired client certificate succeeds, because the request may have a valid token.
             context.verify_flags |= _NO_CHECK_TIME
         return context
 
@@ -404,9 +405,9 @@ class Server:
         return resource.shown(cached) if cached is not None else None
 
     def reload(self) -> None:
-        """Read the serving certificate, the client CA and the token file again.
+        """Read the files of the serving certificate, the client CA and the tokens again.
 
-        If this fails, keep the previous ones.
+        If this fails, log an error and continue with the previous ones.
         """
         settings = self.settings
         try:
@@ -423,7 +424,7 @@ class Server:
         write_kubeconfig(self.kubeconfig, self.url, self._authority() or None, "admin", {"token": self.token})
 
     def _authority(self) -> bytes:
-        """Return the certificate in PEM that clients must trust."""
+        """Return the certificate that clients must trust, in PEM."""
         trusted = self._ca or self.settings.tls_cert_file
         return trusted.read_bytes() if trusted is not None else b""
 

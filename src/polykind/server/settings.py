@@ -22,7 +22,7 @@ GATES = {
     "CustomResourceWebhookConversion": True,
     "WatchListCompression": False,
 }
-"""The known feature gates with their defaults."""
+"""The known feature gates, each with True if it is enabled by default."""
 
 MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC")
 """The supported authorization modes."""
@@ -77,7 +77,7 @@ class Settings:
     api_audiences: tuple[str, ...] = ()
 
     def flags(self) -> dict[str, str]:
-        """Return all flags with their values, formatted as kube-apiserver's flags are."""
+        """Return the value of every flag as text, formatted as kube-apiserver formats flags."""
         return {item.name.replace("_", "-"): _flag_value(getattr(self, item.name)) for item in fields(self)}
 
     def gate(self, name: str) -> bool:
@@ -155,7 +155,7 @@ class Settings:
 
 
 def _flag_value(value: object) -> str:
-    """Format a setting as Go's flags do. Fractional numbers are durations in seconds."""
+    """Format a setting as Go formats flags. A float is a duration in seconds."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

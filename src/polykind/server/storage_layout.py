@@ -1,4 +1,4 @@
-"""Changes of the layout of keys in the store between releases."""
+"""Migration of stored keys when a release of Polykind changes their layout."""
 
 from __future__ import annotations
 

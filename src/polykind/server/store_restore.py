@@ -20,7 +20,7 @@ DIRECTORY = "restore"
 class StoreRestore:
     """Makes the store equal to a backup by ordinary writes, so that caches, watches and replicas see each change.
 
-    Revisions go on: every restored object gets a new resourceVersion, and watches see the changes as events.
+    Revisions continue to grow: every restored object gets a new resourceVersion, and watches receive the changes.
     """
 
     def __init__(self, store: Store, prefix: str, data_dir: Path) -> None:

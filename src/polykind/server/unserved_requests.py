@@ -26,7 +26,7 @@ class UnservedRequests:
         self._counts[method, path] += 1
 
     def lines(self) -> list[str]:
-        """Describe the requests, the most frequent ones first."""
+        """Return one line for each method and resource, the most frequent first."""
         return [
             f"not served here: {method} {path}{f' ({count} times)' if count > 1 else ''}"
             for (method, path), count in self._counts.most_common()

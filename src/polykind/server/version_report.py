@@ -1,4 +1,4 @@
-"""The version report of a CRD: stored objects, field managers and clients of each version."""
+"""The version report of a CRD: the stored objects, field managers and clients that use each version."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class VersionReporter:
 
 
 async def _count(resource: CustomResource) -> tuple[dict[str, ObjectCount], dict[str, ObjectCount]]:
-    """Return the number of stored objects and the number of objects with field managers, each by version."""
+    """Return two counts by version: of stored objects, and of objects with field managers at the version."""
     stored: dict[str, ObjectCount] = {}
     managed: dict[str, ObjectCount] = {}
     after = ""
@@ -105,7 +105,7 @@ def _add(counts: dict[str, ObjectCount], version: str, key: str) -> None:
 
 
 def _manager_versions(cached: CachedObject, prefix: str) -> set[str]:
-    """Return the versions at which an object has field managers."""
+    """Return the versions in the managedFields of an object."""
     try:
         managers = _decode(cached.raw).metadata.managedFields
     except msgspec.MsgspecError:
