@@ -91,7 +91,7 @@ def _unmarshal_error(prefix: str, value: Any, target: str) -> errors.BadRequestE
 
 
 def unknown_fields(operations: list[Any]) -> list[str]:
-    """Return the strict decoding errors for fields of operations that RFC 6902 does not define."""
+    """Return kube-apiserver's strict decoding errors about fields of the operations that RFC 6902 does not define."""
     return [
         f'json patch unknown field "[{index}].{key}"'
         for index, operation in enumerate(operations)

@@ -149,7 +149,7 @@ async def compare_at(
 
 
 class VersionConverter:
-    """Converts objects between the versions of a kind for an apply request. An error of a conversion is raised."""
+    """Converts objects between the versions of a kind, for apply requests."""
 
     def __init__(self, models: Models, convert: Convert) -> None:
         self.models = models

@@ -51,7 +51,7 @@ class _Variable(NamedTuple):
 
 
 class Planner:
-    """Turns one checked expression into a plan."""
+    """Turns one type-checked expression into a Plan: a closure that evaluates it, and its fixed cost."""
 
     def __init__(
         self, variables: Mapping[str, DeclType | None], *, optional_old: bool = False, untyped: bool = False

@@ -47,7 +47,7 @@ def _first_error(current: str, new: str) -> str:
 
 
 def _certificate_error(body: bytes) -> str | None:
-    from cryptography import x509  # The import takes tens of milliseconds, and few CRDs have a bundle.
+    from cryptography import x509  # Imported here, because it takes tens of milliseconds and few CRDs have a bundle.
 
     try:
         der = decode_base64(b"".join(body.split()).decode("ascii", "replace"))

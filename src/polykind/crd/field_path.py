@@ -17,8 +17,9 @@ class FieldPathError(ValueError):
 def find_field(
     path: str, schema: JsonObject | None, *, brackets: bool = True
 ) -> tuple[tuple[str, ...], JsonObject | None]:
-    """Return the field names of a path and the schema of its last field. Raise FieldPathError if there is no such
-    field.
+    """Return the field names of a path and the schema of its last field. Raise FieldPathError if the field is unknown.
+
+    If `brackets` is false, the path must not contain brackets.
     """
     parts = _split(path)
     position = 0

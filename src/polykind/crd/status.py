@@ -1,4 +1,4 @@
-"""The status of a CRD: accepted names, establishment, non-structural schemas, API approval, termination."""
+"""The status of a CRD: accepted names and the conditions that kube-apiserver's CRD controllers set."""
 
 from __future__ import annotations
 

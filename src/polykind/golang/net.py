@@ -31,7 +31,7 @@ def is_ip(text: str) -> bool:
 
 
 def is_ipv4(text: str) -> bool:
-    """True for an IP address that contains a dot. As in kube-apiserver, this includes ::ffff:1.2.3.4."""
+    """True for an IPv4 address. As in kube-apiserver, also for an IPv6 address with a dot, such as ::ffff:1.2.3.4."""
     dot, colon = text.find("."), text.find(":")
     if dot < 0:
         return False

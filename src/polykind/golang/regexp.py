@@ -140,7 +140,7 @@ class _Translator:
         return self._weight * self._max_repeat
 
     def _add_part(self, start: int, *, is_class: bool) -> None:
-        """Record the part of the translated pattern that begins at `self.out[start]`."""
+        """Add the part of the translated pattern that begins at `self.out[start]` to `simplified` or to `classes`."""
         part = self.out[start:]
         if not is_class:
             self.simplified += part

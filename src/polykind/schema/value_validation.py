@@ -208,7 +208,7 @@ def _correlate(correlation: Correlation | None, path: str, key: str) -> Correlat
 
 
 def _validate_junctors(node: SchemaNode, value: Any, path: str) -> ValidationResult:
-    """Validate anyOf, oneOf, allOf and not. Ratcheting does not drop single errors inside their branches."""
+    """Validate anyOf, oneOf, allOf and not, without ratcheting: errors of unchanged values inside are not dropped."""
     result = ValidationResult()
     if node.any_of:
         branches = [_validate(schema, value, path, None) for schema in node.any_of]

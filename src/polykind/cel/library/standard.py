@@ -186,7 +186,7 @@ def index_string_map(entries: dict[str, Any], key: Any) -> Any:
 
 
 def optional_of_non_zero_field(value: Any) -> Optional:
-    """Implement optional.ofNonZeroValue() for a field of an object. An empty list or map is present in this case."""
+    """Implement optional.ofNonZeroValue() for a field of an object. Here an empty list or map is not a zero value."""
     return Optional(True, value) if isinstance(value, list | dict) or not is_zero(value) else NONE
 
 
