@@ -1,4 +1,4 @@
-"""The coalescer of stores: runs one action for all requests that arrive close together."""
+"""The coalescer: runs one action of a store for all requests that arrive close together."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ T = TypeVar("T")
 
 
 class Coalescer:
-    """Runs `action` when an event loop iteration brings no further request, or when `limit` requests wait.
+    """Waits for further requests, then runs `action` for all of them.
 
-    `count` returns the number of waiting requests. A single request waits for no more than one empty iteration.
+    It waits until an iteration of the event loop brings no further request, or until `limit` requests wait. `count`
+    returns the number of waiting requests.
     """
 
     __slots__ = ("_action", "_count", "_limit", "_loop")
@@ -26,7 +27,7 @@ class Coalescer:
         self._action = action
 
     def start(self) -> None:
-        """Start waiting for further requests. The store calls this method with the first request."""
+        """Start to wait for further requests. The store calls this method when the first request arrives."""
         self._loop.call_soon(self._check, 0)
 
     def _check(self, previous_count: int) -> None:
@@ -38,7 +39,7 @@ class Coalescer:
 
 
 def resolve(future: asyncio.Future[T], result: T | Exception) -> None:
-    """Set a future's result or exception, unless its waiter was cancelled."""
+    """Set the result or the exception of a future, unless the future is already done, for example cancelled."""
     if future.done():
         return
     if isinstance(result, Exception):

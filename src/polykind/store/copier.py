@@ -13,7 +13,7 @@ PAGE = 500
 CONCURRENT_WRITES = 64
 
 Progress = Callable[[str, int, int], None]
-"""A function that receives the current stage, the number of finished items and the total number."""
+"""A function that is called with the current stage, the number of finished items and the total number of items."""
 
 
 class CopyError(StoreError):
@@ -22,14 +22,14 @@ class CopyError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class StoreContents:
-    """The number of keys of a store and a hash of all keys and values."""
+    """The number of keys in a store, and a hash of all keys and values, to compare two stores."""
 
     count: int
     digest: str
 
 
 class StoreCopy:
-    """A copy from one source to one target. An interrupted copy can be repeated; equal keys are not written again.
+    """A copy of all keys from one store to another. An interrupted copy can be repeated, which skips equal keys.
 
     Every copied key gets a revision above the source's newest revision, and at the end the target is compacted. So a
     client that presents a resourceVersion of the source gets 410 Gone, never wrong data.
@@ -61,7 +61,7 @@ class StoreCopy:
         return actual
 
     async def _claim(self) -> None:
-        """Mark the target as the destination of this copy. Raise CopyError if the target holds other keys."""
+        """Mark the target as the destination of this copy. Raise CopyError if the target contains other keys."""
         marker = await self._target.get(self._marker)
         if marker is not None and marker.value != self._name:
             raise CopyError(f"a copy from {marker.value.decode(errors='replace')} into the target was not finished")
@@ -74,7 +74,7 @@ class StoreCopy:
                 raise CopyError("another copy into the target has just begun") from None
 
     async def _advance(self, newest: int) -> None:
-        """Write to the target until its revision reaches the source's. Each write advances the revision by one."""
+        """Write to the target until its revision reaches the source's revision `newest`. A write adds one."""
         start = now = await self._target.revision()
         while now < newest:
             writes = min(CONCURRENT_WRITES, newest - now)
@@ -96,9 +96,9 @@ class StoreCopy:
 
 
 class KeyTransfer:
-    """Makes the keys of a target equal to those of a source, by writing the keys that differ.
+    """Makes the keys of a target store equal to those of a source store, by writing the keys that differ.
 
-    With `overwrite`, other programs may write to the target meanwhile: the source's values win.
+    If `overwrite` is true, other programs may write to the target meanwhile. The values of the source replace theirs.
     """
 
     def __init__(self, source: Store, target: Store, prefix: str, progress: Progress, *, overwrite: bool) -> None:
@@ -155,8 +155,9 @@ class KeyTransfer:
 
 
 async def public_keys(store: Store, prefix: str, at: int = 0, *, damaged: bool = False) -> AsyncIterator[KeyValue]:
-    """Yield the keys of a store at one revision, page by page, without the replicas' own keys such as the leader's
-    lease.
+    """Yield the keys and values of a store at one revision, page by page.
+
+    Omit the keys that the replicas use themselves, such as the leader's lease.
 
     Raise CopyError if a value is damaged, unless `damaged` is true.
     """
@@ -175,5 +176,5 @@ async def public_keys(store: Store, prefix: str, at: int = 0, *, damaged: bool =
 
 
 def private_prefix(prefix: str) -> str:
-    """Return the prefix of the keys that belong to the replicas of one store."""
+    """Return the prefix of the keys that the replicas use themselves, such as the leader's lease."""
     return f"{prefix}_polykind/"

@@ -1,4 +1,4 @@
-"""The largest object that a store accepts: the limits of etcd, for all stores."""
+"""The maximum size of a write: the limits of etcd, which apply to all stores."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 from polykind.contract import RequestSizeError
 
 MAX_REQUEST_BYTES: Final = 1536 * 1024
-"""etcd's default limit of a request (--max-request-bytes)."""
+"""etcd's default limit for the size of a request (--max-request-bytes)."""
 MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
-"""The limit of a gRPC message that kube-apiserver sends to etcd."""
+"""The limit for the size of a gRPC message from kube-apiserver to etcd."""
 ALWAYS_ACCEPTED_BYTES: Final = 1024 * 1024
-"""Values up to this size are within every limit, whatever the length of the key."""
+"""Values up to this size are below all limits, whatever the length of the key."""
 _PUT_OVERHEAD: Final = 26
-"""The bytes of a transaction besides the value and the keys, including the newline after the value."""
+"""The bytes of a write transaction in addition to the value and the keys, including the newline after the value."""
 _REVISION_OVERHEAD: Final = 7
 _RAFT_OVERHEAD: Final = 15
 

@@ -1,4 +1,4 @@
-"""One watch of a store: a listener for the events under a prefix."""
+"""One watch of a store: a listener that receives the events under a key prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class StoreWatch:
-    """One listener that has received all events up to `delivered`. The listener's exceptions are only logged."""
+    """One listener that has received all events up to `delivered`. Exceptions of the listener are only logged."""
 
     __slots__ = ("_on_close", "closed", "delivered", "listener", "prefix")
 

@@ -1,4 +1,4 @@
-"""The client of an etcd cluster: connects to the members, sends calls to one and fails over to another."""
+"""The client of an etcd cluster. It sends calls to one member and switches to another if that member fails."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class EtcdAccess:
         context = ssl.create_default_context()
         try:
             if self.ca_file is not None:
-                # Trust only this CA.
+                # Trust only this CA, and not those of the operating system.
                 context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
                 context.load_verify_locations(self.ca_file)
             if self.cert_file is not None:
@@ -49,7 +49,7 @@ class EtcdAccess:
 
 
 class Member:
-    """A connection to one member."""
+    """A connection to one member of the etcd cluster."""
 
     def __init__(self, url: str, access: EtcdAccess) -> None:
         parts = urlsplit(url)
@@ -62,10 +62,10 @@ class Member:
         self._connection: Http2Connection | None = None
         self._connecting: asyncio.Task[Http2Connection] | None = None
         self.failed_at = 0.0
-        """The time of the last failure, plus UNRESPONSIVE_SECONDS if the member did not respond at all."""
+        """The time of the last failure. If the member did not respond at all, UNRESPONSIVE_SECONDS later than that."""
 
     def try_unary(self, method: str, request: bytes, on_response: OnResponse) -> GrpcCall | None:
-        """Send a unary call at once. Return None if there is no connection."""
+        """Send a unary call at once. Return None if there is no connection to the member."""
         connection = self._connection
         if connection is None or not connection.usable:
             return None
@@ -77,7 +77,7 @@ class Member:
         return call
 
     async def unary(self, method: str, request: bytes, timeout_seconds: float) -> bytes:
-        """Make a unary call. Raise GrpcError if the call fails."""
+        """Make a unary call: one request, one response. Raise GrpcError if the call fails."""
         connection = self._connection
         if connection is None or not connection.usable:
             connection = await self._connect()
@@ -99,7 +99,7 @@ class Member:
         return connection.call(method)
 
     async def _connect(self) -> Http2Connection:
-        """Connect. Concurrent callers share one attempt."""
+        """Connect to the member. Concurrent callers share one attempt."""
         if self._connecting is None or self._connecting.done():
             self._connecting = self._loop.create_task(self._open_connection())
         return await asyncio.shield(self._connecting)
@@ -125,11 +125,11 @@ class Member:
 log = logging.getLogger("polykind.etcd")
 
 ATTEMPT_SECONDS = 1.5
-"""Seconds until a read is retried on another member."""
+"""Seconds without a response after which a read is repeated on another member."""
 TIMEOUT_SECONDS = 5.0
-"""Seconds until a call fails."""
+"""Seconds without success after which a call fails."""
 UNRESPONSIVE_SECONDS = 5.0
-"""Seconds for which a member that did not respond at all is the last choice."""
+"""Seconds for which a member that did not respond is used only if all other members have failed, too."""
 
 # Errors that etcd returns before it processes a request, so that even a write may be retried.
 _NOT_PROCESSED = ("etcdserver: no leader", "etcdserver: too many requests")
@@ -140,20 +140,21 @@ class EtcdError(StoreError):
 
 
 class EtcdClient:
-    """A client for all members of an etcd cluster. Reads fail over to the next member. A write with an unknown outcome
-    raises UnknownOutcomeError.
+    """A client for all members of an etcd cluster. It repeats failed reads on the next member.
+
+    A write that etcd may have processed is not repeated. It raises UnknownOutcomeError.
     """
 
     def __init__(self, access: EtcdAccess) -> None:
         self._members = [Member(url, access) for url in access.servers]
         self.member = self._members[0]
-        """The member that receives the calls."""
+        """The member to which calls are sent."""
 
     async def close(self) -> None:
         await asyncio.gather(*(member.close() for member in self._members))
 
     def avoid(self, member: Member, *, unresponsive: bool = False) -> None:
-        """Record a member's failure, and switch to the member whose last failure was longest ago."""
+        """Record the failure of a member. If it is the current one, switch to the member that failed longest ago."""
         member.failed_at = time.monotonic() + (UNRESPONSIVE_SECONDS if unresponsive else 0)
         if member is self.member and len(self._members) > 1:
             self.member = min(self._members, key=lambda candidate: candidate.failed_at)
@@ -161,7 +162,7 @@ class EtcdClient:
                 log.info("etcd client: switching to %s", self.member.url)
 
     async def read(self, method: str, request: bytes, timeout_seconds: float = TIMEOUT_SECONDS) -> bytes:
-        """Make a call that is safe to repeat. Retry it, if necessary on another member, until the timeout."""
+        """Make a call that can be repeated safely. Repeat it, if necessary on another member, until the timeout."""
         deadline = time.monotonic() + timeout_seconds
         while True:
             member = self.member
@@ -172,7 +173,7 @@ class EtcdClient:
             await asyncio.sleep(0.05)
 
     async def write(self, method: str, request: bytes, timeout_seconds: float = TIMEOUT_SECONDS) -> bytes:
-        """Make a call at most once. Raise UnknownOutcomeError if it may have been processed without a response."""
+        """Make a call that etcd processes at most once. Raise UnknownOutcomeError if etcd may have processed it."""
         deadline = time.monotonic() + timeout_seconds
         while True:
             member = self.member
@@ -184,7 +185,7 @@ class EtcdClient:
             await asyncio.sleep(0.05)
 
     def _check_retry(self, member: Member, error: GrpcError, deadline: float, *, unknown_outcome: bool = False) -> None:
-        """Return if the call may be retried, else raise a StoreError."""
+        """Return if the call may be repeated, else raise a StoreError. `error` is the error of the last attempt."""
         if not _is_transient(error):
             raise EtcdError(error.details)
         self.avoid(member, unresponsive=error.status == DEADLINE_EXCEEDED)
@@ -207,5 +208,5 @@ class EtcdClient:
 
 
 def _is_transient(error: GrpcError) -> bool:
-    """True if the call may succeed later or on another member."""
+    """True if the same call may succeed later or on another member."""
     return error.status in (UNAVAILABLE, DEADLINE_EXCEEDED) or error.details.startswith(_NOT_PROCESSED)

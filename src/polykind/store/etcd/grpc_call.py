@@ -12,7 +12,7 @@ CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE = 1, 4, 14
 
 
 class GrpcError(Exception):
-    """A failed call. `sent` is False if the server has certainly not processed it."""
+    """A failed gRPC call. `sent` is False if the server has certainly not processed the call."""
 
     def __init__(self, status: int, details: str, *, sent: bool = True) -> None:
         super().__init__(details)
@@ -22,11 +22,11 @@ class GrpcError(Exception):
 
 
 OnResponse = Callable[[bytes | GrpcError], None]
-"""A callback that receives the response of a unary call, or its error."""
+"""A function that is called with the response of a unary call, or with its error."""
 
 
 class CallConnection(Protocol):
-    """The part of a connection that a call uses."""
+    """The methods of a connection that a call uses."""
 
     loop: asyncio.AbstractEventLoop
 
@@ -36,7 +36,7 @@ class CallConnection(Protocol):
 
 
 class GrpcCall:
-    """One call. Messages go in both directions until either side ends it."""
+    """One gRPC call. Both sides can send messages until one of them ends the call."""
 
     __slots__ = (
         "_connection",
@@ -60,11 +60,11 @@ class GrpcCall:
         self._error: GrpcError | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._on_response = on_response
-        """The callback of a unary call."""
+        """The function to call with the response of a unary call. None for a streaming call."""
         self.ended = False
         self.stream_id = stream_id
         self.window = window
-        """The flow-control window for data to the server."""
+        """The number of bytes that the server currently accepts for this call (HTTP/2 flow control)."""
         self.received = 0
         self.inbox: deque[bytes] = deque()
         self.unsent: tuple[bytes, bool] | None = None
@@ -91,13 +91,13 @@ class GrpcCall:
         self.fail(GrpcError(DEADLINE_EXCEEDED, f"no response within {timeout:.3g} s"))
 
     def fail(self, error: GrpcError) -> None:
-        """Reset the stream and end the call with an error."""
+        """Reset the HTTP/2 stream and end the call with an error."""
         self._connection.reset(self, error)
 
-    # Methods that the connection calls
+    # Methods that the connection calls.
 
     def on_data(self, data: bytes) -> None:
-        """Collect messages. Each has a five-byte prefix: a compression flag and the length."""
+        """Collect messages from received bytes. Each has a prefix of five bytes: a compression flag and the length."""
         if self._partial:
             data = self._partial + data
         at, end = 0, len(data)

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from polykind.golang.varint import encode_varint
 
-# The Huffman code lengths of bytes 0 to 255 and of EOS, with A for 5 bits. The codes follow from the lengths.
+# The lengths of the Huffman codes of bytes 0 to 255 and of the end symbol: A is 5 bits, B 6 bits and so on. The codes
+# follow from the lengths.
 _CODE_LENGTHS = (
     "ISXXXXXXXTZXXZXXXXXXXXZXXXXXXXXXBFFHIBDGFFDGDBBBAAABBBBBBBCDKBHFIBCCCCCCCCCCCCCCCCCCCCCCDCDIOIJB"
     "KABABABBBACCBBBABCBAABCCCCCKGJIXPRPPRRRSRSSSSSTSTTRSTSSSSQRSRSSTRQPRRSSQSRRTQRSSQQRQSRSSPRRRSRRSVV"
@@ -20,11 +21,11 @@ _STATUS_INDEXES = range(8, 15)
 
 
 class MalformedHeadersError(ValueError):
-    """A malformed header block."""
+    """A block of HTTP/2 headers is malformed."""
 
 
 def encode_literal(name: bytes, value: bytes) -> bytes:
-    """Encode a literal header without indexing."""
+    """Encode a header as a literal that the server does not add to its table."""
     return b"\0" + _encode_string(name) + _encode_string(value)
 
 
@@ -93,7 +94,7 @@ def _decode_string(block: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _decode_huffman(text: bytes) -> bytes:
-    """Decode a Huffman-coded string. Remaining bits are padding."""
+    """Decode a Huffman-coded string. Ignore the padding bits at its end."""
     out = bytearray()
     codes = _huffman_codes()
     code = length = 0

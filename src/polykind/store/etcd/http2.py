@@ -1,6 +1,7 @@
 """A gRPC client connection over HTTP/2, with concurrent calls.
 
-It implements only what an etcd client needs. A call costs a tenth of a call through a general gRPC library.
+It implements only the parts of HTTP/2 that an etcd client needs. A call takes a tenth of the time that a general gRPC
+library needs.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 1, 1, 4, 8, 32
 _REFUSED_STREAM, _CANCEL = 7, 8
 _MAX_WINDOW = 2**31 - 1
 _WINDOW_UPDATE_BYTES = 2**29
-"""Send a WINDOW_UPDATE after this many received bytes, a quarter of the initial window."""
+"""After this many received bytes, a quarter of the initial window, the client sends a WINDOW_UPDATE."""
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _MAX_FRAME_BYTES = 2**20
-# Our SETTINGS frame: no dynamic header table, no server push, the largest window, frames of up to a megabyte.
+# The client's SETTINGS frame: no dynamic header table, no server push, the largest window, frames of up to a megabyte.
 _OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _MAX_WINDOW, 5, _MAX_FRAME_BYTES)
 # A frame header: 3 bytes length and 1 byte type (packed as one number), 1 byte flags, 4 bytes stream id.
 _FRAME = struct.Struct(">IBI")
@@ -34,10 +35,9 @@ _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
 _CLOSE_SECONDS = 1.0
 _MAX_COALESCED_FRAMES = 64
-"""The number of queued writes that triggers a flush without waiting for more."""
+"""The number of queued frames at which they are written without waiting for further frames."""
 _PONG_DELAY_SECONDS = 0.05
-"""Seconds by which PING acknowledgements are delayed. etcd sends no further PING until it receives an acknowledgement.
-"""
+"""Seconds by which responses to etcd's PINGs are delayed. Until it has the response, etcd sends no further PING."""
 
 
 class Http2Connection(asyncio.Protocol):
@@ -46,11 +46,11 @@ class Http2Connection(asyncio.Protocol):
     def __init__(self, authority: str, tls: bool) -> None:
         self.loop = asyncio.get_running_loop()
         self.usable = False
-        """True if new calls may be started."""
+        """True if new calls can be started on this connection."""
         self._authority = authority.encode()
         self._scheme = b"\x87" if tls else b"\x86"
         self._header_blocks: dict[str, bytes] = {}
-        """Encoded request headers by method."""
+        """The encoded request headers of each gRPC method."""
         self._calls: dict[int, GrpcCall] = {}
         self._next_stream_id = 1
         self._buffer = b""
@@ -89,13 +89,13 @@ class Http2Connection(asyncio.Protocol):
     # ------------------------------------------------------------------ calls
 
     def call(self, method: str) -> GrpcCall:
-        """Start a call with any number of messages. Raise GrpcError if the connection is not usable."""
+        """Start a streaming call. Raise GrpcError if the connection is not usable."""
         call, frame = self._start_call(method, None)
         self._write(frame)
         return call
 
     def unary(self, method: str, request: bytes, on_response: OnResponse) -> GrpcCall:
-        """Start a call with one message in each direction. `on_response` receives the response or a GrpcError."""
+        """Start a call with one request and one response. `on_response` is called with the response or a GrpcError."""
         call, frame = self._start_call(method, on_response)
         size = len(request) + 5
         if size <= self._window and size <= call.window and size <= self._max_send_frame:
@@ -126,7 +126,7 @@ class Http2Connection(asyncio.Protocol):
         return call, _pack_frame_header(len(header_block) << 8 | _HEADERS, _END_HEADERS, stream_id) + header_block
 
     def send(self, call: GrpcCall, data: bytes, last: bool) -> None:
-        """Send as much as the flow-control windows allow, and the rest after a WINDOW_UPDATE."""
+        """Send as many bytes of a call as the server accepts now, and the rest after a WINDOW_UPDATE."""
         if call.unsent is not None:
             data, call.unsent = call.unsent[0] + data, None
         while True:
@@ -155,9 +155,9 @@ class Http2Connection(asyncio.Protocol):
         self._write(_encode_frame(kind, flags, stream_id, payload))
 
     def _write(self, frames: bytes) -> None:
-        """Queue frames. Frames of consecutive event loop iterations are written together.
+        """Queue frames to write. Frames of consecutive event loop iterations are written together.
 
-        Socket writes are expensive, and etcd commits requests together that arrive together.
+        A socket write is expensive. Also, etcd commits requests in one batch if they arrive together.
         """
         if not self._out:
             self._coalescer.start()
@@ -193,7 +193,7 @@ class Http2Connection(asyncio.Protocol):
             call.on_end(GrpcError(UNAVAILABLE, reason, sent=sent))
 
     def _ping(self) -> None:
-        """Check during calls that the server is alive. etcd closes connections that send PINGs without calls."""
+        """While calls run, check that the server is alive. Without calls, etcd closes connections that send PINGs."""
         if self._awaiting_pong:
             self._awaiting_pong = False
             self._end_all("the server does not respond to PING")
@@ -252,7 +252,7 @@ class Http2Connection(asyncio.Protocol):
                     GrpcError(UNAVAILABLE, f"the server reset the call (code {code})", sent=code != _REFUSED_STREAM)
                 )
         elif kind == _GOAWAY:
-            # Calls above the last stream id were not processed. The server may still finish the others.
+            # The server has not processed calls above this stream id. It may still finish the calls below.
             self.usable = False
             self._end_all("the server is shutting down", int.from_bytes(payload[:4], "big") & _MAX_WINDOW, sent=False)
 
@@ -330,7 +330,7 @@ def _remove_padding(flags: int, payload: bytes) -> bytes:
 
 
 def _request_headers(method: str, authority: bytes, scheme: bytes) -> bytes:
-    """Encode the headers of a call. `hasleader` makes a member without a leader fail instead of serving stale data."""
+    """Encode the headers of a call. `hasleader` makes a member fail if it has no leader and may have stale data."""
     block = b"\x83" + scheme + hpack.encode_indexed_name(4, method.encode())
     block += hpack.encode_indexed_name(1, authority) + hpack.encode_indexed_name(31, b"application/grpc")
     return block + hpack.encode_literal(b"te", b"trailers") + hpack.encode_literal(b"hasleader", b"true")

@@ -1,4 +1,4 @@
-"""Leader election with an etcd lease: the leader's key is deleted when the leader dies."""
+"""Leader election by an etcd lease: etcd deletes the leader's key when the leader no longer renews its lease."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARGIN_SECONDS = 0.5
 
 
 class Lease:
-    """A granted lease. It is valid at least until `until` on this machine's monotonic clock."""
+    """A lease that etcd has granted. It is valid at least until `until` on this machine's monotonic clock."""
 
     def __init__(self, client: EtcdClient, lease_id: int, seconds: int, until: float) -> None:
         self._client = client
@@ -33,7 +33,7 @@ class Lease:
 
     @classmethod
     async def grant(cls, client: EtcdClient, seconds: int) -> Lease:
-        # Retrying is safe: if etcd grants two leases, the unused one expires.
+        # The call can be repeated safely: if etcd grants two leases, the unused one expires.
         requested = time.monotonic()
         response = await client.read(rpc_messages.LEASE_GRANT, rpc_messages.number_request(seconds))
         lease_id, granted = rpc_messages.parse_lease(response)
@@ -58,16 +58,16 @@ class Lease:
         try:
             await self._client.read(rpc_messages.LEASE_REVOKE, rpc_messages.number_request(self.lease_id), 1.0)
         except StoreError:
-            # Resigning failed, but the lease expires by itself.
+            # The revocation of the lease failed, but the lease expires by itself.
             return
 
 
 class EtcdLeadership:
-    """Campaigns for leadership as long as it runs. The leader compacts every `compaction_seconds` (0: never)."""
+    """Takes part in leader elections while it runs. The leader compacts etcd every `compaction_seconds` (0: never)."""
 
     def __init__(self, store: EtcdStore, prefix: str, identity: str, compaction_seconds: float = 0.0) -> None:
         self._store = store
-        # No API group and no resource can have this name.
+        # This key cannot collide with objects: no API group and no resource can have a name with an underscore.
         self._key = f"{prefix}/_polykind/leader"
         self._identity = identity
         self._compaction_seconds = compaction_seconds
@@ -125,7 +125,7 @@ class EtcdLeadership:
             async with asyncio.timeout(LEASE_SECONDS / 2):
                 await self._vacant.wait()
         except TimeoutError:
-            # Check the key anyway, because the watch may have missed the deletion.
+            # The watch may have missed the deletion, so return to check the key.
             return
 
     async def _lead(self, lease: Lease) -> None:
@@ -162,7 +162,7 @@ class EtcdLeadership:
                 )
 
     async def _compact(self) -> None:
-        """Compact periodically, keeping at least the history of the last interval."""
+        """Compact etcd's history periodically. Keep at least the history of the last interval."""
         previous = 0
         while True:
             try:

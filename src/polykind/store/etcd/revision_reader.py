@@ -1,4 +1,4 @@
-"""Linearizable reads of etcd's newest revision, shared by concurrent readers."""
+"""Linearizable reads of etcd's newest revision. Concurrent requests share a read."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from polykind.store.etcd.etcd_client import ATTEMPT_SECONDS, TIMEOUT_SECONDS, Et
 from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, GrpcError
 
 MAX_SHARED_READS = 100
-"""The number of waiting readers that triggers the read without waiting for more."""
+"""The number of waiting requests at which a read is sent without waiting for further requests."""
 
 
 def went_back(observed: int, newest: int) -> UnavailableError:
-    """Return the error for requests that notice a lower revision than before, because etcd has lost data."""
+    """Return the error for requests that observe a lower revision than before, because etcd has lost data."""
     return UnavailableError(
         f"etcd went back from revision {observed} to {newest}, perhaps to a restored backup; reading everything again"
     )
 
 
 class PendingRevision:
-    """A RevisionRead that has been sent. Its result is valid for all readers that asked before it was sent."""
+    """A read of the newest revision that has been sent. Its result is valid for all requests that asked before."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, observed: int = 0) -> None:
         self._loop = loop
         self.observed = observed
-        """The newest revision that was known when the read was sent. etcd's revisions never decrease."""
+        """The newest revision that was known when the read was sent. etcd's revisions normally never decrease."""
         self._result: int | StoreError | None = None
         self._waiters: list[asyncio.Future[int]] = []
 
     async def result(self) -> int:
-        """Return the newest revision as of some moment after the read was sent. Raise StoreError if the read fails."""
+        """Return the newest revision at a moment after the read was sent. Raise StoreError if the read fails."""
         if self._result is None:
             future: asyncio.Future[int] = self._loop.create_future()
             self._waiters.append(future)
@@ -51,17 +51,17 @@ class PendingRevision:
 
 
 class RevisionReader:
-    """Reads the newest revision. A reader gets only the result of a read that was sent after the reader asked.
+    """Reads the newest revision. A request gets only the result of a read that was sent after the request asked.
 
-    One read runs at a time. A read costs etcd more than a GET costs this server, so many readers share one read. The
-    first reader waits until an event loop iteration brings no other reader. Readers that arrive during a read share
-    the next read.
+    One read runs at a time. A read costs etcd more than a GET costs this server, so many requests share one read. The
+    first request waits until an event loop iteration brings no further request. Requests that arrive during a read
+    share the next read.
     """
 
     def __init__(
         self, client: EtcdClient, key: bytes, observed: Callable[[], int], on_regression: Callable[[int, int], None]
     ) -> None:
-        """`on_regression` receives the observed and the new revision if etcd returns a revision below `observed()`."""
+        """`on_regression` is called with `observed()` and etcd's revision if the latter is lower."""
         self._client = client
         self._observed = observed
         self._on_regression = on_regression
@@ -69,7 +69,7 @@ class RevisionReader:
         self._waiters: list[asyncio.Future[PendingRevision]] = []
         self._loop = asyncio.get_running_loop()
         self._waiting_since = 0.0
-        """The time at which the first of the current waiters arrived."""
+        """The time at which the first of the waiting requests arrived."""
         self._coalescer = Coalescer(self._loop, lambda: len(self._waiters), MAX_SHARED_READS, self._send)
         self._reading = False
         self._closed = False
@@ -77,7 +77,7 @@ class RevisionReader:
         self._retrying: asyncio.Task[None] | None = None
 
     def start_read(self) -> asyncio.Future[PendingRevision]:
-        """Return a future that is done when a read has been sent."""
+        """Return a future that is done when a read has been sent. Its result is that read."""
         future: asyncio.Future[PendingRevision] = self._loop.create_future()
         if not self._waiters:
             self._waiting_since = self._loop.time()
@@ -115,7 +115,7 @@ class RevisionReader:
             self._retrying = self._loop.create_task(self._try_all_members(pending, since))
 
     async def _try_all_members(self, pending: PendingRevision, since: float) -> None:
-        """Try the members in turn until one responds. The time already spent counts towards the timeout."""
+        """Send the read to the members in turn until one responds. The timeout counts from `since`."""
         outcome: bytes | StoreError = UnavailableError("the store was closed")
         try:
             timeout = max(TIMEOUT_SECONDS - (self._loop.time() - since), ATTEMPT_SECONDS)
@@ -126,7 +126,7 @@ class RevisionReader:
             self._finish(pending, outcome)
 
     def _finish(self, pending: PendingRevision, outcome: bytes | StoreError) -> None:
-        """Set the result, and start the next read if readers are waiting."""
+        """Set the result of a read, and start the next read if requests are waiting."""
         try:
             result = rpc_messages.parse_revision(outcome) if isinstance(outcome, bytes) else outcome
             if isinstance(result, int) and result < pending.observed:
@@ -140,7 +140,7 @@ class RevisionReader:
             self._coalescer.start()
 
     async def close(self) -> None:
-        """Stop reading. Waiting readers get an UnavailableError."""
+        """Stop reading. Waiting requests get an UnavailableError."""
         self._closed = True
         if self._retrying is not None:
             self._retrying.cancel()

@@ -26,7 +26,7 @@ LEASE_REVOKE = "/etcdserverpb.Lease/LeaseRevoke"
 LEASE_KEEP_ALIVE = "/etcdserverpb.Lease/LeaseKeepAlive"
 STATUS = "/etcdserverpb.Maintenance/Status"
 
-# The revision in a response header, after the cluster id and the member id, which are long and not needed here.
+# Matches a response header up to the revision. Skips the cluster id and the member id, which are not needed here.
 _REVISION = re.compile(
     rb"(?:\x08[\x80-\xff]*[\0-\x7f])?(?:\x10[\x80-\xff]*[\0-\x7f])?\x18([\x80-\xff]*[\0-\x7f])"
 ).match
@@ -35,16 +35,16 @@ _CREATED, _MODIFIED = 1, 2
 
 
 message_field = protobuf_wire.bytes_field
-"""Encodes an embedded message, even if it is empty, because its presence matters."""
+"""Encode an embedded message. Unlike `bytes_field`, encode it even if it is empty, because its presence matters."""
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """Encode an integer field. Zero is the default and encodes to nothing."""
+    """Encode an integer field. Zero is the default value and is omitted."""
     return encode_varint(number << 3) + encode_varint(value) if value else b""
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
-    """Encode a bytes field. An empty value encodes to nothing, unlike an empty message."""
+    """Encode a bytes field. An empty value is omitted, whereas `message_field` encodes an empty message."""
     return message_field(number, value) if value else b""
 
 
@@ -93,7 +93,10 @@ def _compare(key: bytes, result: int, target: int, revision: int) -> bytes:
 
 
 def put_request(key: bytes, value: bytes, expect: int | None, lease: int = 0) -> bytes:
-    """Return a transaction that puts the key if its revision is `expect`, and otherwise gets its current state."""
+    """Return a transaction: if the key's revision is `expect`, put the value, else get the key's current state.
+
+    If `expect` is None, always put the value.
+    """
     condition = b"" if expect is None else message_field(1, _compare(key, _EQUAL, _MODIFIED, expect))
     if value[-1:] == b"}":
         # kube-apiserver stores JSON with a trailing newline, and would treat a value without one as changed.
@@ -103,9 +106,7 @@ def put_request(key: bytes, value: bytes, expect: int | None, lease: int = 0) ->
 
 
 def delete_request(key: bytes, expect: int | None) -> bytes:
-    """Return a transaction that deletes the key if it exists at revision `expect`, and otherwise gets its current
-    state.
-    """
+    """Return a transaction: if the key exists at revision `expect` (None: any), delete it, else get its state."""
     comparison = (_GREATER, _CREATED, 0) if expect is None else (_EQUAL, _MODIFIED, expect)
     condition = message_field(1, _compare(key, *comparison))
     delete = message_field(3, bytes_field(1, key))
@@ -136,7 +137,7 @@ class RangeResponse(NamedTuple):
 
 
 class TxnResponse(NamedTuple):
-    """The result of a conditional write. `current` is the key's state if the condition failed."""
+    """The result of a conditional write. `current` is the key's state if the condition was not fulfilled."""
 
     succeeded: bool
     revision: int
@@ -144,7 +145,7 @@ class TxnResponse(NamedTuple):
 
 
 class EtcdEvent(NamedTuple):
-    """One event. `value` is None for a deletion; `previous` is set only if the watch requested it."""
+    """An event of an etcd watch. `value` is None for a deletion; `previous` is set only if the watch requested it."""
 
     key: str
     value: bytes | None
@@ -171,7 +172,7 @@ def parse_revision(raw: bytes) -> int:
 
 
 class Incarnation(NamedTuple):
-    """The history that a response belongs to. A cluster that is restored from a backup starts a new history.
+    """The history that a response belongs to. When a cluster is restored from a backup, a new history starts.
 
     Within one history the Raft term never decreases in linearizable reads.
     """
@@ -305,7 +306,7 @@ def parse_status(raw: bytes) -> str:
 def decode_stored(value: bytes) -> bytes:
     """Convert a stored protobuf object of a known kind to JSON. Return any other value unchanged.
 
-    kube-apiserver stores custom resources and CRDs as JSON. It also reads JSON wherever it would write protobuf.
+    kube-apiserver stores custom resources and CRDs as JSON, and can read JSON wherever it would write protobuf.
     """
     try:
         api_version, kind, message = decode_envelope(value)

@@ -1,4 +1,4 @@
-"""The shared watch: one etcd watch for all listeners of this process, which resumes after failures."""
+"""The shared watch: one etcd watch for all listeners of this process. It resumes after failures."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from polykind.store.store_watch import StoreWatch
 log = logging.getLogger("polykind.etcd")
 
 PROGRESS_SECONDS = 0.01
-"""Seconds that a reader waits for an event before progress is requested."""
+"""Seconds that a request waits for events before the watch asks etcd for its progress."""
 STALL_SECONDS = 1.0
-"""Seconds without progress, while a reader waits, after which the watch moves to another member."""
+"""If a request waits and the watch makes no progress for this many seconds, it moves to another member."""
 WAIT_SECONDS = 3.0
-"""The maximum number of seconds that a reader waits for the watch."""
+"""The maximum number of seconds that a request waits for the watch."""
 MAX_BUFFERED_EVENTS = 50_000
-"""The maximum number of events that are buffered while a watch reads past events."""
+"""The maximum number of new events that are buffered while a watch replays past events."""
 
 OnEvents = Callable[[list[StoreEvent], int], None]
 ReadPastEvents = Callable[[str, int, int], Awaitable[list[HistoryEvent]]]
-"""A function that reads the events under a key prefix with revisions in (after, until]."""
+"""A function that reads the past events under a key prefix with revisions above `after`, up to `until`."""
 
 
 class SharedWatch:
-    """Watches a key range. All events up to `revision` have been delivered.
+    """Watches a range of keys in etcd. `revision` is the revision up to which all events have been delivered.
 
-    With `progress_requests`, progress is requested while a reader waits. Otherwise the range must be all keys: then
-    every revision has an event, so that each wait for a revision ends.
+    If `progress_requests` is true, the watch asks etcd for its progress while a request waits. Otherwise the range must
+    be all keys: then every revision has an event, so that each wait for a revision ends.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class SharedWatch:
         self._stream: WatchStream | None = None
         self._running: asyncio.Task[None] | None = None
         self._waiters: list[tuple[int, float, asyncio.Future[None]]] = []
-        """Readers that wait for a revision: the revision, the deadline and the future."""
+        """The requests that wait for a revision: the revision, the deadline and the future of each."""
         self._monitor: asyncio.Task[None] | None = None
         self.revision = 0
 
@@ -71,7 +71,7 @@ class SharedWatch:
                 future.set_exception(UnavailableError("the store was closed"))
 
     def restart(self, revision: int) -> None:
-        """Continue from another revision, because etcd's history has changed. Fail the readers that wait."""
+        """Continue from another revision, because etcd's history has changed. Waiting requests fail."""
         self.revision = revision
         if self._stream is not None:
             self._stream.cancel()
@@ -81,7 +81,7 @@ class SharedWatch:
                 future.set_exception(UnavailableError("the history of etcd has changed"))
 
     def wait_for_revision(self, revision: int) -> asyncio.Future[None]:
-        """Return a future that is done when all events up to a revision are delivered.
+        """Return a future that is done when all events up to a revision have been delivered.
 
         The future gets an UnavailableError if the watch does not catch up in time.
         """
@@ -95,7 +95,7 @@ class SharedWatch:
         return future
 
     async def _run(self) -> None:
-        """Watch on the current member, and resume from the last revision when a stream ends."""
+        """Watch on the current member. When the stream ends, resume after the last delivered revision."""
         while True:
             member = self._client.member
             self._stream = WatchStream(member, self._keys, self.revision)
@@ -103,7 +103,7 @@ class SharedWatch:
                 async for events, revision in self._stream:
                     self._deliver([StoreEvent(e.key, e.value, e.revision) for e in events], revision)
             except CompactedError as error:
-                # The listeners must read everything again. Events after the compaction can be watched.
+                # Events were missed, so the listeners must read all keys again. Later events can still be watched.
                 self.revision = error.oldest
                 self._on_lost(error)
             except UnavailableError as error:
@@ -126,7 +126,7 @@ class SharedWatch:
                     future.set_result(None)
 
     async def _monitor_progress(self) -> None:
-        """While readers wait, request progress, and switch to another member if the watch makes no progress."""
+        """While requests wait, ask etcd for progress. Switch to another member if the watch makes no progress."""
         try:
             last_revision, since = self.revision, self._loop.time()
             while self._waiters:
@@ -160,7 +160,7 @@ class SharedWatch:
 
 
 class Watches:
-    """All watches of a store. New events are buffered while a watch replays past events."""
+    """All watches of a store. While a watch replays past events, new events for it are buffered."""
 
     def __init__(self, newest: int, read_past_events: ReadPastEvents) -> None:
         self._newest = newest
@@ -183,9 +183,9 @@ class Watches:
             replay.cancel()
 
     def publish(self, events: list[StoreEvent], revision: int) -> None:
-        """Deliver new events.
+        """Deliver new events to all watches.
 
-        A watch that a listener adds during the delivery replays the events, so it misses none.
+        If a listener adds a watch during the delivery, the new watch replays these events, so it misses none.
         """
         self._newest = revision
         for watch in tuple(self._watches):
@@ -200,8 +200,9 @@ class Watches:
                     self._fail(watch, UnavailableError("a watch fell too far behind while it read past events"))
 
     def restart(self, newest: int, error: StoreError) -> None:
-        """End all watches with an error, because etcd's history has changed. `newest` is the newest revision of the new
-        history.
+        """End all watches with an error, because etcd's history has changed.
+
+        `newest` is the newest revision of the new history.
         """
         self._newest = newest
         self.lose(error)
@@ -216,7 +217,7 @@ class Watches:
         watch.lose(error)
 
     async def _replay(self, watch: StoreWatch, until: int) -> None:
-        """Deliver past events to a watch, then the events that were buffered meanwhile."""
+        """Deliver past events to a watch, then the events that have been buffered meanwhile."""
         try:
             past = await self._read_past_events(watch.prefix, watch.delivered, until)
         except StoreError as error:
@@ -224,7 +225,7 @@ class Watches:
             return
         if watch.closed:
             return
-        # No await from here on, so no event can arrive between replaying and going live.
+        # There is no await from here on, so that no event can arrive before the watch receives events directly.
         self._watches[watch] = None
         events = [StoreEvent(event.key, event.value, event.revision) for event in past] + self._buffered.pop(watch)
         watch.deliver(events, self._newest)

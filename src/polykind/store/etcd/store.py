@@ -35,7 +35,7 @@ from polykind.taskless import in_task
 log = logging.getLogger("polykind.etcd")
 
 PAGE_KEYS = 500
-"""The number of keys per range request, so that long ranges block neither etcd nor the event loop."""
+"""The number of keys per range request. Requests for more keys would block etcd and the event loop for too long."""
 HEALTH_CHECK_SECONDS = 1.0
 UNHEALTHY_SECONDS = 2.5
 
@@ -44,11 +44,11 @@ _FUTURE_MESSAGE = "etcdserver: mvcc: required revision is a future revision"
 
 
 class EtcdStore:
-    """A Store in an etcd cluster. All its keys start with `prefix` (empty: any key).
+    """A Store in an etcd cluster. All its keys start with `prefix`.
 
-    A write returns when it is durable and this store's listeners have received it. If the watch of etcd is broken at
-    that moment, the write still returns after a bounded wait, because it is committed. Later reads of the newest state
-    wait for the watch, or fail.
+    A write returns when it is durable and this store's listeners have received its event. If the watch on etcd is
+    broken at that moment, the write still returns after a limited time, because it is committed. Later reads of the
+    newest state wait for the watch, or fail.
     """
 
     def __init__(self, access: EtcdAccess, prefix: str = "") -> None:
@@ -101,7 +101,7 @@ class EtcdStore:
         self._health_check = asyncio.create_task(self._check_health())
 
     async def close(self) -> None:
-        """Wait for running operations, notify the listeners, and disconnect."""
+        """Wait for running operations and for the events of committed writes, then disconnect."""
         if not self._open:
             return
         self._open = False
@@ -120,11 +120,11 @@ class EtcdStore:
         return self._floor
 
     def start_revision_read(self) -> Awaitable[RevisionRead] | None:
-        """Send a linearizable read of the newest revision. Return None if the store is closed."""
+        """Send a read of the cluster's newest revision. Return None if the store is closed."""
         return self._revisions.start_read() if self._open else None
 
     async def revision(self, read: RevisionRead | None = None) -> int:
-        """Return the cluster's newest revision as of this call or of `read`. The listeners have received its events."""
+        """Return the newest revision at the time of this call or of `read`, when the listeners have its events."""
         if read is None:
             self._check_open()
             read = await self._revisions.start_read()
@@ -159,7 +159,7 @@ class EtcdStore:
             response = rpc_messages.parse_range(await self._client.read(rpc_messages.RANGE, request))
         except EtcdError as error:
             raise await self._translate(error, at) from None
-        # Wait for the listeners, so that the cache is never behind a read.
+        # Wait until the listeners have received all events, so that the cache is never older than this response.
         if self._shared_watch.revision < response.revision:
             await self._shared_watch.wait_for_revision(response.revision)
         return response
@@ -247,13 +247,13 @@ class EtcdStore:
 
     @property
     def _observed(self) -> int:
-        """The newest revision that the listeners have received."""
+        """The newest revision up to which the listeners have received all events."""
         return self._shared_watch.revision if self._open else 0
 
     def _on_regression(self, observed: int, newest: int) -> None:
         """Continue from etcd's newest revision after etcd has lost revisions.
 
-        Every listener reads all keys again, and older revisions count as compacted.
+        Every listener reads all keys again, and older revisions are treated as compacted.
         """
         log.error("etcd store: %s", went_back(observed, newest))
         self._floor = newest
@@ -261,7 +261,7 @@ class EtcdStore:
         self._watches.restart(newest, CompactedError(observed, newest))
 
     async def _check_incarnation(self) -> None:
-        """Detect an etcd that was restored from a backup, even if its revisions have already overtaken the old ones."""
+        """Detect that etcd was restored from a backup, even if its revision is already higher than before."""
         observed = self._observed
         raw = await self._client.read(rpc_messages.RANGE, rpc_messages.get_request(b"\0", count_only=True))
         found, known = rpc_messages.parse_incarnation(raw), self._incarnation
@@ -274,7 +274,7 @@ class EtcdStore:
         self._watches.lose(error)
 
     async def _check_health(self) -> None:
-        """Check periodically that etcd responds and the watch keeps up."""
+        """Check periodically that etcd responds and that the watch is not behind."""
         while True:
             started = time.monotonic()
             try:
@@ -329,9 +329,9 @@ def _encode(text: str) -> bytes:
 
 
 def _supports_progress_requests(version: str) -> bool:
-    """True if this etcd version responds to a progress request only when the watch has caught up.
+    """True if an etcd of this version reports progress only when the watch has sent all events.
 
-    Older versions may report a revision whose events they have not sent yet.
+    Older versions may report a revision before they have sent its events.
     """
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     if not match:

@@ -1,4 +1,4 @@
-"""A watch stream of one etcd member, and reads of past events through such streams."""
+"""A watch on one etcd member, and reads of past events through such watches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STALL_SECONDS = 2.0
 
 
 class WatchStream:
-    """Watches a key range for events above a revision. Iterate over it once, asynchronously."""
+    """Watches a range of keys for events above a revision. Can be iterated over once, with `async for`."""
 
     def __init__(self, member: Member, keys: KeyRange, after: int, *, previous: bool = False) -> None:
         self.member = member
@@ -27,15 +27,15 @@ class WatchStream:
         self._call: GrpcCall | None = None
 
     async def __aiter__(self) -> AsyncIterator[tuple[list[EtcdEvent], int]]:
-        """Yield lists of events in order, each with the revision up to which all events have been yielded.
+        """Yield lists of events in order, each with the revision up to which the events are complete.
 
-        An empty list reports progress only. Raise CompactedError if events above the start revision were compacted, and
-        UnavailableError when the stream ends.
+        An empty list only reports progress. Raise CompactedError if events above the start revision were compacted, and
+        UnavailableError when etcd ends the stream.
         """
         try:
             call = self._call = await self.member.open(rpc_messages.WATCH)
-            # Start one revision early: etcd rejects a compacted start revision, but at the compacted revision itself
-            # old versions of etcd omit deletions without an error.
+            # Start one revision early. If a watch starts exactly at the compacted revision, old versions of etcd omit
+            # the deletions of that revision. If it starts one revision earlier, etcd returns an error.
             call.send(rpc_messages.watch_request(self._keys, max(self._after, 1), previous=self._previous))
             pending: list[EtcdEvent] = []
             while (raw := await call.read()) is not None:
@@ -43,7 +43,7 @@ class WatchStream:
                 if response.canceled:
                     raise self._cancel_error(response)
                 pending += response.events
-                # Deliver all responses that have already arrived, and all fragments of a large response, together.
+                # Yield all responses that have already arrived, and all fragments of a large response, as one list.
                 if response.fragment or response.created or (response.events and call.inbox):
                     continue
                 revision = pending[-1].revision if pending else response.revision
@@ -62,7 +62,7 @@ class WatchStream:
         return UnavailableError(f"etcd at {self.member.url} ended a watch: {response.reason or 'no reason given'}")
 
     def request_progress(self) -> None:
-        """Request a progress notification: the revision up to which this watch is complete."""
+        """Ask etcd for the revision up to which it has sent all events of this watch."""
         if self._call is not None and not self._call.ended:
             self._call.send(rpc_messages.PROGRESS_REQUEST)
 
@@ -74,10 +74,10 @@ class WatchStream:
 async def read_past_events(
     client: EtcdClient, keys: KeyRange, prefix: str, after: int, until: int, *, progress_requests: bool
 ) -> list[HistoryEvent]:
-    """Return the events of keys with `prefix` in (after, until], each with the replaced value.
+    """Return the events of keys with `prefix` and revisions above `after`, up to `until`, with the replaced values.
 
-    `keys` is the watched range. Without `progress_requests` it must be all keys, so that `until` is the revision of an
-    event. Raise CompactedError if some of the events have been compacted.
+    `keys` is the range to watch. If `progress_requests` is false, it must be all keys, so that `until` is the revision
+    of an event. Raise CompactedError if some of the events have been compacted.
     """
     result: list[HistoryEvent] = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
@@ -105,7 +105,7 @@ async def read_past_events(
 
 
 async def _request_progress(stream: WatchStream) -> None:
-    """Request progress repeatedly, because etcd responds only once the watch has caught up."""
+    """Ask for progress repeatedly, because etcd responds only when the watch has sent all events."""
     while True:
         await asyncio.sleep(PROGRESS_SECONDS)
         stream.request_progress()

@@ -17,7 +17,7 @@ from polykind.store.sqlite.integrity import DamagedStoreError, count_lost_commit
 from polykind.store.sqlite.write_log import WriteLog
 
 _LOST_REVISIONS = 1_000_000_000
-"""Added to the revision of a backup if the newest revision of the damaged store that it replaces is unknown."""
+"""Added to the revision of a backup if the newest revision of the store that it replaces cannot be read."""
 _SHOWN_ROWS = 20
 
 
@@ -26,7 +26,7 @@ class BackupError(StoreError):
 
 
 class DatabaseSummary(NamedTuple):
-    """The content of a verified database file."""
+    """The number of keys and the newest revision of a verified database file."""
 
     keys: int
     revision: int
@@ -52,10 +52,10 @@ def verify(path: Path) -> DatabaseSummary:
 
 
 def find_damage(directory: Path) -> Iterator[str]:
-    """Yield the damage in a data directory, one line for each damaged object or part of the file."""
+    """Yield one line for each damaged object or part of the database file in a data directory."""
     file = DatabaseFile(directory)
     connection = _open(file.path)
-    # Opening the file must change nothing. In particular, it must not remove a damaged WAL.
+    # Opening and closing the file must not change it. In particular, it must not remove a damaged WAL.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     try:
         recovered = max(connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0], 0)
@@ -90,7 +90,7 @@ def json_problem(value: bytes) -> str | None:
 
 
 def repair(directory: Path) -> None:
-    """Make a damaged store usable: accept the commits before the damage of the WAL, and rebuild the index.
+    """Make a damaged store usable: keep the commits before the damage in the WAL, and rebuild the index.
 
     Raise StoreError if a server uses the store.
     """
@@ -139,8 +139,8 @@ def write_backup(directory: Path, target: Path) -> DatabaseSummary:
 def install_backup(backup: Path, directory: Path) -> DatabaseSummary:
     """Replace the store of a stopped server by a backup. The old files get the suffix `.replaced`.
 
-    The revision never goes back: it continues above the newest revision of the old store, and older revisions count
-    as compacted. Raise StoreError if a server uses the store, DamagedStoreError if the backup is damaged.
+    The revision never goes back: it continues above the newest revision of the old store, and older revisions are
+    treated as compacted. Raise StoreError if a server uses the store, DamagedStoreError if the backup is damaged.
     """
     summary = verify(backup)
     file = DatabaseFile(directory)
@@ -169,7 +169,7 @@ def install_backup(backup: Path, directory: Path) -> DatabaseSummary:
 
 
 def _newest_revision(path: Path, otherwise: int) -> int:
-    """Return the newest revision of the store to replace, or a safe guess above all revisions if it is unreadable."""
+    """Return the newest revision of the store to replace, or `otherwise` plus a large number if it is unreadable."""
     if not path.exists():
         return otherwise
     try:

@@ -11,11 +11,11 @@ import apsw
 from polykind.contract import StoreError
 
 PAGE_BYTES = 8 * 1024
-"""Larger than SQLite's default of 4 KB, so that several objects share a page. With 16 KB, keys in random order would
-make each commit write half as much again."""
+"""The page size. With SQLite's default of 4 KB, fewer objects would share a page. With 16 KB, each commit of keys in
+random order would write half as much again."""
 
 WAL_FILE_BYTES = 32 * 1024 * 1024
-"""The size to which a restarted WAL file is truncated. Overwriting existing bytes syncs faster than growing a file."""
+"""The size to which the WAL file is truncated at its restart. Overwriting bytes syncs faster than growing a file."""
 
 _FORMAT_VERSION = 2
 _APPLICATION_ID = 0x504B4E44
@@ -35,14 +35,14 @@ _FROM_FORMAT_1 = """
 ALTER TABLE log ADD COLUMN checksum INTEGER;
 INSERT INTO facts VALUES ('unchecked', (SELECT coalesce(max(revision), 0) FROM log));
 """
-"""Rows that format 1 wrote keep no checksum. Every later write of a key has one."""
+"""The upgrade from format 1, whose rows have no checksum. Every row that is written later has one."""
 
 
 class DatabaseFile:
     """The database file in its directory, and the lock file that protects it."""
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
-        """Without `durable`, a commit does not wait for the disk, and a crash of the machine may damage the file."""
+        """If `durable` is false, commits do not wait for the disk, and a crash of the machine may damage the file."""
         self._synchronous = "FULL" if durable else "OFF"
         self.path = directory / "polykind.db"
         self.wal = directory / "polykind.db-wal"
@@ -72,7 +72,7 @@ class DatabaseFile:
             raise StoreError(f"{self.path} cannot be opened: {error}") from error
 
     def release(self) -> None:
-        """Release the lock. Safe after a failed `lock`."""
+        """Release the lock. Do nothing if the lock is not held."""
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
@@ -97,7 +97,7 @@ class DatabaseFile:
         os.fsync(parent)
         os.close(parent)
         connection = self.connect(cache_kib=256)
-        # The close must not checkpoint a damaged WAL, because this would discard the commits behind the damage.
+        # Closing must not checkpoint a damaged WAL, because that would discard the commits after the damage.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         try:
             self._create_tables(connection)

@@ -17,8 +17,8 @@ from polykind.store.sqlite.write_log import ROW_COLUMNS, is_intact
 _logger = logging.getLogger(__name__)
 
 CHECKED_AT_START_BYTES = 128 * 1024 * 1024
-"""The largest file that is verified completely at the start, which takes at most 0.2 s. Rows of larger files are
-verified when they are read. `polykind store check` verifies files of any size.
+"""The size of the largest file that is verified completely at the start, which takes at most 0.2 s. Rows of larger
+files are verified when they are read. `polykind store check` verifies files of any size.
 """
 
 _WAL_HEADER = struct.Struct(">8I")
@@ -28,7 +28,7 @@ _SHOWN_PROBLEMS = 5
 
 
 class DamagedStoreError(StoreError):
-    """The database file is damaged. The message names the damage and what to do."""
+    """The database file is damaged. The message describes the damage and names the commands that help."""
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
@@ -38,12 +38,12 @@ class DamagedStoreError(StoreError):
 
 
 def check_file(file: DatabaseFile, connection: apsw.Connection) -> None:
-    """Raise DamagedStoreError if commits are lost, or if a page of a small file is damaged.
+    """Raise DamagedStoreError if commits in the WAL are lost, or if a page of a small file is damaged.
 
-    Rebuild a damaged index from the rows. Log the damaged rows of a small file.
+    Rebuild a damaged index. Log each damaged row of a small file.
     """
-    # If the check fails, closing the connection must not checkpoint the WAL: this would discard the commits behind the
-    # damage.
+    # If the check fails, closing the connection must not checkpoint the WAL, because that would discard the commits
+    # after the damage.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     recovered = max(connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0], 0)
     lost = count_lost_commits(file.wal, recovered)
@@ -65,14 +65,14 @@ def check_file(file: DatabaseFile, connection: apsw.Connection) -> None:
 
 
 class DamagedRow(NamedTuple):
-    """A row of the log that does not match its checksum. The key may be the damaged part."""
+    """A row of the write log that does not match its checksum. `key` itself may be damaged."""
 
     revision: int
     key: str
 
 
 def damaged_rows(connection: apsw.Connection) -> Iterator[DamagedRow]:
-    """Yield the rows that do not match their checksums. Reads the whole file."""
+    """Yield the rows of the write log that do not match their checksums. This reads the whole file."""
     unchecked = int(str(connection.execute("SELECT number FROM facts WHERE name = 'unchecked'").fetchall()[0][0]))
     for row in connection.execute(f"SELECT {ROW_COLUMNS} FROM log ORDER BY revision"):  # noqa: S608
         if not is_intact(*row) and not (row[5] is None and row[0] <= unchecked):
@@ -102,7 +102,7 @@ def count_lost_commits(wal: Path, recovered_frames: int) -> int:
                 return 0
             magic, _, page_bytes, _, salt1, salt2, _, _ = _WAL_HEADER.unpack(header)
             if magic not in _WAL_MAGICS or not 512 <= page_bytes <= 65536:
-                # The header itself is damaged, and SQLite ignores the whole file.
+                # The header of the WAL is damaged, so SQLite ignores all its commits.
                 return 2 if wal.stat().st_size > _WAL_HEADER.size + _FRAME_HEADER.size else 0
             lost, frame = 0, recovered_frames
             while True:

@@ -21,14 +21,14 @@ CACHE_KIB = 1024
 
 
 class ReplayPage(NamedTuple):
-    """A part of a watch's past events, complete up to `revision`."""
+    """A part of the past events of a watch. It contains all events up to `revision`."""
 
     events: list[StoreEvent]
     revision: int
 
 
 class ReaderPool:
-    """The thread pool of readers."""
+    """Threads that run queries, each with its own connection to the database file."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="polykind-read")
@@ -39,7 +39,7 @@ class ReaderPool:
     def run(
         self, query: Callable[Concatenate[WriteLog, Bounds, _P], _R], *args: _P.args, **kwargs: _P.kwargs
     ) -> tuple[_R, int]:
-        """Run a query in a snapshot. Called in a thread of the pool."""
+        """Run a query in a read transaction. Called in a thread of the pool."""
         try:
             log: WriteLog | None = getattr(self._thread_local, "log", None)
             if log is None:

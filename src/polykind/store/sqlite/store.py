@@ -38,7 +38,7 @@ REPLAY_BYTES = 4 * 1024 * 1024
 
 
 class Stats(NamedTuple):
-    """The readable revisions and the bytes on disk."""
+    """The newest and the oldest readable revision, and the sizes of the files."""
 
     newest: int
     oldest: int
@@ -49,8 +49,8 @@ class Stats(NamedTuple):
 class SqliteStore:
     """A Store in `directory/polykind.db`. At least the last `keep` revisions stay readable, and at most twice as many.
 
-    Start it on the event loop that uses it. It can be started again after `close`. Without `durable`, writes are
-    faster, and a crash of the machine may lose them.
+    Start the store on the event loop that uses it. It can be started again after `close`. If `durable` is false, writes
+    are faster, but a crash of the machine may lose them.
     """
 
     def __init__(self, directory: Path, *, keep: int = 10_000, durable: bool = True) -> None:
@@ -87,7 +87,7 @@ class SqliteStore:
         try:
             self._published, self._floor = await opened
         except BaseException:
-            # Stop the writer even after a cancellation, because the file must be unlocked for the next start.
+            # Stop the writer thread even if `start` was cancelled, to unlock the file for the next start.
             self._writer.submit(Stop())
             await asyncio.shield(self._stopped)
             self._running = False
@@ -126,10 +126,10 @@ class SqliteStore:
         return self._floor
 
     def start_revision_read(self) -> None:
-        """Return None: the newest revision is known in this process."""
+        """Return None, because the newest revision is known without a read."""
 
     async def revision(self, read: RevisionRead | None = None) -> int:
-        """Return the newest revision that all listeners have received. Never suspends."""
+        """Return the newest revision whose event all listeners have received. Never suspends."""
         self._check_open()
         return self._published
 
@@ -153,7 +153,7 @@ class SqliteStore:
         result, newest = await self._loop.run_in_executor(
             self._readers.pool, lambda: self._readers.run(query, *args, **kwargs)
         )
-        # A reader can see a commit before the listeners do. Wait, so that the cache is never behind a read.
+        # A reader thread can see a commit before the listeners do. Wait for them, so that the cache is never behind.
         while self._published < newest:
             if self._next_publication is None:
                 self._next_publication = self._loop.create_future()
@@ -208,7 +208,7 @@ class SqliteStore:
         return await self._read(reader_pool.replay, prefix, after, until, REPLAY_EVENTS, REPLAY_BYTES)
 
     def stats(self) -> Stats:
-        """Return the statistics for metrics. This call is cheap."""
+        """Return the figures for metrics. This call is fast."""
         return Stats(self._published, self._floor, _size(self._file.path), _size(self._file.wal))
 
     # The writer's callbacks, on the event loop
@@ -251,12 +251,12 @@ def _size(path: Path) -> int:
 
 
 class SingleReplicaLeadership:
-    """The Leadership of a store that only one server can use: it always leads."""
+    """The leadership of a store that only one server can use. This server is always the leader."""
 
     leading = True
 
     def subscribe(self, on_change: Callable[[bool], None]) -> None:
-        """Ignore the callback, because leadership never changes."""
+        """Do nothing, because the leader never changes."""
 
     async def start(self) -> None: ...
 
@@ -264,11 +264,12 @@ class SingleReplicaLeadership:
 
 
 ReadPastEvents = Callable[[str, int, int], Awaitable[ReplayPage]]
-"""A function that reads the events, or the first of them, under a key prefix with revisions in (after, until]."""
+"""A function that reads past events under a key prefix with revisions above `after`, up to `until`. It may stop early.
+"""
 
 
 class Watches:
-    """All watches of a store. A watch replays past events until it has caught up; then it is live."""
+    """All watches of a store. A watch first replays past events. Then it is live: it gets new events directly."""
 
     def __init__(self, newest: int, read_past_events: ReadPastEvents) -> None:
         self._newest = newest
@@ -291,7 +292,7 @@ class Watches:
             replay.cancel()
 
     def publish(self, events: list[StoreEvent], revision: int) -> None:
-        """Deliver a committed batch. A watch that a listener adds during the delivery replays the batch."""
+        """Deliver a committed batch to all live watches. A watch that a listener adds meanwhile replays the batch."""
         self._newest = revision
         for watch in tuple(self._live):
             if watch.closed or revision <= watch.delivered:
@@ -308,7 +309,7 @@ class Watches:
             watch.lose(UnavailableError("the store was closed"))
 
     async def _replay(self, watch: StoreWatch) -> None:
-        """Deliver past events from the log, including batches committed meanwhile, until the watch has caught up."""
+        """Deliver past events from the write log, including new batches, until the watch has received all of them."""
         try:
             while watch.delivered < self._newest:
                 page = await self._read_past_events(watch.prefix, watch.delivered, self._newest)
@@ -319,6 +320,6 @@ class Watches:
             self._replays.pop(watch, None)
             watch.lose(error)
             return
-        # No await since the comparison, so no batch can be committed before the watch is live.
+        # There was no await since the comparison, so no batch can be committed before the watch is live.
         self._replays.pop(watch, None)
         self._live[watch] = None

@@ -15,18 +15,18 @@ SOFT_LIMIT_PAGES = 16 * 1024 * 1024 // PAGE_BYTES
 HARD_LIMIT_PAGES = 48 * 1024 * 1024 // PAGE_BYTES
 MAX_PASSES = 4
 ACCEPTABLE_REST_PAGES = 512 * 1024 // PAGE_BYTES
-# Below this many pages, use an estimate (never too low) of the WAL's length. Reading the length releases the GIL, which
-# is slow.
+# As long as the estimated length of the WAL is below this number of pages, the length is not measured. Measuring
+# releases the GIL, which is slow. The estimate is never too low.
 MEASURE_AFTER_PAGES = SOFT_LIMIT_PAGES // 8
 PAGES_PER_ROW = 3
 IDLE_SECONDS = 1.0
 
 
 class WALCheckpoints:
-    """Checkpoints the WAL. The writer thread calls this after each commit and when it is idle.
+    """Checkpoints the WAL: copies its pages to the database file. The writer thread calls this after each commit.
 
-    Background passes copy most pages while writes continue. Writes during a pass keep the WAL from restarting, so the
-    writer thread copies the short rest itself between two batches.
+    A background thread copies most pages while writes continue. Because of these writes, the WAL cannot restart. So the
+    writer thread copies the last pages itself between two batches.
     """
 
     def __init__(self, file: DatabaseFile, writer: apsw.Connection) -> None:
@@ -63,7 +63,7 @@ class WALCheckpoints:
             self._start_pass()
 
     def _measure(self) -> None:
-        """Measure the WAL. A completely copied WAL counts as empty, because SQLite restarts it."""
+        """Measure the length of the WAL. If all its pages are copied, set it to 0, because SQLite restarts the WAL."""
         self._estimated_pages = 0
         pages, rest = self._length(self._writer)
         self._pages = pages if rest else 0
@@ -72,7 +72,7 @@ class WALCheckpoints:
             self._pass_finished = False
 
     def on_idle(self) -> None:
-        """Start a background pass, unless one is running."""
+        """Start to copy pages in the background, unless this is already running."""
         if not self._running():
             self.pending = False
             self._estimated_pages = MEASURE_AFTER_PAGES
@@ -92,7 +92,7 @@ class WALCheckpoints:
             thread.start()
             self._thread = thread
         except RuntimeError:
-            # The process cannot start another thread: checkpoint in the writer thread, although writes wait meanwhile.
+            # The process cannot start another thread. So copy the pages in this thread, although writes wait meanwhile.
             self._run_pass()
 
     def _join(self) -> None:
@@ -108,7 +108,7 @@ class WALCheckpoints:
         self._pass_finished = True
 
     def _length(self, connection: apsw.Connection) -> tuple[int, int]:
-        """Return the WAL's pages and its uncopied pages, or the last known values while a commit changes its header."""
+        """Return the number of pages in the WAL, and of those not copied yet. While it is busy, return known values."""
         try:
             pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
         except apsw.BusyError:
@@ -119,10 +119,10 @@ class WALCheckpoints:
         try:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.BusyError:
-            # A commit is changing the WAL's header. The next pass follows soon.
+            # A commit is changing the header of the WAL. The next checkpoint follows soon.
             pass
         except apsw.Error as error:
-            # No data is at risk: the WAL holds everything and grows until a later pass succeeds.
+            # No data is at risk: the WAL contains all data and grows until a later checkpoint succeeds.
             _logger.warning(
                 "sqlite store: WAL checkpoint failed, retrying later; free some space if the disk is full: %s", error
             )

@@ -30,8 +30,8 @@ ROWS_PER_STATEMENT = 128
 milliseconds, so a batch uses one SELECT and one INSERT for many rows."""
 
 ROW_COLUMNS = "revision, CAST(key AS BLOB), previous, deleted, value, checksum"
-"""The columns of a row, in the order of the parameters of `is_intact`. The key is read as bytes, because a flipped bit
-can make it invalid UTF-8.
+"""The columns of a row, in the order of the parameters of `is_intact`. The key is read as bytes, because damage can
+make it invalid UTF-8.
 """
 
 _NO_LIMIT = 2**62
@@ -70,7 +70,7 @@ WHERE l.revision > ? AND l.revision <= ? ORDER BY l.revision LIMIT ?"""
 
 @cache
 def _latest(rows: int) -> str:
-    """Return a SELECT that joins the current revisions of the keys into one text, in order, with 0 for absent keys."""
+    """Return a SELECT for the current revisions of `rows` keys, as one text in the order of the keys, 0 if absent."""
     current = (
         "SELECT revision * (1 - deleted) FROM log INDEXED BY names WHERE key = column2 ORDER BY revision DESC LIMIT 1"
     )
@@ -84,7 +84,7 @@ def _insert_statement(rows: int) -> str:
 
 
 class Bounds(NamedTuple):
-    """The newest and the oldest readable revision of a snapshot."""
+    """The newest and the oldest revision that can be read in a transaction."""
 
     newest: int
     floor: int
@@ -102,7 +102,7 @@ def row_checksum(revision: int, key: bytes, previous: int, deleted: bool, value:
 def is_intact(
     revision: int, key: bytes, previous: int, deleted: bool, value: bytes | None, checksum: int | None
 ) -> bool:
-    """True if a row matches its checksum. A flipped bit can also change the SQL type of a column."""
+    """True if a row matches its checksum. False if damage has changed the SQL type of a column."""
     try:
         return checksum == row_checksum(revision, key, previous, deleted, value)
     except TypeError:
@@ -110,7 +110,7 @@ def is_intact(
 
 
 def log_row(revision: int, key: str, previous: int, value: bytes | None) -> Row:
-    """Return the row of a write. A value of None is a deletion."""
+    """Return the row of a write. If `value` is None, the write is a deletion."""
     deleted = value is None
     return revision, key, previous, deleted, value, row_checksum(revision, key.encode(), previous, deleted, value)
 
@@ -126,13 +126,13 @@ def prefix_end(prefix: str) -> str | bytes:
 
 
 class WriteLog:
-    """The log through one connection, used by one thread at a time."""
+    """The write log in the database file, through one connection. Used by one thread at a time."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self._cursor = connection.cursor()
         self._unchecked: int = self._query("SELECT number FROM facts WHERE name = 'unchecked'")[0][0]
-        """Rows up to this revision may lack a checksum, because an earlier format has written them."""
+        """Rows up to this revision may have no checksum, because an earlier format of the file wrote them."""
 
     def close(self) -> None:
         self._cursor.close()
@@ -198,7 +198,7 @@ class WriteLog:
     def events(
         self, prefix: str, after: int, until: int, max_events: int, max_bytes: int
     ) -> tuple[list[StoreEvent], int]:
-        """Return events in (after, until] within the limits, and the revision up to which they are complete."""
+        """Return events in (after, until] within the limits, and the revision up to which no event is missing."""
         events: list[StoreEvent] = []
         size = 0
         for row in self._cursor.execute(_EVENTS, (after, until, prefix, prefix_end(prefix))):
@@ -262,7 +262,7 @@ class WriteLog:
         self._cursor.execute(_insert_statement(len(rows)), tuple(chain.from_iterable(rows)))
 
     def probe(self) -> None:
-        """Commit a transaction that changes no data, to test whether the file can be written."""
+        """Commit a transaction that changes no data, to test if the file can be written."""
         self._cursor.execute("UPDATE facts SET number = number WHERE name = 'swept'")
 
     def set_floor(self, floor: int) -> None:
@@ -274,11 +274,10 @@ class WriteLog:
         return number
 
     def sweep(self, swept: int, floor: int, rows: int, size: int) -> tuple[int, int]:
-        """Delete rows that the next `rows` writes up to the floor supersede. Return the revision reached and the bytes
-        freed.
+        """Look at the next `rows` writes after `swept`, up to `floor`, and delete the rows that they replaced.
 
-        Stop early after `size` bytes. Also delete a tombstone at or below the floor, because a read finds no key with
-        or without the tombstone.
+        Return the revision reached and the number of freed bytes. Stop early after `size` bytes. If a write is a
+        deletion, delete its own row, too, because a key without any row is also absent.
         """
         doomed: list[tuple[int]] = []
         freed = 0
@@ -328,19 +327,19 @@ MIN_FREE_PAGES = 32 * 1024 * 1024 // PAGE_BYTES
 
 
 class Compactor:
-    """Deletes compacted rows. The writer thread calls it between batches.
+    """Deletes rows that no readable revision needs. The writer thread calls it between batches.
 
-    Later writes reuse freed pages. Only when free pages exceed half of the file and 32 MB are they returned to the file
-    system, so that a store in steady use never pays for moving pages.
+    Later writes reuse freed pages. Free pages are returned to the file system only if they exceed half of the file and
+    32 MB, so that a store in steady use never has to move pages.
     """
 
     def __init__(self, log: WriteLog, keep: int) -> None:
         self._log = log
         self._keep = keep
         self.floor = log.bounds().floor
-        """The compacted revision: older revisions cannot be read."""
+        """The compacted revision. Older revisions cannot be read."""
         self.swept = log.swept()
-        """All rows up to this revision have been checked for deletion. It is never above `floor`."""
+        """The compactor has deleted the unneeded rows up to this revision, which is never above `floor`."""
         self._vacuuming = False
         self._blocked = False
 
@@ -349,9 +348,7 @@ class Compactor:
         return not self._blocked and (self.swept < self.floor or self._vacuuming)
 
     def automatic_floor(self, revision: int) -> int:
-        """Return a new floor that keeps `keep` revisions. Return 0 if at most twice as many exist, because none is
-        needed yet.
-        """
+        """Return a new floor that keeps the last `keep` revisions. Return 0 if at most twice as many are readable."""
         return revision - self._keep if revision - self.floor > 2 * self._keep else 0
 
     def raise_floor(self, floor: int) -> None:
@@ -362,7 +359,7 @@ class Compactor:
         self.floor = floor
 
     def step(self, rows: int) -> int:
-        """Run one short transaction and return roughly how many bytes it freed."""
+        """Run one short transaction of compaction. Return roughly how many bytes it has freed."""
         freed = 0
         self._log.begin()
         if self.swept < self.floor:

@@ -34,14 +34,14 @@ _logger = logging.getLogger(__name__)
 MAX_BATCH_WRITES = 512
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 CACHE_KIB = 1024
-# Seconds to wait before a larger compaction step, because clients whose writes were just committed often write again.
+# Seconds to wait before a larger compaction step. Clients whose writes were just committed often write again at once.
 COMPACTION_DELAY_SECONDS = 0.002
 _COARSE_CLOCK_NS = 50_000_000
 PROBE_SECONDS = 1.0
-"""Seconds between two test writes after a failed write, so that the store recovers without a client's write."""
+"""Seconds between two test writes after a failed write. So the store recovers even if no client writes."""
 
 Results = list[tuple["asyncio.Future[int]", int | StoreError]]
-"""The results of writes: their futures with a new revision or an error."""
+"""The results of writes: the future of each write, with its new revision or an error."""
 
 
 class Write(NamedTuple):
@@ -54,21 +54,21 @@ class Write(NamedTuple):
 
 
 class Compaction(NamedTuple):
-    """A pending compaction up to `floor`. Its future is resolved when all superseded rows are deleted."""
+    """A pending compaction up to `floor`. Its future is resolved when all unneeded rows are deleted."""
 
     floor: int
     future: asyncio.Future[int]
 
 
 class Stop(NamedTuple):
-    """A request to stop the thread after all requests that were queued before it."""
+    """A request to stop the writer thread after all requests that were queued before."""
 
 
 WriterRequest = list[Write] | Compaction | Stop
 
 
 class WriterCallbacks(NamedTuple):
-    """The writer's callbacks, called on the event loop."""
+    """Functions that the writer calls on the event loop."""
 
     on_opened: Callable[[Bounds | StoreError], None]
     on_committed: Callable[[list[StoreEvent], int, Results], None]
@@ -78,7 +78,7 @@ class WriterCallbacks(NamedTuple):
 
 
 class Writer:
-    """Opens the database file, writes to it, and closes it after the last reader.
+    """Opens the database file, writes to it, and closes it when all readers have ended.
 
     `start` and `submit` are called on the event loop, all other methods in the writer thread.
     """
@@ -106,10 +106,10 @@ class Writer:
         self._stopping = False
         self._revision = 0
         self._identities: dict[Path, tuple[int, int]] = {}
-        """The device and inode numbers of the files that the connections have open."""
+        """The device and inode number of each open file."""
         self._directory = str(file.path.parent)
         self._directory_time = 0
-        """The modification time of the directory when its files were last checked."""
+        """The modification time of the directory when the presence of the files was last checked."""
         self.problem = ""
         """The reason why the last write failed; "" if it succeeded. Also read on the event loop."""
 
@@ -117,7 +117,7 @@ class Writer:
         threading.Thread(target=self._run, name="polykind-write", daemon=True).start()
 
     def _run(self) -> None:
-        # The stack closes in reverse order: readers, checkpoints, log, lock; then it calls on_stopped.
+        # At the end, the stack closes readers, checkpoints, log and lock, in this order, and then calls on_stopped.
         with ExitStack() as stack:
             stack.callback(self._call_on_loop, self._callbacks.on_stopped)
             stack.callback(self._file.release)
@@ -135,7 +135,7 @@ class Writer:
                 if batch:
                     self._commit(batch)
                 self._maintain(len(batch))
-            # The new floor is durable, so the remaining rows can be deleted after the next start.
+            # The new floor is durable, so the remaining rows can also be deleted after the next start.
             self._resolve_compactions(lambda compaction: compaction.floor)
 
     def _open(self, stack: ExitStack) -> Bounds:
@@ -162,7 +162,7 @@ class Writer:
             self._stopping = True
 
     def _take_batch(self) -> list[Write]:
-        """Return the waiting writes, up to one transaction's worth. Blocks only if there is no other work."""
+        """Return waiting writes, as many as fit into one transaction. Wait only if there is no other work."""
         batch: list[Write] = []
         size = 0
         request = self._wait_for_request()
@@ -210,7 +210,7 @@ class Writer:
                 self._check_file(UnknownOutcomeError)
             self._recovered()
         except UnknownOutcomeError as error:
-            # Readers see the rows, because the rows are in the open file. A later start may not find this file.
+            # The rows are in the open file, so readers see them. But the next start may not find this file.
             failure = self._failure(error)
             results = [(future, failure if isinstance(result, int) else result) for future, result in results]
         self._revision += len(rows)
@@ -253,7 +253,7 @@ class Writer:
         return ""
 
     def _failure(self, error: Exception) -> UnavailableError:
-        """Return the error for clients. Log only the first failure of a series."""
+        """Return the error for clients. Log it if it is the first failure of a series."""
         path = self._file.path
         if isinstance(error, UnavailableError):
             failure = error
@@ -277,7 +277,7 @@ class Writer:
             self.problem = ""
 
     def _probe(self) -> None:
-        """Write one row without a change, to find out whether writes succeed again."""
+        """Commit a transaction that changes no data, to test if writes succeed again."""
         try:
             self._check_file(UnavailableError)
             self._log.probe()
@@ -289,9 +289,9 @@ class Writer:
             self._recovered()
 
     def _check(self, batch: list[Write]) -> tuple[list[Row], Results]:
-        """Check the conditions of the writes in order, each as if the earlier writes were committed.
+        """Check the expected revisions of the writes in order, each as if the earlier writes were committed.
 
-        Return the rows to append and the results. Revisions cannot change meanwhile: only this thread writes.
+        Return the rows to append and the results. Only this thread writes, so that revisions cannot change meanwhile.
         """
         rows: list[Row] = []
         results: Results = []
@@ -312,7 +312,7 @@ class Writer:
         return rows, results
 
     def _maintain(self, written: int) -> None:
-        """Run one step of compaction and checkpointing. Larger batches get larger steps, to keep up with the writes."""
+        """Run one step of compaction and of checkpoints. It is larger after a larger batch, to keep up."""
         try:
             self._raise_floor()
             if self._compactor.pending:
