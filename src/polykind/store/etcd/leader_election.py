@@ -63,7 +63,7 @@ class Lease:
 
 
 class EtcdLeadership:
-    """Takes part in leader elections while it runs. The leader compacts etcd every `compaction_seconds` (0: never)."""
+    """Takes part in the election while it runs. The leader compacts etcd every `compaction_seconds` (0: never)."""
 
     def __init__(self, store: EtcdStore, prefix: str, identity: str, compaction_seconds: float = 0.0) -> None:
         self._store = store
