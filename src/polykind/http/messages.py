@@ -44,6 +44,7 @@ class Request:
         "audit_id",
         "body",
         "deadline",
+        "ended_by_router",
         "headers",
         "holds_large_object",
         "method",
@@ -74,6 +75,8 @@ class Request:
         """The client's timeout in seconds, or None to use the server's timeout."""
         self.deadline: float | None = None
         """The time.monotonic() at which the client's timeout ends, or None if the request has no timeout."""
+        self.ended_by_router = False
+        """True if the router calls `RequestContext.end`. The requests of controllers have no such end."""
         self.holds_large_object = False
         """True if the request has paused Python's garbage collector, because it works on a large object."""
         self.warnings: dict[str, None] = {}

@@ -149,6 +149,7 @@ class Router:
         started = perf_counter()
         inflight = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing
         inflight.value += 1
+        request.ended_by_router = True
         try:
             if served.unavailable:
                 raise served.unavailable()

@@ -150,8 +150,9 @@ class RequestContext:
         return await self.backend.workers.run_coroutine(self._requester, coroutine)
 
     def _begin_large(self) -> None:
-        if not self.request.holds_large_object:
-            self.request.holds_large_object = True
+        request = self.request
+        if request.ended_by_router and not request.holds_large_object:
+            request.holds_large_object = True
             self.backend.workers.begin_large(young_only=self.version.strategy.expensive)
 
     def end(self) -> None:

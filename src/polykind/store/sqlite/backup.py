@@ -13,7 +13,13 @@ from polykind.codec import json_codec
 from polykind.contract import StoreError
 from polykind.errors import BadRequestError
 from polykind.store.sqlite.database_file import DatabaseFile
-from polykind.store.sqlite.integrity import DamagedStoreError, count_lost_commits, damaged_rows, structure_problems
+from polykind.store.sqlite.integrity import (
+    DamagedStoreError,
+    count_lost_commits,
+    damaged_rows,
+    rebuild_index,
+    structure_problems,
+)
 from polykind.store.sqlite.write_log import WriteLog
 
 _LOST_REVISIONS = 1_000_000_000
@@ -99,7 +105,7 @@ def repair(directory: Path) -> None:
     try:
         connection = file.connect(cache_kib=1024)
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        connection.execute("REINDEX names")
+        rebuild_index(connection)
         connection.close()
     except apsw.Error as error:
         raise BackupError(f"{file.path} cannot be repaired: {error}; restore a backup") from None

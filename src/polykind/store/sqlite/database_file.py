@@ -20,17 +20,19 @@ WAL_FILE_BYTES = 32 * 1024 * 1024
 _FORMAT_VERSION = 2
 _APPLICATION_ID = 0x504B4E44
 
+CREATE_INDEX = "CREATE INDEX names ON log (key, revision, deleted)"
+
 # One row per write: `previous` is the replaced revision (0: the key was absent). The index finds all rows of a key, so
 # a read at any revision is one index scan. `value` is the last column, so that scans of keys and revisions do not read
 # the overflow pages of large values; only the checksum follows, which is read with the value. `floor` is the compacted
 # revision, `swept` how far its rows have been deleted. Rows above `unchecked` must have a checksum.
-_TABLES = """
+_TABLES = f"""
 CREATE TABLE log (revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL,
                   deleted INTEGER NOT NULL, value BLOB, checksum INTEGER);
-CREATE INDEX names ON log (key, revision, deleted);
+{CREATE_INDEX};
 CREATE TABLE facts (name TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO facts VALUES ('floor', 0), ('swept', 0), ('unchecked', 0);
-"""
+"""  # noqa: S608
 _FROM_FORMAT_1 = """
 ALTER TABLE log ADD COLUMN checksum INTEGER;
 INSERT INTO facts VALUES ('unchecked', (SELECT coalesce(max(revision), 0) FROM log));

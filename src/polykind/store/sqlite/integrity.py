@@ -11,7 +11,7 @@ from typing import NamedTuple
 import apsw
 
 from polykind.contract import StoreError
-from polykind.store.sqlite.database_file import DatabaseFile
+from polykind.store.sqlite.database_file import CREATE_INDEX, DatabaseFile
 from polykind.store.sqlite.write_log import ROW_COLUMNS, is_intact
 
 _logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def check_file(file: DatabaseFile, connection: apsw.Connection) -> None:
         problems = structure_problems(connection)
         if problems and all("index names" in problem for problem in problems):
             _logger.warning("sqlite store: rebuilding the damaged index of %s: %s", file.path, "; ".join(problems))
-            connection.execute("REINDEX names")
+            rebuild_index(connection)
             problems = structure_problems(connection)
         if problems:
             raise DamagedStoreError(file.path, "; ".join(problems))
@@ -62,6 +62,20 @@ def check_file(file: DatabaseFile, connection: apsw.Connection) -> None:
                 "sqlite store: the value of %s at revision %d is damaged and will not be served", row.key, row.revision
             )
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+
+
+def rebuild_index(connection: apsw.Connection) -> None:
+    """Rebuild the index from the rows, after restoring the keys of damaged rows from the index.
+
+    The index repeats the key of each row and whether it is a deletion. Without this, an older row of the same key would
+    become its newest.
+    """
+    in_index = "SELECT key, deleted, revision FROM log INDEXED BY names WHERE revision = ?"
+    restored = [values for row in damaged_rows(connection) for values in connection.execute(in_index, (row.revision,))]
+    with connection:
+        connection.execute("DROP INDEX names")
+        connection.executemany("UPDATE log SET key = ?, deleted = ? WHERE revision = ?", restored)
+        connection.execute(CREATE_INDEX)
 
 
 class DamagedRow(NamedTuple):
