@@ -29,7 +29,7 @@ class RejectedError(ValueError):
 
 
 class CRD:
-    """A valid CustomResourceDefinition."""
+    """A valid CustomResourceDefinition. `kind` is its kind with the group, such as `CronTab.stable.example.com`."""
 
     def __init__(self, manifest: Any) -> None:
         """Validate a CRD manifest.
@@ -104,7 +104,7 @@ class CRDVersion:
             raise RejectedError(error.message) from None
 
     def pruned(self, obj: JsonObject) -> JsonObject:
-        """Return a copy without the fields that the schema does not know, as the API server does after a conversion."""
+        """Return a copy without fields that the schema does not have. The API server does this after a conversion."""
         out: JsonObject = copy_json(obj)
         try:
             self.schema.prune(out)
@@ -122,7 +122,7 @@ class CRDVersion:
         """Return the validation errors that a create request for this object at this version would return."""
         metadata = obj.get("metadata") or {}
         if self.crd.namespaced:
-            # A manifest may omit the namespace because the request path names it.
+            # A manifest may omit the namespace, because the URL of the request contains it.
             metadata = {"namespace": "default", **metadata}
         errors = metadata_validation.validate_object_meta(metadata, namespaced=self.crd.namespaced)
         errors += self.schema.validate(obj)
@@ -132,7 +132,9 @@ class CRDVersion:
 
 
 def accept_converted(original: JsonObject, converted: JsonObject, target: CRDVersion) -> JsonObject:
-    """Return the converted object as the API server accepts it: immutable metadata restored, unknown fields pruned.
+    """Return the converted object as the API server accepts it.
+
+    The API server removes unknown fields, and takes all metadata except labels and annotations from the original.
 
     Raise RejectedError if the API server would reject the converter's result.
     """
@@ -144,7 +146,7 @@ def accept_converted(original: JsonObject, converted: JsonObject, target: CRDVer
 
 
 def read_crd(file: str | Path, library: Library | None = None) -> CRD:
-    """Read the CRD in a file. If the file has several, return the CRD whose kind the library converts.
+    """Return the CRD in a file. If the file contains several CRDs, return the one whose kind the library converts.
 
     Raise ValueError if the file has no such CRD or cannot be read.
     """

@@ -77,7 +77,10 @@ class ConversionFunction(NamedTuple):
 
 
 class Conversions:
-    """The conversion functions of one kind. Without a direct function, the shortest path of functions is used."""
+    """The conversion functions of one kind.
+
+    If no function converts one version directly to another, objects are converted by the shortest path of functions.
+    """
 
     def __init__(self, kind: str) -> None:
         """`kind` is the kind with its group, such as `CronTab.stable.example.com`."""
@@ -87,7 +90,7 @@ class Conversions:
         self.kind = kind
         self.steps: dict[tuple[str, str], ConversionFunction] = {}
         self.named_paths: list[tuple[str, str, str]] = []
-        """The fields that field rules name: version, path, and the place in the author's code."""
+        """The fields that field rules name: version, path, and the file and line where the rule is declared."""
         self._paths: dict[tuple[str, str], tuple[ConversionFunction, ...]] = {}
 
     def __repr__(self) -> str:
@@ -149,7 +152,7 @@ class Conversions:
         return path
 
     def check(self, versions: Iterable[str]) -> None:
-        """Raise Incomplete unless every version has a conversion path to every other version."""
+        """Raise Incomplete if a version has no conversion path to one of the other versions."""
         names = list(versions)
         missing = []
         for pair in ((origin, goal) for origin in names for goal in names if origin != goal):
@@ -175,7 +178,7 @@ class Conversions:
         for step in self.path(origin, goal):
             obj = _call(step, obj)
             obj["apiVersion"] = f"{group}/{step.goal}"
-        # Server-side apply may send an object without metadata, but the API server rejects such a converted object.
+        # Server-side apply may send an object without metadata, but the API server rejects a result without metadata.
         obj.setdefault("metadata", {})
         return obj
 

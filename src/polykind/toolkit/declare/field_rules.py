@@ -1,4 +1,4 @@
-"""Field rules: declarative differences between two versions that convert in both directions.
+"""Field rules: declarations of the differences between two versions, from which conversions in both directions follow.
 
     crontabs.between(
         "v1",
@@ -28,11 +28,14 @@ MISSING: Any = object()
 """The value of a field that does not exist."""
 Change = Callable[[JsonObject], Any]
 OLD, NEW = "<old>", "<new>"
-"""Names that stand for the older and the newer version in the paths of a rule."""
+"""Placeholders for the older and the newer version in `FieldRule.paths`. `named_paths` replaces them by versions."""
 
 
 class FieldPath:
-    """A path to a field: through lists to objects (the scopes), then by field names to one field of each scope."""
+    """A path to a field, such as `spec.jobs[*].command`.
+
+    The part up to the last `[*]` selects objects in lists, the scopes. The rest is the path of one field in each scope.
+    """
 
     def __init__(self, text: str) -> None:
         if not _PATH(text) or text.endswith("]"):
@@ -45,7 +48,7 @@ class FieldPath:
         self._names = field.lstrip(".").split(".")
 
     def scopes(self, obj: JsonObject) -> list[JsonObject]:
-        """Return the list items that contain the field, or the object itself if the path has no `[*]`."""
+        """Return the list items that the path selects, or the object itself if the path has no `[*]`."""
         scopes = [obj]
         for part in self.lists.split("[*]")[:-1]:
             items = [_get(current, part.lstrip(".").split(".")) for current in scopes]
@@ -53,7 +56,7 @@ class FieldPath:
         return scopes
 
     def get(self, scope: JsonObject) -> Any:
-        """Return the field's value, or MISSING if the field does not exist."""
+        """Return the value of the field in a scope, or MISSING if the field does not exist."""
         return _get(scope, self._names)
 
     def pop(self, scope: JsonObject) -> Any:
@@ -77,7 +80,7 @@ class FieldPath:
         return value
 
     def set(self, scope: JsonObject, value: Any) -> None:
-        """Set the field. Create parent objects that do not exist."""
+        """Set the field in a scope. Create parent objects that do not exist."""
         current = scope
         for name in self._names[:-1]:
             current = current.setdefault(name, {})
@@ -86,7 +89,7 @@ class FieldPath:
         current[self._names[-1]] = value
 
     def reaches(self, scope: JsonObject) -> bool:
-        """True if the first object on the path to the field exists."""
+        """True if the first parent of the field, such as `spec`, exists in the scope."""
         return len(self._names) == 1 or isinstance(scope.get(self._names[0]), dict)
 
 
@@ -125,7 +128,10 @@ def move(old: str, new: str) -> FieldRule:
 
 
 def rename_values(path: str, values: Mapping[str, str]) -> FieldRule:
-    """Rename string values of a field; other values stay. If the field also moves, list the `move` rule after this."""
+    """Rename string values of a field. Values that are not in `values` stay unchanged.
+
+    If the field also moves, the `move` rule must come after this rule.
+    """
     back = {new: old for old, new in values.items()}
     if len(back) != len(values):
         raise ValueError(f"{path}: two values must not become the same value, because that cannot be converted back")
@@ -136,9 +142,9 @@ def rename_values(path: str, values: Mapping[str, str]) -> FieldRule:
 
 
 def first(one: str, many: str) -> FieldRule:
-    """Declare a single value that becomes a list in the newer version.
+    """Declare a field `one` of the older version that is a list `many` in the newer version.
 
-    The older version has the first item and keeps the whole list in the stash.
+    In the older version, the field has the first item of the list, and the whole list is kept in the stash.
     """
     one_path, many_path = _path_without_lists(one), _path_without_lists(many)
 
@@ -164,8 +170,8 @@ def first(one: str, many: str) -> FieldRule:
 def only(version: str, path: str, *, default: Any = None) -> FieldRule:
     """Declare a field that exists in one version only. The other version keeps the value in the stash.
 
-    With a `default`, objects that come from the other version get that value, because the API server does not apply
-    defaults after a conversion. A value equal to the default is not stashed.
+    If `default` is not None, objects without a stashed value get the default when they are converted to `version`,
+    because the API server does not apply defaults after a conversion. A value equal to the default is not stashed.
     """
     field_path = _path_without_lists(path)
 
@@ -177,7 +183,7 @@ def only(version: str, path: str, *, default: Any = None) -> FieldRule:
     def restore(obj: JsonObject) -> None:
         stashed = stash.take(obj, path, MISSING)
         if not field_path.reaches(obj):
-            # A client of the other version has removed the whole parent, such as `spec`, so the field is gone as well.
+            # A client of the other version has removed the parent of the field, such as `spec`. Do not create it again.
             return
         if stashed is not MISSING:
             field_path.set(obj, stashed)
@@ -188,7 +194,10 @@ def only(version: str, path: str, *, default: Any = None) -> FieldRule:
 
 
 def drop(version: str, path: str, *, why: str) -> FieldRule:
-    """Declare a field that exists in one version only and is lost in the other. `why` is the acknowledged reason."""
+    """Declare a field that exists only in `version` and whose value is lost in a conversion to the other version.
+
+    `why` is the reason for the loss, which proofs report as acknowledged.
+    """
     if not why.strip():
         raise ValueError(f"{path} is dropped: give a reason")
     field_path = FieldPath(path)
@@ -202,18 +211,18 @@ def drop(version: str, path: str, *, why: str) -> FieldRule:
 
 
 def by_hand(there: Change, back: Change) -> FieldRule:
-    """Declare a difference by two functions that change the object in place."""
+    """Declare a difference by two functions that change an object in place, to the newer version and back."""
     return FieldRule(there, back)
 
 
 def named_paths(rules: Iterable[FieldRule], old: str, new: str) -> list[tuple[str, str]]:
-    """Return the fields that rules between two versions name, each with its version."""
+    """Return the paths of the fields that rules between the versions `old` and `new` name, each with its version."""
     versions = {OLD: old, NEW: new}
     return [(versions.get(version, version), path) for rule in rules for version, path in rule.paths]
 
 
 def compose(rules: Iterable[FieldRule], old: str, new: str) -> tuple[Change, Change, dict[str, str], dict[str, str]]:
-    """Return the functions from `old` to `new` and back, and the losses of each.
+    """Return the functions that convert from `old` to `new` and back, and the acknowledged losses of each function.
 
     Raise ValueError if a rule is invalid.
     """

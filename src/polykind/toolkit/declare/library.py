@@ -1,4 +1,4 @@
-"""A converter object, as `--converter package.module:object` names it, behind one interface.
+"""A uniform interface for the different converter objects that `--converter package.module:object` can name.
 
 The object is one of:
 
@@ -28,12 +28,12 @@ log = logging.getLogger(__name__)
 
 
 class Library:
-    """A converter object and the name (`spec`) that messages use for it."""
+    """A uniform interface for a converter object. `spec` is the converter's name in messages."""
 
     def __init__(self, spec: str, converter: Any) -> None:
         self.spec = spec
         self.declared: dict[str, Conversions] | None = None
-        """Conversions by kind. None if the converter is a single function for all versions."""
+        """The declared conversions by kind, such as `CronTab.example.com`. None if the converter is a function."""
         if isinstance(converter, Conversions):
             self.declared = {converter.kind: converter}
         elif isinstance(converter, Mapping):

@@ -28,11 +28,14 @@ _RULES: dict[str, tuple[Callable[..., FieldRule], frozenset[str], frozenset[str]
     "only": (only, frozenset({"version", "path"}), frozenset({"default"})),
     "drop": (drop, frozenset({"version", "path", "why"}), frozenset()),
 }
-"""The function, the required fields and the optional fields of each rule. A rule without fields takes two paths."""
+"""For each rule, its function, its required fields and its optional fields. A rule without fields has two paths."""
 
 
 def parse_rules_file(document: Any) -> Conversions:
-    """Parse the content of a rules file. Raise ValueError, which locates the first error, if the content is invalid."""
+    """Return the conversions that a decoded rules file declares.
+
+    Raise ValueError if the content is invalid. The message names the place of the first error.
+    """
     fields = _fields("the document", document, frozenset({"kind", "between"}))
     if not isinstance(fields["kind"], str):
         raise ValueError("kind must name a kind and its group, such as CronTab.stable.example.com")

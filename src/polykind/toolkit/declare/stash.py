@@ -32,7 +32,7 @@ from typing import Any
 from polykind.contract import JsonObject
 
 ANNOTATION = "conversion-stash"
-"""The annotation's name. Its prefix is the object's group, a domain that belongs to the CRD's author."""
+"""The annotation's name without its prefix. The prefix is the object's API group, a domain of the CRD's author."""
 
 WARN_BYTES = 32 * 1024
 """The stash size in bytes above which the toolkit logs a warning. All annotations of an object may have 256 KiB
@@ -43,7 +43,10 @@ log = logging.getLogger(__name__)
 
 
 def put(obj: JsonObject, name: str, value: Any, *, beside: Sequence[str] = ()) -> None:
-    """Stash a JSON value under a name. The value becomes invalid if a field in `beside` changes."""
+    """Stash a JSON value under a name in an annotation of `obj`.
+
+    `beside` are paths of fields. If one of these fields changes later, `take` does not return the value.
+    """
     key = _key(obj)
     entries = _entries(obj, key)
     entries[name] = {"value": value, "beside": list(beside), "digest": _digest(obj, beside)}
@@ -87,7 +90,10 @@ def _key(obj: JsonObject) -> str:
 
 
 def _entries(obj: JsonObject, key: str) -> JsonObject:
-    """Return the stash entries. Clients may edit annotations, so an unreadable stash counts as empty."""
+    """Return the entries of the stash, or an empty dict if the annotation is missing or invalid.
+
+    Clients may edit annotations, so an invalid annotation is not an error.
+    """
     metadata = obj.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     text = annotations.get(key) if isinstance(annotations, dict) else None

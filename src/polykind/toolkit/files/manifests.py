@@ -1,7 +1,7 @@
 """Manifest files: YAML or JSON documents and the text between them.
 
-A document that is not replaced keeps every byte. Like kubectl, the parser splits YAML at lines of `---`, and also
-accepts concatenated JSON values.
+If some documents of a file are replaced, all other documents stay the same byte for byte. Like kubectl, the parser
+splits YAML at `---` lines, and also accepts concatenated JSON values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPACE = re.compile(r"\s*")
 
 
 class ManifestReadError(ValueError):
-    """A file cannot be read. The message says why."""
+    """A manifest file cannot be read. The message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,9 @@ class Document:
     """The parse error, or an empty string if the document is valid."""
 
     def replace(self, value: JsonObject) -> str:
-        """Return the document's text with a new value, in the same format. Raise UnwritableError if the format cannot
-        hold it.
+        """Return the text of the document after its value has been replaced by `value`, in the same format.
+
+        Raise UnwritableError if the format cannot represent the value.
         """
         if self.format == "json":
             return _encode_json_like(self.text, value)
@@ -141,7 +142,10 @@ def _shift_line_numbers(message: str, line: int) -> str:
 
 
 def _json_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of concatenated JSON values with surrounding space, or an empty list if the text is not JSON."""
+    """Return the start and end of each value in a text of concatenated JSON values, including surrounding space.
+
+    Return an empty list if the text is not JSON.
+    """
     decoder, at, out = json.JSONDecoder(), 0, []
     try:
         while at < len(text):
@@ -188,7 +192,7 @@ def _encode_json_like(text: str, value: JsonObject) -> str:
 
 
 def read_stream(file: BinaryIO) -> bytes:
-    """Read a stream. Raise ManifestReadError if its content is too large or is not UTF-8."""
+    """Read a stream. Raise ManifestReadError if its content is too large or is UTF-16."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ManifestReadError(f"the file is larger than {MAX_BYTES >> 20} MiB")

@@ -1,4 +1,7 @@
-"""Comparison of manifests by their effect: finds the defaults that a manifest must contain to keep its meaning."""
+"""Finding of the defaults that a converted manifest must contain explicitly to keep its meaning.
+
+Two manifests have the same meaning if the API server stores the same object for them.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def _merge(written: Any, expected_state: Any, actual_state: Any, path: str, adde
 
 
 def normalize(obj: JsonObject) -> JsonObject:
-    """Return the parts of an object that a converter may change, without kubectl's last-applied annotation."""
+    """Return an object with only the metadata that a converter may change, and without the last-applied annotation."""
     metadata = mutable_metadata(metadata_of(obj))
     if "annotations" in metadata:
         metadata["annotations"] = {k: v for k, v in metadata["annotations"].items() if k != LAST_APPLIED}

@@ -1,8 +1,8 @@
 """Offline conversion of objects: by the conversion functions alone, or with a CRD exactly as the API server does it.
 
-The API server applies the source version's defaults before it converts. A manifest contains only what its author wrote,
-and so does the converted manifest, as long as the API server then reads the same object. Defaults that differ in the
-target version are written into the manifest.
+The API server applies the source version's defaults before it converts an object. A converted manifest omits these
+defaults, like the original manifest. If the target version has another default for a field, the converted manifest
+contains the value explicitly, so that its meaning does not change.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OfflineConverter:
     """Converts objects of some kinds to one version."""
 
     def __init__(self, library: Library, to: str, crds: Iterable[CRD] = (), *, defaults: bool = False) -> None:
-        """`to` is a version or an apiVersion. `defaults` writes every default into the result.
+        """`to` is a version or an apiVersion. If `defaults` is true, converted objects contain all defaults.
 
         Raise ValueError if the converter cannot convert to this version.
         """
@@ -60,7 +60,7 @@ class OfflineConverter:
             )
         declared = library.declared
         self._declares_kinds = declared is not None or not library.handles("apps", "Deployment")
-        """True if the converter names its kinds. Otherwise the CRDs or the group determine the kinds."""
+        """True if the converter declares its kinds. Otherwise `crds` or the group in `to` selects the kinds."""
         if not self._declares_kinds and not self.group and not self.crds:
             raise ValueError(
                 f"--converter {library.spec} converts every kind: select kinds with a group, "
@@ -165,7 +165,7 @@ class OfflineConverter:
         return out
 
     def _convert_raw(self, obj: JsonObject, goal: str) -> JsonObject:
-        """Convert an object by the converter only, without the schemas of a CRD."""
+        """Convert an object with the converter alone, without defaults, pruning and validation by a CRD's schemas."""
         full_object = copy_json(obj)
         full_object.setdefault("metadata", {})
         out = check_converted(full_object, self._call_converter(full_object, goal), goal)
@@ -182,7 +182,7 @@ class OfflineConverter:
         except (ConversionError, RecursionError):
             raise
         except (Exception, SystemExit) as error:
-            # A converter that calls sys.exit must not end the conversion of the other files.
+            # SystemExit is caught, too: a converter that calls sys.exit must not stop the conversion of other files.
             message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise ConversionError(f"{error_prefix}: {message}") from error
         if not isinstance(out, dict):
@@ -217,7 +217,7 @@ class OfflineConverter:
             manifest, dropped_from_written = self._accept(written, target)
             dropped += [path for path in dropped_from_written if path not in dropped]
         except ConversionError:
-            # The conversion function needs the defaults, so write them into the manifest.
+            # The converter fails for the manifest without defaults, so use the object that was converted with them.
             metadata = replace_mutable_metadata(written["metadata"], converted["metadata"])
             manifest = {**copy_json(converted), "metadata": metadata}
         warnings += [
@@ -274,9 +274,9 @@ class OfflineConverter:
 def _validation_warnings(
     out: JsonObject, admitted: JsonObject, origin: CRDVersion, target: CRDVersion, error_prefix: str
 ) -> list[str]:
-    """Return the target version's validation errors as warnings if the source version rejects the object too.
+    """Return the validation errors of the converted object as warnings, if the original object is invalid, too.
 
-    Raise ConversionError if only the target version rejects it, because then the converter is at fault.
+    Raise ConversionError if only the converted object is invalid, because then the converter is wrong.
     """
     errors = target.validation_errors(target.defaulted(out))
     if errors and not origin.validation_errors(admitted):

@@ -17,10 +17,10 @@ from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
 
 _unusual_line_break = re.compile("[\r\x85\u2028\u2029]").search
-"""Matches the line breaks of YAML other than the newline."""
+"""Finds characters that YAML treats as line breaks, except the newline."""
 
 _COMMON_VALUES = (None, True, False, "", 0, 1)
-"""Values that are too common to identify a renamed field."""
+"""Values that many fields have, so that an equal value does not show that a field was renamed."""
 
 
 class UnwritableError(ValueError):
@@ -28,7 +28,7 @@ class UnwritableError(ValueError):
 
 
 class _LayoutError(Exception):
-    """The document's layout cannot be preserved."""
+    """The layout of the YAML document is not supported, so the document must be formatted anew."""
 
 
 def same_json(one: Any, other: Any) -> bool:
@@ -37,7 +37,7 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def rewrite_document(text: str, old: Any, new: JsonObject) -> str:
-    """Return the text of a document, parsed as `old`, with the value `new`.
+    """Return `text` after its value has been changed from `old` to `new`. `old` is the parsed text.
 
     Raise UnwritableError if YAML cannot represent the new value.
     """
@@ -60,7 +60,7 @@ def is_comment(line: str) -> bool:
 
 
 def _write_new(lines: list[str], old: Any, new: JsonObject) -> list[str]:
-    """Format the whole new value. Keep only the comments before and after the document."""
+    """Return the lines of a newly formatted document. Keep only the comments before and after the document."""
     content_start = next((i for i, line in enumerate(lines) if not is_comment(line)), len(lines))
     trailing = len(lines)
     while trailing > content_start and (lines[trailing - 1].startswith("#") or not lines[trailing - 1].strip()):
@@ -71,7 +71,10 @@ def _write_new(lines: list[str], old: Any, new: JsonObject) -> list[str]:
 
 
 def _write_preserving(lines: list[str], old: Any, new: JsonObject) -> list[str]:
-    """Write only the fields that change. Raise _LayoutError if the layout is not supported."""
+    """Return the lines of the document, in which only changed fields are rewritten.
+
+    Raise _LayoutError if the layout of the document is not supported.
+    """
     if any(_unusual_line_break(line) for line in lines):
         raise _LayoutError
     root = yaml.compose("".join(lines), Loader=yaml.CSafeLoader)
@@ -98,7 +101,7 @@ class _DocumentRewriter:
         self._indent_lists = indent_lists
 
     def rewrite_mapping(self, node: Any, old: JsonObject, new: JsonObject, begin: int, limit: int) -> list[str]:
-        """Return the lines from `begin` to `limit` of a block mapping with the value `new`.
+        """Return the new text of the lines from `begin` to `limit`, a block mapping whose value changes to `new`.
 
         The first line keeps the prefix of the mapping's first line, which may be the dash of a list item.
         """
@@ -159,7 +162,7 @@ class _DocumentRewriter:
         raise _LayoutError
 
     def rewrite_sequence(self, node: Any, old: list[Any], new: list[Any], begin: int, limit: int) -> list[str]:
-        """Return the lines from `begin` to `limit` of a block sequence with the value `new`, item by item."""
+        """Return the new text of the lines from `begin` to `limit`, a block sequence whose value changes to `new`."""
         if not isinstance(node, yaml.SequenceNode) or node.flow_style or len(old) != len(new):
             raise _LayoutError
         regions = [_Region(item.start_mark.line, item) for item in node.value]
@@ -208,7 +211,10 @@ class _DocumentRewriter:
         return _format_lines(value, column, indent_lists=self._indent_lists)
 
     def _keep_comment(self, lines: list[str], region: _Region) -> list[str]:
-        """Keep the comment at the end of a line if the field has one line before and after the change."""
+        """Return the new lines of a field, with the comment at the end of its old line.
+
+        The comment is kept only if the field has one line before and after the change.
+        """
         mark = region.value.end_mark
         if len(lines) == 1 and region.end == region.first + 1 and mark.line == region.first:
             trailing = self.lines[mark.line][mark.column :].rstrip()
@@ -227,7 +233,10 @@ def _line_after(node: Any) -> int:
 
 
 def _find_renames(old: JsonObject, new: JsonObject) -> dict[str, str]:
-    """Map removed fields to added fields with the same value. A renamed field keeps its place and its comments."""
+    """Return the new name of each field that was renamed: a removed field is matched with an added one of equal value.
+
+    A renamed field keeps its place and its comments.
+    """
     added = [key for key in new if key not in old]
     out: dict[str, str] = {}
     for key, value in old.items():
@@ -241,7 +250,7 @@ def _find_renames(old: JsonObject, new: JsonObject) -> dict[str, str]:
 
 
 def _format_lines(value: JsonObject | list[Any], column: int, *, indent_lists: bool) -> list[str]:
-    """Format a value as YAML lines at a column. `indent_lists` indents lists below their keys."""
+    """Format a value as YAML lines that start at a column. If `indent_lists` is true, indent lists below their keys."""
     return _indent(
         _format_indented(value) if indent_lists else _split_lines(yaml_codec.encode_ordered(value).decode()), column
     )
@@ -286,5 +295,5 @@ def _indent(lines: list[str], column: int) -> list[str]:
 
 
 def _split_lines(text: str) -> list[str]:
-    """Split a text into lines that keep their newline."""
+    """Split a text into lines. Each line, including the last one, ends with a newline."""
     return [line + "\n" for line in text.removesuffix("\n").split("\n")]
