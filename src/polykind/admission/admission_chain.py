@@ -106,7 +106,7 @@ class PluginReinvocation:
         self._last_obj: JsonObject | None = None
 
     def begin(self, obj: JsonObject | None) -> None:
-        """Begin a round. A change that another plugin has made since this plugin's last round requires reinvocation."""
+        """Begin a round. If other plugins have changed `obj` since this plugin's last round, require reinvocation."""
         if self._request.second_round and not deep_equal(self._last_obj, obj):
             self._require()
 

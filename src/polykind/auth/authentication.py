@@ -53,7 +53,7 @@ class Authentication:
                 if user is not None:
                     self._latest = header, user
         if expired and user is ANONYMOUS:
-            # As in kube-apiserver, a client whose credentials are invalid is not anonymous.
+            # As in kube-apiserver, a client with an expired certificate does not become the anonymous user.
             raise errors.UnauthorizedError
         if user is None and (self._service_accounts is None or not _jwt(request)):
             raise errors.UnauthorizedError

@@ -1,4 +1,4 @@
-"""The admission resources, their informers, and the admission chain that the informers keep up to date."""
+"""The informers of webhook configurations, policies and quotas, and the admission chain that they keep up to date."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class PolicyInformer(Generic[P, B]):
 
 
 def find_params(cache: WatchCache, registry: Registry, api_version: str, kind: str) -> ParamStore | None:
-    """Return the objects of a policy's paramKind, or None if the kind is not served."""
+    """Return the ParamStore of a policy's paramKind, or None if the kind is not served."""
     group, _, version = api_version.rpartition("/")
     resource = registry.resource_of_kind(group, kind)
     served = resource.versions.get(version) if resource is not None else None

@@ -35,7 +35,7 @@ class Registry:
         self._declared_kinds: dict[tuple[str, str], str] = {}
         """The plural of each declared resource, by group and kind."""
         self._builtin: set[tuple[str, str]] = set()
-        """The group and version of every built-in resource. As in kube-apiserver, CRDs cannot add resources to them."""
+        """The built-in API versions (group and version). As in kube-apiserver, CRDs cannot add resources to them."""
         self._disabled: set[tuple[str, str, str]] = set()
         """Group, version and plural of built-in resources without endpoints."""
         self.observers: list[Callable[[Resource], None]] = []
@@ -65,7 +65,7 @@ class Registry:
         return iter(list(self._resources.values()))
 
     def declared(self) -> Iterator[DeclaredResource]:
-        """Return the resources that have not been built yet."""
+        """Return the built-in resources that have not been built yet, because no request has used them."""
         return iter(list(self._declared.values()))
 
     def declare(self, declared: DeclaredResource) -> None:

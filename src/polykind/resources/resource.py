@@ -237,7 +237,7 @@ class ServedVersion:
         """The request monitor's counters for this version. They are stored here for fast lookup."""
 
     def has(self, subresource: str) -> bool:
-        """True if the version has a subresource that clients can write. "" stands for the object itself."""
+        """True if the version has the subresource `scale` or `status`. True for "", the object itself."""
         if subresource == "scale":
             return self.scale is not None
         return self.has_status if subresource == "status" else True

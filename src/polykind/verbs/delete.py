@@ -248,7 +248,7 @@ def _has_grace_period(obj: JsonObject) -> bool:
 
 
 def _check_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
-    """Raise a ConflictError if the object's uid or resourceVersion differs from the one in the options."""
+    """Raise ConflictError if the object's uid or resourceVersion differs from the precondition in `options`."""
     resource, group = ctx.resource, ctx.version.strategy.error_group
     group = resource.group if group is None else group
     if not resource.deletion_bumps_generation:

@@ -166,7 +166,7 @@ async def _objects_at_revision(
     for index, item in enumerate(page.items):
         key = item.key[len(prefix) :]
         cached = cache.get(key)
-        # Most objects have not changed since that revision: reuse their cached representations.
+        # Most objects have not changed since that revision. For these, use the object in the cache.
         if cached is None or cached.revision != item.revision:
             cached = parse_stored(key, item.value, item.revision, False)
         objects.append(cached)

@@ -90,7 +90,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
 
 
 def _complete(ctx: RequestContext, encoder: JsonEncoder, events: list[bytes]) -> Response | Stream:
-    """Return the response of a watch that ends after these events."""
+    """Return the response of a watch that sends these encoded events and then ends."""
     if not is_websocket(ctx.request):
         return Response(200, b"".join(events), encoder.content_type)
 

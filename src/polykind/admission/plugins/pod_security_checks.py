@@ -87,7 +87,7 @@ def _names(containers: list[str]) -> str:
 
 
 def _setters(spec: JsonObject, bad: Callable[[JsonObject], bool]) -> list[str]:
-    """Return "pod" and "containers ..." with the names, as far as `bad` returns True for their securityContext."""
+    """Return texts that name the pod and the containers for whose securityContext `bad` returns True."""
     subjects = ["pod"] if bad(_context(spec)) else []
     containers = [container["name"] for container in _containers(spec) if bad(_context(container))]
     return subjects + ([_names(containers)] if containers else [])
