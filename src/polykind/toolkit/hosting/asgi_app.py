@@ -25,7 +25,10 @@ class _ClientDisconnectedError(Exception):
 def asgi(
     *converters: Any, most_bytes: int = MAX_BYTES, seconds: float = TIMEOUT_SECONDS, threads: int = THREADS
 ) -> Application:
-    """Return an ASGI application that converts ConversionReviews. `converters` are as for `--converter`.
+    """Return an ASGI application that converts ConversionReviews.
+
+    `converters` are converter objects, such as Conversions or functions. `most_bytes` is the maximum size of a review,
+    `seconds` the timeout of a review, and `threads` the number of threads that run conversions.
 
     Raise ValueError if a converter cannot be hosted.
     """
@@ -72,7 +75,7 @@ async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
             raise _ClientDisconnectedError
         yield message.get("body", b"")
         more = message.get("more_body", False)
-        # Let other tasks run, because receive() does not wait if the server already has the whole body.
+        # Let other tasks run: if the server already has the whole body, receive() returns without switching tasks.
         await asyncio.sleep(0)
 
 

@@ -1,8 +1,8 @@
-"""Renewal and rotation of a host's CA and serving certificate, and the stores that keep them.
+"""Renewal and rotation of a webhook host's CA and serving certificate, and the stores that keep them.
 
-A store is memory, a folder, or a Secret that replicas share. Its files are `authority.pem` and `serving.pem` (each with
-key and certificate, so that neither is ever incomplete), `next-authority.pem` and `former-authority.crt` during a CA
-rotation, and `ca.crt`, the bundle for callers.
+A store is memory, a folder, or a Secret that replicas share. It contains the files `authority.pem` (the CA) and
+`serving.pem`, each with key and certificate in one file, so that they always match. During a CA rotation it also
+contains `next-authority.pem` and `former-authority.crt`. `ca.crt` is the CA bundle that API servers must trust.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SERVING_LIFETIME = timedelta(days=90)
 RENEW_BEFORE = timedelta(days=30)
 """Time before the expiry of the serving certificate at which the certificate is renewed."""
 KEEP_PREVIOUS_CA = timedelta(days=2)
-"""Time that the previous CA stays in the bundle after a rotation. Other replicas may still use its certificates."""
+"""Time that the previous CA stays in the bundle after a rotation, because other replicas may still use it."""
 
 FILES = ("former-authority.crt", "authority.pem", "next-authority.pem", "serving.pem", "ca.crt")
 """File names in writing order. If a write is interrupted, the files written so far are still usable."""
@@ -42,13 +42,13 @@ _MAX_CONFLICTS = 5
 
 @dataclass(frozen=True, slots=True)
 class CertificateSet:
-    """A serving certificate, the CA bundle that callers must trust, and the files of both."""
+    """A serving certificate, the CA bundle that API servers must trust, and the files that contain both."""
 
     files: Mapping[str, bytes]
     serving: KeyPair
     ca_bundle: bytes
     retired: bytes
-    """The previous CA if callers no longer need to trust it, else empty."""
+    """The previous CA in PEM if API servers no longer need to trust it, else empty."""
 
 
 def renew_certificates(
@@ -59,17 +59,18 @@ def renew_certificates(
     is_trusted: Callable[[KeyPair], bool],
     rotate: bool = False,
 ) -> CertificateSet:
-    """Return the files as they should be at `now`, based on the existing files.
+    """Return the certificates at the time `now`: those in `files` if they are still good, else new ones.
 
-    `is_trusted` tells whether all callers trust a new CA, so that its certificates may be served. `rotate` starts a CA
-    rotation at once.
+    `names` are the names in the serving certificate. `is_trusted` returns True if all API servers trust a new CA, so
+    that the host may serve its certificates. If `rotate` is true, a CA rotation starts even if the CA does not expire
+    soon.
     """
     ca, next_ca = _read_pair(files, "authority.pem"), _read_pair(files, "next-authority.pem")
     previous_ca = files.get("former-authority.crt", b"")
     if ca is not None and next_ca is not None and next_ca.certificate == ca.certificate:
-        next_ca = None  # An interrupted rotation left this file behind.
+        next_ca = None  # The rotation to this CA was interrupted after the CA had already become the current one.
     if ca is None or not ca.outlasts(now + RENEW_BEFORE):
-        # This is the first start, or the CA expires so soon that an orderly rotation is impossible.
+        # This is the first start, or the CA expires too soon to wait until API servers trust a new CA.
         ca, next_ca = next_ca or make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME), None
     elif next_ca is None and (rotate or not ca.outlasts(now + CA_ROTATE_BEFORE)):
         next_ca = make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME)
@@ -112,7 +113,7 @@ def _pem(pair: KeyPair) -> bytes:
 
 
 class CertificateStore(Protocol):
-    """A set of files. Only one writer at a time can change the files."""
+    """Stores the certificate files of a host. Only one writer at a time can change the files."""
 
     async def update(self, change: Change) -> None:
         """Replace the files by `change(files)`. Raise OSError if the store cannot be read or written."""
@@ -129,7 +130,7 @@ class MemoryStore:
 
 
 class FolderStore:
-    """Keeps the files in a folder that only its owner can read. A lock file serializes processes that share it."""
+    """Keeps the files in a folder that only its owner can read. Processes that share the folder use a lock file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -160,7 +161,7 @@ class FolderStore:
 
 
 class SecretStore:
-    """Keeps the files in a Secret. All replicas share its CA, so callers trust a new replica at once."""
+    """Keeps the files in a Secret. All replicas share the CA in it, so API servers trust a new replica at once."""
 
     def __init__(self, cluster: ClusterClient, secret: str) -> None:
         """`secret` is namespace/name. Raise ValueError if it has another format."""

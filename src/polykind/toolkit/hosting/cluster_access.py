@@ -1,6 +1,6 @@
-"""Access to an API server: from a kubeconfig as kubectl reads it, or from inside the cluster.
+"""The address and credentials of an API server: from a kubeconfig as kubectl reads it, or from a pod in the cluster.
 
-Credential plugins, impersonation and proxies are not supported. The error message names the unsupported field.
+Credential plugins, impersonation and proxies are not supported. The error message then names the unsupported field.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig cannot be used. The message says why and what to do."""
+    """A kubeconfig is missing, invalid or has unsupported fields. The message contains the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,9 @@ class ClusterAccess:
 
 
 def find_access(kubeconfig: Path | None, environment: Mapping[str, str], home: Path) -> ClusterAccess:
-    """Find the API server like kubectl: `kubeconfig`, $KUBECONFIG, inside the cluster, then ~/.kube/config.
+    """Return access to the API server from the first of these that exists, like kubectl.
+
+    They are the file `kubeconfig`, $KUBECONFIG, the service account of this pod, and ~/.kube/config.
 
     Raise KubeconfigError if no usable configuration is found.
     """
@@ -68,7 +70,10 @@ def find_access(kubeconfig: Path | None, environment: Mapping[str, str], home: P
 
 
 def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterAccess:
-    """Return access by this pod's service account. Raise KubeconfigError if the pod has no token file."""
+    """Return access to the cluster in which this pod runs, with the token of the pod's service account.
+
+    Raise KubeconfigError if the pod has no token file.
+    """
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not (folder / "token").exists():
         raise KubeconfigError(f"{folder / 'token'} is missing: the pod needs automountServiceAccountToken: true")
@@ -77,7 +82,7 @@ def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACC
 
 
 def read_kubeconfigs(files: list[Path]) -> ClusterAccess:
-    """Return the access that the current context of the kubeconfigs defines. The first file that sets a value wins.
+    """Merge kubeconfigs, and return the access that their current context defines. The first file with a value wins.
 
     Raise KubeconfigError if the kubeconfigs cannot be used.
     """

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     import aiohttp
 
 REQUEST_SECONDS = 40.0
-"""The timeout of a request. It is longer than the API server's timeout for a conversion."""
+"""The timeout of a request in seconds. It is longer than the API server's timeout for a call to a converter."""
 WATCH_SECONDS = 300
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _MERGE_PATCH = "application/merge-patch+json"
 
 
 class ClusterError(Exception):
-    """A request failed. The message says why."""
+    """A request to the API server failed. The message is the reason."""
 
 
 class UnreachableError(ClusterError):
@@ -76,7 +76,7 @@ class ClusterClient:
         return await self._send("POST", collection, orjson.dumps(obj), {"Content-Type": "application/json"})
 
     async def patch(self, path: str, patch: JsonObject) -> JsonObject:
-        """Merge a patch into an object and return the result. Raise ClusterError if the request fails."""
+        """Send a JSON merge patch for an object and return the patched object. Raise ClusterError if that fails."""
         return await self._send("PATCH", path, orjson.dumps(patch), {"Content-Type": _MERGE_PATCH})
 
     async def watch(self, collection: str, name: str) -> AsyncGenerator[None, None]:

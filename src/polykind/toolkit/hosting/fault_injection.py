@@ -1,4 +1,4 @@
-"""Fault injection for hosts, to test how a broken converter affects its users.
+"""Fault injection for webhook hosts, to test how a broken converter affects clients of the API server.
 
     host.faults.down()                                   # refuse connections
     host.faults.clear()                                  # work normally again
@@ -28,7 +28,7 @@ CALL_SECONDS = 10.0
 
 
 class FaultScope(TypedDict, total=False):
-    """The reviews that a fault affects. By default it affects all reviews."""
+    """Optional arguments that limit a fault to some reviews. Without them, it affects all reviews."""
 
     names: Collection[str]
     """The fault affects only reviews that contain an object with one of these names."""
@@ -44,14 +44,14 @@ class Fault:
     def __init__(self, faults: Faults, name: str, argument: Any, scope: _ScopeFilter | None) -> None:
         self.name, self.argument = name, argument
         self.scope = scope
-        """Selects the affected reviews. None for a fault that affects connections."""
+        """The filter that selects the affected reviews, or None for a fault that affects whole connections."""
         self.seen = 0
         """The number of reviews that the fault has affected."""
         self.cleared = asyncio.Event()
         self._faults = faults
 
     def clear(self) -> None:
-        """Switch this fault off."""
+        """Remove this fault, so that it affects no further reviews or connections."""
         self._faults._remove(self)
 
     def __enter__(self) -> Fault:
@@ -65,7 +65,7 @@ class Fault:
 
 
 class _ScopeFilter:
-    """Decides whether a fault affects a review."""
+    """Decides whether a fault affects a review, by the objects in the review and the number of earlier matches."""
 
     def __init__(self, *, names: Collection[str] = (), kinds: Collection[str] = (), times: int | None = None) -> None:
         if isinstance(names, str) or isinstance(kinds, str):
@@ -110,15 +110,15 @@ class Faults:
         return self._add("unknown_certificate")
 
     def hang_up(self, **only: Unpack[FaultScope]) -> Fault:
-        """Read the review, then close the connection without a response."""
+        """Close the connection without a response after a review has been received."""
         return self._add("hang_up", scope=_ScopeFilter(**only))
 
     def delay(self, seconds: float, **only: Unpack[FaultScope]) -> Fault:
-        """Delay the response by some seconds, or until the fault is cleared if that is earlier."""
+        """Delay each response by some seconds. If the fault is cleared earlier, the delay ends at once."""
         return self._add("delay", seconds, _ScopeFilter(**only))
 
     def status(self, code: int, text: str = "", **only: Unpack[FaultScope]) -> Fault:
-        """Respond with an HTTP status and a text instead of a review."""
+        """Respond with this HTTP status and text instead of a review."""
         return self._add("status", (code, text), _ScopeFilter(**only))
 
     def fail(self, message: str, **only: Unpack[FaultScope]) -> Fault:
@@ -146,7 +146,7 @@ class Faults:
         return self._add("not_json", scope=_ScopeFilter(**only))
 
     def clear(self) -> None:
-        """Switch all faults off."""
+        """Remove all faults, so that the host works normally again."""
         self._run_in_loop(self._clear)
 
     def attach(self, changed: Callable[[], None]) -> None:
@@ -154,7 +154,7 @@ class Faults:
         self._loop, self._changed = asyncio.get_running_loop(), changed
 
     def detach(self) -> None:
-        """Disconnect from the host when it stops, and release delayed responses."""
+        """Remove all faults and end delays, because the host stops."""
         self._changed = lambda: None
         self._clear()
         self._loop = None

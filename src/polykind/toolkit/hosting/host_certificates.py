@@ -1,7 +1,7 @@
-"""Certificates for a host: created and renewed by the host itself, or managed by another program.
+"""Certificates of a webhook host: created and renewed by the host itself, or managed by another program.
 
-In both cases, certificates of a new CA are served only after callers trust the CA. The host puts `ca_bundle` into the
-CRDs and then calls `mark_published`. Until then, the old certificate is served.
+In both cases, the host serves a certificate of a new CA only after the API servers trust the CA. The host puts
+`ca_bundle` into the CRDs and then calls `mark_published`. Until then, it serves the old certificate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from polykind.toolkit.hosting.certificate_store import CertificateSet, CertificateStore, Files
 
 PROPAGATION_DELAY = timedelta(days=1)
-"""Time from adding a new CA to the bundle to serving its certificates, if no registration reports the publication."""
+"""Time between adding a new CA to the bundle and serving its certificates, if nothing calls `mark_published`."""
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +42,11 @@ class Certificates(Protocol):
 
     @property
     def ca_bundle(self) -> bytes:
-        """The CAs that callers must trust, in PEM. Empty if the host does not know the CAs."""
+        """The CAs that API servers must trust, in PEM. Empty if the host does not know them."""
 
     @property
     def retired(self) -> bytes:
-        """CAs that were in the bundle and that callers no longer need to trust."""
+        """CAs in PEM that were in an earlier bundle and that API servers no longer need to trust."""
 
     @property
     def expires(self) -> datetime:
@@ -54,16 +54,19 @@ class Certificates(Protocol):
 
     @property
     def temporary(self) -> bool:
-        """True while the store is unreachable and temporary certificates are served. Their CA must not be published."""
+        """True while the store is unreachable and the host serves temporary certificates.
+
+        The CA of temporary certificates must not be put into CRDs.
+        """
 
     async def refresh(self) -> bool:
-        """Renew due certificates. Return True if the bundle or certificate changed.
+        """Renew the certificates that expire soon. Return True if the bundle or the served certificate changed.
 
         Raise OSError if the store cannot be used, or ValueError if its files are invalid.
         """
 
     def mark_published(self, pem: bytes) -> None:
-        """Record that all callers now trust these CAs."""
+        """Record that all API servers now trust the CAs in `pem`, because the CRDs contain them."""
 
 
 def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
@@ -85,7 +88,7 @@ class ManagedCertificates:
     def __init__(
         self, names: Sequence[str], *, store: CertificateStore | None = None, clock: Clock | None = None
     ) -> None:
-        """`names` are the host names and IP addresses that callers use."""
+        """`names` are the host names and IP addresses by which API servers reach the host."""
         if not names:
             raise ValueError("a certificate needs at least one name")
         from polykind.toolkit.hosting.certificate_store import MemoryStore
@@ -241,7 +244,7 @@ class ExternalCertificates:
 
 
 def in_folder(names: Sequence[str], folder: Path, clock: Clock | None = None) -> Certificates:
-    """Return external certificates if the folder contains `tls.crt`, else managed certificates in the folder."""
+    """Return ExternalCertificates if the folder contains `tls.crt`, else ManagedCertificates stored in the folder."""
     if (folder / "tls.crt").exists():
         return ExternalCertificates(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
     from polykind.toolkit.hosting.certificate_store import FolderStore

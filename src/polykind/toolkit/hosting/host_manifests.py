@@ -68,7 +68,7 @@ class HostManifests:
             {"apiGroups": [group], "resources": [plural], "verbs": ["list"]}
             for plural, _, group in (name.partition(".") for name in self.crds)
         ]
-        # RBAC cannot restrict `create` by resource name, because the name is not known when the request is authorized.
+        # RBAC cannot restrict `create` to a resource name, because the URL of a create request has no object name.
         secret_rules = [
             {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
             {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [self._secret], "verbs": ["get", "patch"]},
@@ -99,8 +99,8 @@ class HostManifests:
         ]
 
     def _service(self) -> JsonObject:
-        # A host is ready only after the API server has called it, so the Service must route to hosts that are not
-        # ready.
+        # A host becomes ready only after the API server has called it through this Service. Therefore the Service must
+        # also route to hosts that are not ready.
         spec = {
             "selector": self._metadata["labels"],
             "publishNotReadyAddresses": True,

@@ -84,7 +84,7 @@ class HostResponse:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The readiness of a host: True if it can convert reviews, and the text for /readyz."""
+    """The readiness of a host. `ready` is true if the host can convert reviews. `text` is the response of /readyz."""
 
     ready: bool
     text: str
@@ -94,7 +94,10 @@ ReviewFunction = Callable[[bytes], Awaitable[HostResponse | None]]
 
 
 class ReviewHandler:
-    """Converts reviews that are POSTed to any path. Conversions run in threads, so they do not block the event loop."""
+    """Handles the HTTP requests of a host. A POST to any path is a review.
+
+    Conversions run in threads, so they do not block the event loop.
+    """
 
     def __init__(
         self,
@@ -106,9 +109,10 @@ class ReviewHandler:
         readiness: Callable[[], Readiness] = lambda: Readiness(True, "ok"),
         wrap: Callable[[ReviewFunction], ReviewFunction] = lambda review: review,
     ) -> None:
-        """`converters` are values that a Library accepts. `wrap` may replace the review function, to inject faults.
+        """`converters` are converter objects, such as Conversions or functions.
 
-        Raise ValueError if a converter cannot be hosted.
+        `most_bytes` is the maximum size of a review. `wrap` receives the function that handles reviews and returns the
+        function to use, for example to inject faults. Raise ValueError if a converter cannot be hosted.
         """
         self.libraries = as_libraries(converters)
         self.metrics = HostMetrics()
@@ -118,7 +122,7 @@ class ReviewHandler:
         self._pool: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
-        """Release the threads. Running conversions are not interrupted."""
+        """Stop the threads as soon as their conversions have ended. Do not wait for them."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False)
@@ -126,9 +130,9 @@ class ReviewHandler:
     async def handle(
         self, method: str, path: str, length: int | None, chunks: AsyncIterable[bytes]
     ) -> HostResponse | None:
-        """Return the response to a request, or None to close the connection without a response.
+        """Return the response to a request, or None if the server must close the connection without a response.
 
-        `length` is the Content-Length.
+        `length` is the value of the Content-Length header, and `chunks` yields the body.
         """
         if method == "POST":
             body = await self._body(length, chunks)
@@ -194,7 +198,7 @@ class ReviewHandler:
 
 
 def as_libraries(converters: Iterable[Any]) -> list[Library]:
-    """Wrap converters as libraries. Raise ValueError if there is no converter, or one that cannot be hosted."""
+    """Wrap converter objects as libraries. Raise ValueError if there is no converter or one of them is async."""
     libraries = [each if isinstance(each, Library) else Library(_converter_name(each), each) for each in converters]
     if not libraries:
         raise ValueError("nothing to host: name at least one converter")

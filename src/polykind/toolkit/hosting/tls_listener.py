@@ -1,4 +1,4 @@
-"""A TLS listener that decides for each connection whether to accept it and which certificate to serve."""
+"""A TLS listener that can refuse connections, and can serve another certificate to each new connection."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ class TLSListener:
         return int(self._socket.getsockname()[1])
 
     def set_refusing(self, refusing: bool) -> None:
-        """Refuse connections as if no process listened on the port, or accept connections again. The port stays
-        reserved.
+        """If `refusing` is true, refuse connections as if no process listened on the port, else accept them again.
+
+        The port stays reserved for this listener.
         """
         if refusing == self._refusing or self._socket is None:
             return
@@ -125,7 +126,7 @@ class TLSListener:
                 self._server, connection, ssl=self._context(), ssl_handshake_timeout=HANDSHAKE_SECONDS
             )
         except (OSError, TimeoutError) as error:
-            # The peer only probes the port, or does not trust the certificate.
+            # This is not an error of the host: the peer only tests the port, or does not trust the certificate.
             log.info("TLS listener: a handshake failed: %s", error or "timed out")
 
 

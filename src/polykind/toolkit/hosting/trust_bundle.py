@@ -39,10 +39,10 @@ def contains(pem: bytes, wanted: bytes) -> bool:
 
 
 def merge_bundles(present: bytes, host_bundle: bytes, retired: bytes, now: datetime) -> bytes:
-    """Append the host's certificates to the valid certificates of a bundle. Return `present` if nothing changes.
+    """Return the bundle `present` with the certificates of `host_bundle` added. Return `present` if nothing changes.
 
-    Expired certificates, `retired` ones and unreadable text are removed, because the API server rejects a bundle that
-    it cannot parse. Certificates of other owners stay, except for the oldest host CAs beyond MAX_HOST_CAS.
+    Expired certificates, the certificates in `retired`, and text that is not a certificate are removed. The API server
+    would reject a bundle that it cannot parse. If there are more than MAX_HOST_CAS host CAs, the oldest are removed.
     """
     wanted, removed = parse_certificates(host_bundle), set(parse_certificates(retired))
     before = parse_certificates(present)

@@ -1,4 +1,4 @@
-"""The address of a host, and the `spec.conversion` that makes a CRD use this host."""
+"""The address of a webhook host, and the `spec.conversion` of a CRD whose objects this host converts."""
 
 from __future__ import annotations
 
@@ -73,9 +73,10 @@ class WebhookEndpoint:
         return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config}}
 
     def conversion_patch(self, conversion: JsonObject, ca_bundle: bytes, retired: bytes, now: datetime) -> JsonObject:
-        """Return the minimal merge patch for a CRD's `spec.conversion`. Empty if the CRD needs no change.
+        """Return the smallest merge patch that makes `conversion`, a CRD's `spec.conversion`, point to this host.
 
-        The host's CAs are appended to the valid certificates of the present bundle.
+        Return an empty patch if the CRD needs no change. The CAs in `ca_bundle` are added to the CRD's caBundle, and
+        those in `retired` are removed.
         """
         webhook = _as_object(conversion.get("webhook"))
         present_config = _as_object(webhook.get("clientConfig"))

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Host:
-    """An HTTPS server that converts ConversionReviews. `converters` are anything that `--converter` may name."""
+    """An HTTPS server that converts ConversionReviews. `converters` are objects such as Conversions or functions."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Host:
 
     @property
     def url(self) -> str:
-        """The URL for reviews. If the host listens on all addresses, the URL uses loopback."""
+        """The URL to which ConversionReviews are sent. If the host listens on all addresses, it is a loopback URL."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self._address, self._address)  # noqa: S104
         return f"https://{f'[{host}]' if ':' in host else host}:{self.port}{self._path}"
 
@@ -109,7 +109,7 @@ class Host:
 
     @property
     def ca_bundle(self) -> bytes:
-        """The CAs that callers must trust, in PEM."""
+        """The CAs that API servers must trust to call this host, in PEM."""
         return self.certificates.ca_bundle
 
     @property
@@ -118,7 +118,7 @@ class Host:
 
     @property
     def description(self) -> str:
-        """A description of the converted kinds and versions, for people."""
+        """The kinds and versions that this host converts, as a text for the output of `polykind host`."""
         out: list[str] = []
         for library in self._handler.libraries:
             declared = library.declared
@@ -172,7 +172,7 @@ class Host:
             self._spawn(self._registration.run(self.url, self._certificates, self._bundle_published))
 
     async def drain(self, seconds: float) -> None:
-        """Report not ready, so that load balancers stop sending requests, but keep serving."""
+        """Report "not ready" for some seconds, so that load balancers stop sending requests. Keep serving meanwhile."""
         self._not_ready_reason = "stopping"
         await asyncio.sleep(seconds)
 
@@ -191,7 +191,7 @@ class Host:
         self._handler.close()
 
     def readiness(self) -> Readiness:
-        """Return ready if the certificate is valid and the registration, if any, is ready."""
+        """Return the readiness. The host is ready if its certificate is valid and it is registered in its CRDs."""
         if self._not_ready_reason:
             return Readiness(False, self._not_ready_reason)
         if self.certificates.expires <= self._clock.now():
@@ -208,7 +208,7 @@ class Host:
         try:
             changed = await self.certificates.refresh()
         except (OSError, ValueError) as error:
-            # Keep serving with the current certificate. Callers can connect until it expires.
+            # Keep serving the current certificate. API servers can connect until it expires.
             expires = self.certificates.expires
             log.error("webhook host: cannot renew certificates: %s; the current ones expire on %s", error, expires)
             return
@@ -267,5 +267,5 @@ def _log_crash(task: asyncio.Task[None]) -> None:
 
 
 def _certificate_names(address: str) -> list[str]:
-    """Return the certificate names for a listen address. Empty for an address that means all interfaces."""
+    """Return the listen address as a certificate name, or no name if the address means all interfaces."""
     return [] if address in ("", "0.0.0.0", "::") else [address]  # noqa: S104

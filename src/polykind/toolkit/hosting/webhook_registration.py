@@ -53,7 +53,7 @@ class CRDPatcher:
         self, cluster: ClusterClient, libraries: Sequence[Library], clock: Clock, *, name: str = "", kind: str = ""
     ) -> None:
         self.name = name
-        """The CRD's name. If the caller gave a kind, empty until discovery finds the CRD."""
+        """The CRD's name. If the caller passed only a kind, it is empty until `find` has found the CRD."""
         self.patches = 0
         self._cluster, self._libraries, self._clock, self._kind = cluster, libraries, clock, kind
         self._recent: deque[float] = deque(maxlen=_MAX_PATCHES)
@@ -113,10 +113,10 @@ class CRDPatcher:
             return patched
 
     async def self_test(self, crd: JsonObject, endpoint: WebhookEndpoint) -> tuple[bool, str]:
-        """Let the API server convert one object to each served version that is not the storage version.
+        """List one object at each served version that is not the storage version, so that the API server converts it.
 
-        Return True if all conversions succeed, and a message. Raise UnreachableError if the API server does not
-        respond.
+        Return True and a message if all conversions succeed, else False and the error. Raise UnreachableError if the
+        API server does not respond.
         """
         spec = crd["spec"]
         target_versions = [v["name"] for v in spec["versions"] if v["served"] and not v["storage"]]
@@ -134,7 +134,7 @@ class CRDPatcher:
         return True, f"registered; the API server converts to {', '.join(target_versions)}"
 
     def explain(self, error: Exception) -> str:
-        """Describe an error. If permissions are missing, say how to grant them."""
+        """Return a message about an error. If a permission is missing, the message says how to grant it."""
         if isinstance(error, StatusError) and error.status in (401, 403):
             return f"{error}; grant the permissions that polykind host --print-manifests prints"
         if isinstance(error, StatusError | RegistrationError):
@@ -152,7 +152,7 @@ class CRDPatcher:
             raise RegistrationError("the CustomResourceDefinition does not exist: apply it") from None
 
     def _check(self, spec: JsonObject) -> None:
-        """Raise RegistrationError unless this host converts the kind between all of its versions."""
+        """Raise RegistrationError if this host cannot convert the CRD's kind between all of its versions."""
         group, kind = spec["group"], spec["names"]["kind"]
         library = next((candidate for candidate in self._libraries if candidate.handles(group, kind)), None)
         if library is None:
@@ -173,7 +173,7 @@ def _changed_fields(changes: JsonObject) -> str:
 
 
 class WebhookRegistration:
-    """Keeps a host registered in CRDs: those given by name, else those of the kinds that its converters declare."""
+    """Keeps a host registered in CRDs: those named in `crds`, else those of the kinds that its converters declare."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class WebhookRegistration:
         backoff: Sequence[float] = BACKOFF,
         clock: Clock | None = None,
     ) -> None:
-        """Without an `endpoint`, the host's own URL is registered, for an API server on the same machine."""
+        """If `endpoint` is None, register the host's own URL, which only an API server on the same machine can use."""
         self._cluster, self._endpoint, self._crds = cluster, endpoint, list(crds)
         self._self_test, self._backoff = self_test, list(backoff)
         self._check_seconds, self._propagation_seconds = check_seconds, propagation_seconds
@@ -257,14 +257,14 @@ class WebhookRegistration:
             self._state = Readiness(False, "the host has stopped")
 
     async def _refresh_certificates(self, certificates: Certificates) -> None:
-        """Try to replace temporary certificates by those of the store, because the store may be reachable again."""
+        """Try to replace the temporary certificates by certificates from the store, which may be reachable again."""
         try:
             await certificates.refresh()
         except OSError as error:
             await self._set_state(False, [self._report("certificates", str(error), failed=True)])
 
     async def _reconcile(self, endpoint: WebhookEndpoint, bundle: bytes, retired: bytes) -> tuple[bool, bool]:
-        """Patch and test all CRDs. Return True or False for "all are patched" and for "all tests succeeded"."""
+        """Patch and test all CRDs. Return two flags: all CRDs are patched, and all tests have succeeded."""
         lines: list[str] = []
         registered = all_ok = True
         ready = True
@@ -284,7 +284,7 @@ class WebhookRegistration:
                 ready = ready and ok
             all_ok = all_ok and ok
             lines.append(self._report(patcher.label, message, failed=not ok))
-        # An unreachable API server is no fault of the host, so a host that was ready stays ready.
+        # If only the API server was unreachable, a host that was ready stays ready.
         await self._set_state(all_ok or (ready and self._state.ready), lines)
         return registered, all_ok
 
@@ -329,7 +329,7 @@ class WebhookRegistration:
 
 
 def check_complete(libraries: Sequence[Library]) -> None:
-    """Raise ValueError if conversions between declared versions are missing.
+    """Raise ValueError if a library declares versions of a kind between which no conversion path exists.
 
     The message lists all missing conversions.
     """

@@ -1,4 +1,7 @@
-"""A rehearsal of a CRD's releases: apply each CRD, read every object, migrate, and go back again."""
+"""A rehearsal of a CRD's releases on a server with real objects.
+
+For each release, it applies the CRD, reads every object and migrates stored objects, forwards and then backwards.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +57,9 @@ class RehearsalClient:
         return value
 
     async def apply_crd(self, crd: JsonObject) -> None:
-        """Create or update a CRD and wait until its versions are served. Raise RehearsalError if the server rejects the
-        CRD.
+        """Create or update a CRD, and wait until the server serves its versions.
+
+        Raise RehearsalError if the server rejects the CRD.
         """
         name = crd["metadata"]["name"]
         try:
@@ -80,8 +84,9 @@ class RehearsalClient:
         return crd_versions.storage_version(live) in live["status"]["storedVersions"]
 
     async def migrate(self, crd: JsonObject, name: str) -> None:
-        """Migrate every object to the storage version. Raise RehearsalError, which lists the objects, if a migration
-        fails.
+        """Migrate all stored objects of a CRD to its storage version, by a StorageVersionMigration named `name`.
+
+        Raise RehearsalError if the migration fails. The message lists the objects.
         """
         spec = crd["spec"]
         resource = {"group": spec["group"], "resource": spec["names"]["plural"]}
@@ -142,9 +147,10 @@ class Stage(NamedTuple):
 
 @dataclass(slots=True)
 class StageResult:
-    """The result of one stage.
+    """The result of one stage. `back` is true if the stage was reached by a downgrade.
 
-    `findings` are problems, `acknowledged` are declared losses, and `stuck` is true if the rehearsal cannot continue.
+    `findings` are problems, `acknowledged` are losses that conversion functions declare, and `stuck` is true if the
+    rehearsal cannot continue after this stage.
     """
 
     stage: Stage
@@ -188,7 +194,10 @@ class Rehearsal:
         self._migrations = 0
 
     async def run(self, *, back: bool) -> AsyncIterator[StageResult]:
-        """Run the stages forwards and, if `back` is true, backwards. Stop after a stage that is stuck."""
+        """Run the stages in order and, if `back` is true, then in reverse order. Yield the result of each stage.
+
+        End after a stage from which the rehearsal cannot continue.
+        """
         order = [(stage, False) for stage in self._stages]
         if back:
             order += [(stage, True) for stage in reversed(self._stages[:-1])]
@@ -263,9 +272,9 @@ class Rehearsal:
             await self._api.request("POST", "/api/v1/namespaces", manifest)
 
     async def _read_objects(self, stage: Stage, outcome: StageResult, when: str, reported: set[str]) -> None:
-        """Read every object at every served version, compare it with its first read, and validate it as a new object.
+        """Read every object at every served version, compare it with its first read at that version, and validate it.
 
-        `reported` holds the differences that this stage has reported already.
+        `reported` contains the differences that this stage has already reported.
         """
         for version in stage.crd.versions.values():
             if not version.served:
@@ -298,7 +307,7 @@ class Rehearsal:
 
 
 def visible_differences(before: JsonObject, after: JsonObject) -> list[Difference]:
-    """Return the differences that an author would notice, without server-managed metadata and the stash."""
+    """Return the differences between two objects, except in the stash and in metadata that the server sets."""
     return list(differences(_without_server_fields(before), _without_server_fields(after)))
 
 
@@ -310,7 +319,7 @@ def _without_server_fields(obj: JsonObject) -> JsonObject:
 
 
 def describe_difference(difference: Difference) -> str:
-    """Describe a difference in a few words."""
+    """Return a short text about a difference, such as "spec.host was removed, it was ..."."""
     path = format_path(difference.path)
     if difference.kind == "dropped":
         return f"{path} was removed, it was {_shorten(difference.before)}"
