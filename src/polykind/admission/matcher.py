@@ -17,7 +17,7 @@ OWN_KINDS = frozenset(
     for prefix in ("Validating", "Mutating")
     for suffix in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
 )
-"""The kinds of admissionregistration.k8s.io, including those that this server does not serve."""
+"""The kinds of admissionregistration.k8s.io that webhooks never see, including kinds that are not served here."""
 
 
 def is_exempt_from_webhooks(attributes: Attributes) -> bool:

@@ -25,7 +25,7 @@ def rules_of(openapi: JsonObject | None) -> Rules | None:
 
 
 class Compiler:
-    """Compiles and checks the CEL rules of CRDs."""
+    """Compiles and checks the CEL rules of CRDs. Imports the CEL compiler at its first use."""
 
     @cached_property
     def _compiler(self) -> RuleCompiler:

@@ -44,7 +44,7 @@ async def admit(ctx: RequestContext, write: Write) -> bool:
 
 
 def _has_plugins(ctx: RequestContext) -> bool:
-    """True if built-in admission plugins handle the resource. Plugins never handle custom resources."""
+    """True if built-in plugins handle this built-in resource. `mutates` covers plugins that handle all resources."""
     return ctx.version.is_builtin and ctx.backend.admission.has_plugins(ctx.resource.group, ctx.resource.plural)
 
 

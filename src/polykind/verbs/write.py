@@ -56,7 +56,7 @@ class Write:
     normalized: bool = True
     """False if apply, scale or a mutating webhook has produced the object, so that no schema has pruned it."""
     metadata_error: str = ""
-    """The decode error of metadata that apply or a webhook has produced. A conversion raises this error."""
+    """The error of decoding metadata that apply or a webhook has produced. It is raised if a conversion follows."""
     finish: Finish | None = None
     """A function that completes or undoes the effects of the write, such as an address allocation."""
     raw_metadata: JsonObject = field(default_factory=dict)

@@ -328,7 +328,7 @@ _IGNORED = frozenset(
 
 
 def evaluator_for(group: str, plural: str) -> Evaluator | None:
-    """Return the evaluator of a resource. Return None if quotas never concern the resource."""
+    """Return the evaluator of a resource. Return None if quotas do not count objects of the resource."""
     if (group, plural) in _IGNORED:
         return None
     return _EVALUATORS.get((group, plural)) or Evaluator(frozenset((_counted(group, plural),)))

@@ -54,7 +54,7 @@ def _rule(verbs: str, groups_or_paths: str, resources: str = "", names: str = ""
 
 
 def _default_object(kind: str, name: str, **labels: str) -> JsonObject:
-    """Return a default object. The kind is cluster-scoped unless the name has a namespace."""
+    """Return a default Role or binding. Without "namespace/" in `name`, it is a ClusterRole or ClusterRoleBinding."""
     namespace, _, name = name.rpartition("/")
     meta: JsonObject = {"name": name}
     if namespace:
