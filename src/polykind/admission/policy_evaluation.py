@@ -1,4 +1,4 @@
-"""Evaluation of the expressions of a ValidatingAdmissionPolicy."""
+"""Evaluation of the expressions of validating admission policies."""
 
 from __future__ import annotations
 
