@@ -109,7 +109,7 @@ class AdmissionWebhook:
 
     @property
     def has_conditions(self) -> bool:
-        """True if the webhook has match conditions, which are evaluated on the objects at the webhook's version."""
+        """True if the webhook has match conditions. They need the objects at the version of its rule."""
         return self._conditions is not None
 
     async def conditions_match(self, attributes: Attributes, versioned: VersionedAttributes) -> bool:

@@ -110,7 +110,7 @@ class MutatingWebhooks(WebhookPlugin):
 
 
 class _MutatingRound:
-    """One round of calls to the mutating webhooks that must be called."""
+    """One round of calls to the mutating webhooks that match a request."""
 
     def __init__(self, attributes: Attributes, observer: Observer, reinvocation: PluginReinvocation) -> None:
         self._attributes = attributes

@@ -73,7 +73,7 @@ def negotiate(
 def negotiate_watch(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
-    """Return the best format for a watch like `negotiate`. YAML is not acceptable.
+    """Return the best format for a watch, as `negotiate` does for other requests. YAML is not acceptable.
 
     Raise NotAcceptableError if no format is acceptable.
     """

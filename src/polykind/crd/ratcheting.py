@@ -106,7 +106,7 @@ class ValidationOptions:
         return ca_bundle_error(client.get("caBundle")) is not None
 
     def many_selectable_fields_allowed(self, version: str | None) -> bool:
-        """True if too many selectable fields are allowed, because the old CRD has the same ones.
+        """True if the selectable fields may exceed the maximum number: the old CRD has the same selectable fields.
 
         `version` is None for the selectable fields at the top level of the spec.
         """

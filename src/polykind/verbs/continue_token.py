@@ -45,7 +45,7 @@ def encode(ctx: RequestContext, revision: int, key: str) -> str:
 
 
 def decode(token: str, ctx: RequestContext, resource_version: str) -> tuple[int, str]:
-    """Return the revision (0: newest) and the key after which the list continues.
+    """Return the revision to list at, or 0 for the newest, and the key after which the list continues.
 
     Raise BadRequestError if the token is invalid.
     """

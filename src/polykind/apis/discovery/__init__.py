@@ -1,1 +1,1 @@
-"""The built-in API group discovery."""
+"""The built-in API group discovery.k8s.io: EndpointSlices."""

@@ -124,7 +124,7 @@ class EtcdStore:
         return self._revisions.start_read() if self._open else None
 
     async def revision(self, read: RevisionRead | None = None) -> int:
-        """Return the newest revision at the time of this call or of `read`, when the listeners have its events."""
+        """Return the newest revision as of `read`, or of this call. Wait until the listeners have its events."""
         if read is None:
             self._check_open()
             read = await self._revisions.start_read()

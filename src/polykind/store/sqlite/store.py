@@ -320,6 +320,6 @@ class Watches:
             self._replays.pop(watch, None)
             watch.lose(error)
             return
-        # There was no await since the comparison, so no batch can be committed before the watch is live.
+        # Nothing was awaited since `delivered` reached the newest revision, so the watch misses no event.
         self._replays.pop(watch, None)
         self._live[watch] = None

@@ -94,7 +94,7 @@ ReviewFunction = Callable[[bytes], Awaitable[HostResponse | None]]
 
 
 class ReviewHandler:
-    """Handles the HTTP requests of a host. A POST to any path is a review.
+    """Handles the HTTP requests that a webhook host receives. A POST to any path is a ConversionReview.
 
     Conversions run in threads, so they do not block the event loop.
     """

@@ -61,7 +61,7 @@ class RecordedChoices:
 
 
 def pick(choices: Choices, options: Sequence[T]) -> T:
-    """Return one of the options. The first option is the simplest."""
+    """Return one of the options. Put the simplest option first, because failing examples are shrunk towards it."""
     return options[choices.up_to(len(options) - 1)] if len(options) > 1 else options[0]
 
 

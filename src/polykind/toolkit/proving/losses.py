@@ -85,7 +85,7 @@ class Loss:
 
 
 class LossTracker:
-    """Collects the losses of a proof run, and compares them with the losses that conversion functions acknowledge."""
+    """Collects the fields that conversions lost in a test run, and compares them with the declared losses."""
 
     def __init__(self, converter: TestedConverter) -> None:
         self._converter = converter
@@ -135,7 +135,7 @@ class LossTracker:
         )
 
     def stale(self) -> list[Acknowledgement]:
-        """Return the acknowledged losses that never happened although enough objects had the field."""
+        """Return the declared losses that no conversion showed, although enough objects had the field."""
         declared = self._converter.declared
         steps = declared.steps.values() if declared is not None else ()
         return [
