@@ -13,7 +13,7 @@ import pytest
 from polykind.errors import TooManyRequestsError
 from polykind.taskless import in_task
 from polykind.verbs.context import is_large
-from polykind.workers import FairQueue, Workers
+from polykind.workers import FairQueue, Workers, _Interpreter
 
 
 async def test_users_take_turns() -> None:
@@ -86,18 +86,28 @@ async def test_cancelled_request_ends_its_computation() -> None:
     assert await asyncio.wait_for(workers.run("b", lambda: 1), 10) == 1
 
 
-async def test_interpreter_settings_are_restored() -> None:
-    before = sys.getswitchinterval(), sys.getrecursionlimit(), gc.get_threshold()
-    workers = Workers()
-    workers.begin_large(young_only=True)
-    assert await workers.run("a", gc.get_threshold) != before[2]
-    workers.begin_large()
-    assert not await workers.run("a", gc.isenabled)
-    workers.end_large()
-    assert gc.isenabled()
-    workers.end_large(young_only=True)
-    await asyncio.sleep(0)
-    assert (sys.getswitchinterval(), sys.getrecursionlimit(), gc.get_threshold()) == before
+async def test_interpreter_settings_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other tests of this process may have changed the collector, or may hold large objects.
+    monkeypatch.setattr("polykind.workers._interpreter", _Interpreter())
+    thresholds, enabled = gc.get_threshold(), gc.isenabled()
+    gc.set_threshold(700, 10, 10)
+    gc.enable()
+    try:
+        before = sys.getswitchinterval(), sys.getrecursionlimit(), gc.get_threshold()
+        workers = Workers()
+        workers.begin_large(young_only=True)
+        assert await workers.run("a", gc.get_threshold) != before[2]
+        workers.begin_large()
+        assert not await workers.run("a", gc.isenabled)
+        workers.end_large()
+        assert gc.isenabled()
+        workers.end_large(young_only=True)
+        await asyncio.sleep(0)
+        assert (sys.getswitchinterval(), sys.getrecursionlimit(), gc.get_threshold()) == before
+    finally:
+        gc.set_threshold(*thresholds)
+        if not enabled:
+            gc.disable()
 
 
 async def test_coroutine_returns_to_the_event_loop_for_its_tasks() -> None:

@@ -117,6 +117,12 @@ def _growing(attacker: Attacker) -> Answer:
     return answer
 
 
+def _json_patch(attacker: Attacker) -> Answer:
+    attacker.create("patched", open={})
+    operation = {"op": "add", "path": "/spec/open/y", "value": 1}
+    return attacker.send("PATCH", f"{BOMBS}/patched", [operation] * 9_999, JSON_PATCH)
+
+
 def _replace(attacker: Attacker) -> Answer:
     created = json.loads(attacker.create("replaced", map=_entries(15_000)).body)
     created["spec"]["map"].reverse()
@@ -191,12 +197,7 @@ ATTACKS: dict[str, tuple[Callable[[Attacker], Answer], int]] = {
         lambda a: a.send("POST", BOMBS, _FLOW % (GROUP.encode(), _items(b"a, ", 900_000)), YAML),
         201,
     ),
-    "JSON patch": (
-        lambda a: a.send(
-            "PATCH", f"{BOMBS}/a", [{"op": "add", "path": "/spec/open/y", "value": 1}] * 9_999, JSON_PATCH
-        ),
-        200,
-    ),
+    "JSON patch": (_json_patch, 200),
     "pretty object": (_read(f"{BOMBS}/read?pretty=1"), 200),
     "YAML object": (_read(f"{BOMBS}/read", Accept="application/yaml"), 200),
     "Table": (_read(BOMBS, Accept=_TABLE), 200),

@@ -295,6 +295,8 @@ async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
     stop = stop_event()
     raise_descriptor_limit()
     with ExitStack() as cleanup:
+        # A failed start must not leave the collector disabled in a process that goes on, such as a test run.
+        cleanup.callback(gc.enable)
         if args.ephemeral and args.data_dir is None:
             from polykind.cli.ephemeral_directory import ephemeral_directory
 

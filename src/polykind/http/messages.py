@@ -46,9 +46,9 @@ class Request:
         "deadline",
         "ended_by_router",
         "headers",
-        "holds_large_object",
         "method",
         "path",
+        "paused_young_only",
         "peer_certificate",
         "query",
         "timeout",
@@ -77,8 +77,10 @@ class Request:
         """The time.monotonic() at which the client's timeout ends, or None if the request has no timeout."""
         self.ended_by_router = False
         """True if the router calls `RequestContext.end`. The requests of controllers have no such end."""
-        self.holds_large_object = False
-        """True if the request has paused Python's garbage collector, because it works on a large object."""
+        self.paused_young_only: bool | None = None
+        """None until the request pauses the garbage collector for a large object. Then True if young objects are still
+        collected.
+        """
         self.warnings: dict[str, None] = {}
         """The texts to send as Warning headers, in order, as the keys of a dict."""
 

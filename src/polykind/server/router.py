@@ -160,8 +160,7 @@ class Router:
             response = error_response(request, _store_error(error))
         finally:
             inflight.value -= 1
-            if request.holds_large_object:
-                ctx.end()
+            ctx.end()
         if request.warnings:
             response.headers = (*response.headers, *warning_headers(request.warnings))
         self._monitor.record(ctx, METRIC_LABELS.get(verb, "other"), response, started)

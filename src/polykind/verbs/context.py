@@ -151,15 +151,17 @@ class RequestContext:
 
     def _begin_large(self) -> None:
         request = self.request
-        if request.ended_by_router and not request.holds_large_object:
-            request.holds_large_object = True
-            self.backend.workers.begin_large(young_only=self.version.strategy.expensive)
+        if request.ended_by_router and request.paused_young_only is None:
+            request.paused_young_only = self.version.strategy.expensive
+            self.backend.workers.begin_large(young_only=request.paused_young_only)
 
     def end(self) -> None:
         """End the request. The router calls this when the verb has returned."""
-        if self.request.holds_large_object:
-            self.request.holds_large_object = False
-            self.backend.workers.end_large(young_only=self.version.strategy.expensive)
+        request = self.request
+        request.ended_by_router = False
+        if request.paused_young_only is not None:
+            self.backend.workers.end_large(young_only=request.paused_young_only)
+            request.paused_young_only = None
 
     @property
     def _requester(self) -> str:
