@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from polykind.apply import field_manager
 from polykind.cache.cached_object import Encoded
 from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
+from polykind.controllers.leader_job import LeaderJob
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.bootstrap")
 
-_RETRY_DELAY = 1.0
-"""Seconds between two attempts to create the objects."""
 _FLOWCONTROL = "flowcontrol.apiserver.k8s.io"
 _PRODUCER = "api-priority-and-fairness-config-producer-v1"
 _CONSUMER = "api-priority-and-fairness-config-consumer-v1"
@@ -30,30 +29,13 @@ class BootstrapObjects:
     def __init__(self, backend: Backend, now: Callable[[], str], leadership: Leadership) -> None:
         self._backend = backend
         self._now = now
-        self._leadership = leadership
-        self._task: asyncio.Task[None] | None = None
+        self._job = LeaderJob(leadership, self._create_missing)
 
     async def start(self) -> None:
-        self._leadership.subscribe(self._on_leadership)
-        if self._leadership.leading and not await self._create_missing():
-            self._on_leadership(True)
+        await self._job.start()
 
     async def close(self) -> None:
-        self._on_leadership(False)
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _on_leadership(self, leading: bool) -> None:
-        if self._task is not None:
-            self._task.cancel()
-        if leading:
-            self._task = asyncio.get_running_loop().create_task(self._retry())
-
-    async def _retry(self) -> None:
-        while True:
-            if await self._create_missing():
-                return
-            await asyncio.sleep(_RETRY_DELAY)
+        await self._job.close()
 
     async def _create_missing(self) -> bool:
         """Create the missing objects. Return True if no creation failed."""

@@ -19,6 +19,7 @@ from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.bootstrap_objects import create_all
+from polykind.controllers.leader_job import LeaderJob
 from polykind.controllers.server_requests import server_context
 from polykind.http.options import DeleteOptions, UpdateOptions
 from polykind.resources.resource import Resource
@@ -29,8 +30,6 @@ from polykind.verbs.write import PUT, Write
 
 log = logging.getLogger("polykind.rbac")
 
-_RETRY_DELAY = 1.0
-"""Seconds between two attempts to reconcile the default roles and bindings."""
 _MANAGER = "kube-apiserver"
 
 
@@ -41,7 +40,7 @@ class RBACBootstrap:
         self._backend = backend
         self._now = now
         self._leadership = leadership
-        self._task: asyncio.Task[None] | None = None
+        self._job = LeaderJob(leadership, self._reconcile_all)
         self._finished = False
 
     def check(self) -> str:
@@ -52,27 +51,10 @@ class RBACBootstrap:
         return "" if self._finished or not self._leadership.leading else "not finished"
 
     async def start(self) -> None:
-        """If this replica is the leader, reconcile before the server starts, so that all default roles exist."""
-        self._leadership.subscribe(self._on_leadership)
-        if self._leadership.leading and not await self._reconcile_all():
-            self._on_leadership(True)
+        await self._job.start()
 
     async def close(self) -> None:
-        self._on_leadership(False)
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _on_leadership(self, leading: bool) -> None:
-        if self._task is not None:
-            self._task.cancel()
-        if leading:
-            self._task = asyncio.get_running_loop().create_task(self._retry())
-
-    async def _retry(self) -> None:
-        while True:
-            if await self._reconcile_all():
-                return
-            await asyncio.sleep(_RETRY_DELAY)
+        await self._job.close()
 
     async def _reconcile_all(self) -> bool:
         """Reconcile all default roles and bindings. Return True if no reconciliation failed."""

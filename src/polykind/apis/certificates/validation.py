@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from polykind import errors, names
 from polykind.apis.certificates.request_parsing import certificate_error, request_error
+from polykind.apis.certificates.signing_request_types import KEY_USAGES
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
@@ -19,31 +20,6 @@ _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _MIN_SECONDS = 600
 _MAX_DOMAIN = 253
 _MAX_SIGNER_NAME = _MAX_DOMAIN + 1 + 253 + 1 + 63
-_USAGES = (
-    "any",
-    "cert sign",
-    "client auth",
-    "code signing",
-    "content commitment",
-    "crl sign",
-    "data encipherment",
-    "decipher only",
-    "digital signature",
-    "email protection",
-    "encipher only",
-    "ipsec end system",
-    "ipsec tunnel",
-    "ipsec user",
-    "key agreement",
-    "key encipherment",
-    "microsoft sgc",
-    "netscape sgc",
-    "ocsp signing",
-    "s/mime",
-    "server auth",
-    "signing",
-    "timestamping",
-)
 
 
 def validate_request(csr: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
@@ -79,10 +55,10 @@ def validate_request(csr: JsonObject, old: JsonObject | None = None) -> list[Fie
 
 def _validate_usages(usages: Sequence[str], old: Sequence[str]) -> list[FieldError]:
     found = [] if usages else [errors.required("spec.usages")]
-    if set(old) <= set(_USAGES):
+    if set(old) <= set(KEY_USAGES):
         for index, usage in enumerate(usages):
-            if usage not in _USAGES:
-                found.append(errors.not_supported(f"spec.usages[{index}]", usage, _USAGES))
+            if usage not in KEY_USAGES:
+                found.append(errors.not_supported(f"spec.usages[{index}]", usage, KEY_USAGES))
     if len(set(old)) == len(old):
         for index, usage in enumerate(usages):
             if usage in usages[:index]:
