@@ -15,7 +15,8 @@ from polykind.cli.flags import add_list_flag
 
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
-    from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
+    from polykind.toolkit.proving.progress import VersionPair
+    from polykind.toolkit.proving.proof_run import ProofRun
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

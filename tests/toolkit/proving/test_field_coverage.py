@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.proving import proof_report
-from polykind.toolkit.proving.proof_run import FieldCoverage
+from polykind.toolkit.proving.field_coverage import FieldCoverage
 from tests.toolkit.crds import crd_manifest
 from tests.toolkit.proving import converters as c
 from tests.toolkit.proving.converters import conversions, proof_run

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def test_faulty_converter_breaks_only_its_property(name: str, converter: Any, pa
         assert failures(converter, CRDS.get(name, c.CRONTAB_CRD), seed=seed) == {name: pairs}
 
 
-def failure_of(converter: Any, name: str, pair: tuple[str, str] = ("v2", "v1")) -> tuple[str, list[Difference]]:
+def failure_of(converter: Any, name: str, pair: tuple[str, str] = ("v2", "v1")) -> tuple[str, Sequence[Difference]]:
     found = proof_run(converter).finding(name, pair)
     assert found is not None
     return found.message, found.differences

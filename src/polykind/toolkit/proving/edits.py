@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -21,12 +21,16 @@ _ATTEMPTS = 6
 
 
 class Edit(NamedTuple):
-    """An edit of the value at `path` from `before` to `after`. `obj` is the edited object as the server stores it."""
+    """An edit of the value at `path` from `before` to `after`. `obj` is the edited object as the server stores it.
+
+    `operation` is `set`, or one of LIST_OPERATIONS for an edit of the list at `path` as a whole.
+    """
 
     path: Path
     before: Any
     after: Any
     obj: JsonObject
+    operation: str = "set"
 
 
 class EditTarget(NamedTuple):
@@ -64,25 +68,51 @@ class Editor:
 
 
 def _try_edit(choices: Choices, generator: ObjectGenerator, obj: JsonObject, target: EditTarget) -> Edit | None:
+    if target.action in LIST_OPERATIONS:
+        item = generator.value(choices, target.raw) if target.action == "insert" else MISSING
+        return apply_edit(generator.version, obj, target.path, item, target.action)
     value = MISSING if target.action == "remove" else generator.value(choices, target.raw)
     path = (*target.path[:-1], scalar_generators.generate_name(choices)) if target.action == "key" else target.path
     return apply_edit(generator.version, obj, path, value)
 
 
-def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
-    """Return the edit that sets the value at `path` in `obj`.
+def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any, operation: str = "set") -> Edit | None:
+    """Return the edit that sets the value at `path` in `obj`, or applies one of LIST_OPERATIONS to the list there.
 
     Return None if the edit changes nothing, if the edited object is invalid, or if the path does not exist.
     """
     out = copy_json(obj)
     try:
-        before = _set_at(out, path, copy_json(value))
+        new = value
+        if operation != "set":
+            new = LIST_OPERATIONS[operation](_value_at(out, path), value)
+        before = _set_at(out, path, copy_json(new))
     except (LookupError, TypeError):
         return None
     out = admit(version, out)
     if deep_equal(out, obj) or version.validation_errors(out):
         return None
-    return Edit(path, before, value, out)
+    return Edit(path, before, value, out, operation)
+
+
+def _insert(items: list[Any], new: Any) -> list[Any]:
+    return [copy_json(new), *items]
+
+
+LIST_OPERATIONS: dict[str, Callable[[list[Any], Any], list[Any]]] = {
+    "reverse": lambda items, _: items[::-1],
+    "rotate": lambda items, _: items[1:] + items[:1],
+    "drop-first": lambda items, _: items[1:],
+    "insert": _insert,
+}
+"""Edits of a list as a whole, by name. Each is a function of the list and of the value to insert."""
+
+
+def _value_at(obj: JsonObject, path: Path) -> Any:
+    out: Any = obj
+    for step in path:
+        out = out[step]
+    return out
 
 
 def _edit_targets(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarget]:
@@ -110,6 +140,8 @@ def _edit_targets(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarge
         items = raw.get("items")
         if isinstance(items, dict):
             yield EditTarget("set", (*path, len(value)), items)
+            if len(value) > 1:
+                yield from (EditTarget(operation, path, items) for operation in LIST_OPERATIONS)
             for at, item in enumerate(value):
                 yield EditTarget("remove", (*path, at), items)
                 yield from _targets_below(items, item, (*path, at))

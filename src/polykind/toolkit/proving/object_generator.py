@@ -34,7 +34,13 @@ class ObjectGenerator:
         """The leaves of the schema, each as the `id()` of all schema nodes on the path from the root to the leaf."""
         return list(_leaf_nodes(self.version.openapi, (), root=True))
 
-    def object(self, choices: Choices, targets: Iterable[tuple[int, ...]] = ()) -> JsonObject | None:
+    def theme(self, number: int) -> str:
+        """Return the theme of the object with this number in a run."""
+        return "plain"
+
+    def object(
+        self, choices: Choices, targets: Iterable[tuple[int, ...]] = (), theme: str = "plain"
+    ) -> JsonObject | None:
         """Return a valid object as the server stores it (pruned, with defaults), or None if the attempt fails.
 
         `targets` are items of `leaf_nodes`. If possible, the object has values for these leaves of the schema.

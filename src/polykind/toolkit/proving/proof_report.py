@@ -17,7 +17,8 @@ from polykind.toolkit.declare.conversions import NoWay
 from polykind.toolkit.proving.case import Finding
 from polykind.toolkit.proving.losses import ANY, Loss, parse_path
 from polykind.toolkit.proving.object_diff import MISSING, Difference, format_path
-from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
+from polykind.toolkit.proving.progress import VersionPair
+from polykind.toolkit.proving.proof_run import ProofRun
 from polykind.toolkit.proving.properties import applies
 
 ACKNOWLEDGED = "acknowledged-losses"

@@ -21,7 +21,8 @@ from polykind.contract import JsonObject
 from polykind.toolkit.crd_versions import CRD, read_crd
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving import proof_report
-from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
+from polykind.toolkit.proving.progress import VersionPair
+from polykind.toolkit.proving.proof_run import ProofRun
 from polykind.toolkit.proving.properties import PROPERTIES
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ def batch_independence(case: ProofCase) -> Finding | None:
         for obj, got, want in zip(order, results, wanted, strict=True):
             if want is not None and _identity(got) == _identity(obj) and not deep_equal(got, want):
                 message = f"the result in a review with {len(batch) - 1} other objects differs from the result alone"
-                return Finding("batch-independence", obj, message, list(differences(want, got)))
+                return case.finding("batch-independence", message, differences(want, got), obj=obj)
     return None
 
 
@@ -326,6 +326,10 @@ PROPERTIES: dict[str, Check] = {
     "output-settled": output_settled,
     "deterministic": deterministic,
 }
+
+
+EXPENSIVE = frozenset({"partial-object", "batch-independence", "order-kept", "input-untouched"})
+"""Properties that need many conversions per object. Long runs check them only with some objects."""
 
 
 def applies(name: str, origin_is_stored: bool) -> bool:

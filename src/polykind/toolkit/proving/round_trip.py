@@ -113,6 +113,10 @@ class RoundTrip:
         self.goal = goal
         self.obj = obj
 
+    def of(self, obj: JsonObject) -> RoundTrip:
+        """Return the round trip of another object between the same versions."""
+        return RoundTrip(self.converter, self.origin, self.goal, obj)
+
     @cached_property
     def responses(self) -> tuple[JsonObject, JsonObject, JsonObject]:
         """The results of converting the object three times. The first may still depend on objects converted earlier."""

@@ -18,10 +18,17 @@ _FIXED_PATHS = {("apiVersion",), ("kind",), ("metadata",)}
 T = TypeVar("T")
 
 
-def shrink(obj: JsonObject, finding: T, fails: Callable[[JsonObject], T | None]) -> tuple[JsonObject, T]:
+def shrink(
+    obj: JsonObject,
+    finding: T,
+    fails: Callable[[JsonObject], T | None],
+    *,
+    in_time: Callable[[], bool] = lambda: True,
+) -> tuple[JsonObject, T]:
     """Simplify a failing object step by step. Return the simplest object that still fails, and its finding.
 
-    `fails` returns the finding of an object, or None if it does not fail or is invalid.
+    `fails` returns the finding of an object, or None if it does not fail or is invalid. Stop early if `in_time` returns
+    False.
     """
     attempts = 0
     improved = True
@@ -29,7 +36,7 @@ def shrink(obj: JsonObject, finding: T, fails: Callable[[JsonObject], T | None])
         improved = False
         for path in _paths(obj):
             for candidate in _simpler_objects(obj, path):
-                if attempts >= _MAX_ATTEMPTS or cost(candidate) >= cost(obj):
+                if attempts >= _MAX_ATTEMPTS or cost(candidate) >= cost(obj) or not in_time():
                     continue
                 attempts += 1
                 result = fails(candidate)
