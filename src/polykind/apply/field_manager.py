@@ -32,11 +32,13 @@ async def update(
     models: Models,
     convert: Convert,
     reset: Reset | None = None,
+    raise_conversion_errors: bool = False,
 ) -> list[JsonObject]:
-    """Return the managedFields after a create, an update or a patch. Not called for apply. Never raise an exception.
+    """Return the managedFields after a create, an update or a patch. Not called for apply.
 
     `live` is the stored object, or None for a create. `new` is the object that the request would store. Both are at
-    `api_version`.
+    `api_version`. If the object cannot be converted to the version of an entry, raise the APIError if
+    `raise_conversion_errors` is true. Otherwise drop all entries, as kube-apiserver does. Raise no other exception.
     """
     model = models[api_version]
     if live is None and not model.zero and managed_fields.get_managed_fields(new) is None:
@@ -67,9 +69,12 @@ async def update(
         if comparison:
             _add_ownership(entries, comparison, managed_fields.updater(manager, api_version, subresource), now)
         managed_fields.cap_updates(entries)
-    except (TypeMismatchError, RecursionError, errors.APIError):
-        # If the object does not match its schema, validation rejects it, so its managedFields do not matter. If it
-        # cannot be converted to the version of an entry, kube-apiserver drops all entries.
+    except errors.APIError:
+        if raise_conversion_errors:
+            raise
+        return []
+    except (TypeMismatchError, RecursionError):
+        # If the object does not match its schema, validation rejects it, so its managedFields do not matter.
         return []
     return managed_fields.encode(entries, ordered=model.ordered)
 

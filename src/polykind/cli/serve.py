@@ -122,6 +122,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
             help=f"seconds for which new pods tolerate the taint {condition} (default: %(default)s)",
         )
     add_bool_flag(command, "--conversion-cache", "cache converted objects")
+    add_bool_flag(
+        command,
+        "--conversion-fallback",
+        "while a converter is down, show objects as last converted, with a warning, and delete by stored metadata",
+        default=False,
+    )
     add_list_flag(command, "--resolve", "NAMESPACE/SERVICE=HOST:PORT", "address of a Service that webhooks refer to")
     add_list_flag(command, "--converter", "MODULE:OBJECT", "convert in-process with this Python object or rules file")
     add_bool_flag(command, "--serve-v1beta1", "serve apiextensions.k8s.io/v1beta1 in addition to v1")

@@ -12,6 +12,7 @@ from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.crd_converters import BuildConverter, CRDConverters
+from polykind.controllers.crd_fallbacks import CRDFallbacks
 from polykind.controllers.crd_finalizer import CRDFinalizer
 from polykind.controllers.crd_status import CRDStatusWriter
 from polykind.conversion.converter_health import TYPE as CONVERSION_HEALTHY
@@ -44,6 +45,7 @@ class CRDController:
         builtins: tuple[GroupVersionEntry, ...],
         build_converter: BuildConverter,
         conversion_cache: bool,
+        conversion_fallback: bool,
         now: Callable[[], str],
         leadership: Leadership,
     ) -> None:
@@ -51,6 +53,7 @@ class CRDController:
         self._resource = resource
         self.converters = CRDConverters(build_converter, backend.clock, self._write_health)
         self._conversion_cache = conversion_cache
+        self._fallbacks = CRDFallbacks(backend, self._write_condition) if conversion_fallback else None
         self._now = now
         self._leadership = leadership
         self._crds_changed = asyncio.Event()
@@ -86,6 +89,8 @@ class CRDController:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._finalizer.close()
+        if self._fallbacks is not None:
+            self._fallbacks.close_all()
         await self.converters.close()
 
     def _on_leadership(self, leading: bool) -> None:
@@ -184,7 +189,9 @@ class CRDController:
             self._unregister(previous.crd)
             cache = self._backend.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         cache.schema_generation += 1
-        resource = CustomResource(crd, cache, self.converters.replace(crd), self._conversion_cache, revision)
+        converter = self.converters.replace(crd)
+        fallback = self._fallbacks.replace(crd) if self._fallbacks is not None else None
+        resource = CustomResource(crd, cache, converter, self._conversion_cache, revision, fallback)
         self._backend.registry.put(resource)
         if previous is not None:
             previous.end_watches()
@@ -198,6 +205,8 @@ class CRDController:
             self._names_in_use.remove(crd)
             self._unregister(crd)
             self.converters.forget(name)
+            if self._fallbacks is not None:
+                self._fallbacks.forget(name)
             self._backend.metrics.forget_crd(name)
             self._backend.metrics.forget_resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
             self._reconcile_waiting(crd["spec"]["group"])
@@ -216,6 +225,8 @@ class CRDController:
             resource.end_watches()
             self._backend.cache.remove(resource.cache)
             self.converters.remove(crd["metadata"]["name"])
+            if self._fallbacks is not None:
+                self._fallbacks.close(crd["metadata"]["name"])
 
     # ------------------------------------------------------------------ reconciling the status of CRDs
 
@@ -301,14 +312,21 @@ class CRDController:
         return checked[1]
 
     async def _write_health(self, name: str, condition: JsonObject | None) -> None:
+        if condition is not None:
+            await self._write_condition(name, condition)
+            return
+        cached, crd = self._resource.cache.get(name), self._crds.get(name)
+        if cached is not None and crd is not None:
+            status = conditions.remove_condition(crd["status"], CONVERSION_HEALTHY)
+            await self._statuses.write_untracked(name, cached, crd["metadata"], status)
+
+    async def _write_condition(self, name: str, condition: JsonObject) -> bool:
+        """Write a condition into a CRD's status. Return False if the CRD has changed meanwhile."""
         cached, crd = self._resource.cache.get(name), self._crds.get(name)
         if cached is None or crd is None:
-            return
-        if condition is not None:
-            status = conditions.set_condition(crd["status"], condition, self._now())
-        else:
-            status = conditions.remove_condition(crd["status"], CONVERSION_HEALTHY)
-        await self._statuses.write_untracked(name, cached, crd["metadata"], status)
+            return True
+        status = conditions.set_condition(crd["status"], condition, self._now())
+        return await self._statuses.write_untracked(name, cached, crd["metadata"], status)
 
 
 def _serves_same_api(previous: CRDSummary, after: CRDSummary) -> bool:

@@ -66,6 +66,9 @@ _EXPLANATIONS = {
 }
 
 
+_OUTAGES = frozenset({"Connection", "TLS", "Timeout", "HTTPStatus"})
+
+
 class ConversionFailedError(UnknownReasonError):
     """A response with status 500. Its message is kube-apiserver's, followed by the object, versions and converter."""
 
@@ -85,6 +88,12 @@ class ConversionFailedError(UnknownReasonError):
             details={**{k: v for k, v in details.items() if v}, "causes": causes},
         )
         self.failure = failure
+        self.address = address
+
+    @property
+    def is_outage(self) -> bool:
+        """True if the converter was not reached or did not answer, so that the object is not at fault."""
+        return self.failure.cause in _OUTAGES
 
     @property
     def upstream_message(self) -> str:

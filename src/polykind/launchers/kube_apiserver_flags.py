@@ -24,7 +24,7 @@ SERVED = _names(
 
 POLYKIND = _names(
     """
-    conversion-cache converter data-dir garbage-collector namespace-controller resolve
+    conversion-cache conversion-fallback converter data-dir garbage-collector namespace-controller resolve
     """
 )
 """Flags of `polykind serve` that kube-apiserver does not have and that the launcher accepts in addition."""
@@ -37,8 +37,8 @@ BOOLEANS = _names(
     enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler enable-priority-and-fairness
     encryption-provider-config-automatic-reload help log-json-split-stream log-text-split-stream permit-address-sharing
     permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-extend-token-expiration
-    service-account-lookup shutdown-send-retry-after version watch-cache conversion-cache garbage-collector
-    namespace-controller
+    service-account-lookup shutdown-send-retry-after version watch-cache conversion-cache conversion-fallback
+    garbage-collector namespace-controller
     """
 )
 """Flags that need no value: `--profiling` is `--profiling=true`, and the next argument is not its value."""

@@ -299,6 +299,11 @@ class Metrics:
         self.conversion_misses = self.counter(
             "polykind_conversion_cache_misses_total", "Objects without a cached conversion, by CRD.", ("crd",)
         )
+        self.conversion_fallbacks = self.counter(
+            "polykind_conversion_fallback_objects_total",
+            "Objects shown as last converted because the converter was down, by CRD and version.",
+            ("crd", "version"),
+        )
 
     def _declare_admission(self) -> None:
         self.admission_seconds = self.histogram(
@@ -373,6 +378,9 @@ class Metrics:
 
     def objects_shared(self, crd: str, objects: int) -> None:
         self.conversion_shared.of(crd).add(objects)
+
+    def fallback_used(self, crd: str, version: str, objects: int) -> None:
+        self.conversion_fallbacks.of(crd, version).add(objects)
 
     def forget_crd(self, crd: str) -> None:
         """Drop the series of a CRD that has been deleted."""

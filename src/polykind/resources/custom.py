@@ -18,6 +18,7 @@ from polykind.crd.conditions import ESTABLISHED, is_true
 from polykind.crd.structural import is_structural
 from polykind.crd.summary import load_full
 from polykind.resources.cel_loader import rules_of
+from polykind.resources.conversion_fallback import ConversionFallback
 from polykind.resources.custom_representer import CustomRepresenter
 from polykind.resources.custom_strategy import CustomStrategy
 from polykind.resources.resource import Decoded, ObjectCodec, Resource, ServedVersion
@@ -37,6 +38,7 @@ class CustomResource(Resource):
         converter: Converter | None,
         cache_conversions: bool,
         watchable_since: int = 0,
+        fallback: ConversionFallback | None = None,
     ) -> None:
         spec, names = crd["spec"], crd["status"]["acceptedNames"]
         super().__init__(
@@ -54,6 +56,8 @@ class CustomResource(Resource):
         self.converter = converter
         """The converter. None if a conversion changes only the apiVersion."""
         self.cache_conversions = cache_conversions
+        self.fallback = fallback
+        """The source of representations while the converter is down. None if the server has no such fallback."""
         self.preserves_unknown = bool(spec.get("preserveUnknownFields"))
         self.declared = {entry["name"] for entry in spec["versions"]}
         """The names of all versions, served or not."""
@@ -95,10 +99,21 @@ class CustomResource(Resource):
 
     def storage_version(self) -> ServedVersion:
         """Return the storage version, even if it is not served. Objects stored at it need no conversion."""
-        served = self.versions.get(self.storage)
+        return self.declared_version(self.storage)
+
+    def declared_version(self, version: str) -> ServedVersion:
+        """Return a version of the CRD, even if it is not served."""
+        served = self.versions.get(version)
         return served or self._build_version(
-            next(entry for entry in self.crd["spec"]["versions"] if entry["name"] == self.storage)
+            next(entry for entry in self.crd["spec"]["versions"] if entry["name"] == version)
         )
+
+    def expire_watches(self, version: str, revision: int, error: errors.ExpiredError) -> None:
+        """End the watches of a version with an error, and refuse watches from revisions before `revision`."""
+        self.watchable_since = max(self.watchable_since, revision)
+        for channel in list(self.channels.values()):
+            if channel.view.version == version:
+                channel.fail(error)
 
     @cached_property
     def _declared(self) -> Iterable[ServedVersion]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from polykind.cache.cached_object import CachedObject, Representation, labels_of
 from polykind.codec import json_codec
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
+from polykind.conversion.conversion_errors import ConversionFailedError
+from polykind.conversion.last_conversions import LastConversion
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.golang.fmt import go_quote
 from polykind.resources.representer import Representer
@@ -121,7 +123,8 @@ class CustomRepresenter(Representer):
         revisions = [obj["metadata"].pop("resourceVersion", None) for obj in read]
         converted = await in_task(converter.convert(read, self.api_version))
         schema, representations = self._resource.schema(self.version), []
-        for obj, revision in zip(converted, revisions, strict=True):
+        fallback = self._resource.fallback
+        for cached, obj, revision in zip(objects, converted, revisions, strict=True):
             schema.prune(obj)
             meta = obj["metadata"]
             if revision is not None:
@@ -129,8 +132,58 @@ class CustomRepresenter(Representer):
             for field in ("labels", "annotations"):
                 if meta.get(field) == {}:  # A converter may return empty maps.
                     del meta[field]
-            representations.append(Representation(json_codec.encode(obj), labels_of(obj)))
+            representation = Representation(json_codec.encode(obj), labels_of(obj))
+            representations.append(representation)
+            if fallback is not None:
+                fallback.remember(self.version, cached, representation)
         return representations
+
+    # ------------------------------------------------------------------ showing while the converter is down
+
+    @property
+    def has_fallback(self) -> bool:
+        return self._resource.fallback is not None
+
+    async def view_for_read(self, objects: Sequence[CachedObject], warn: Callable[[str], None]) -> list[Representation]:
+        fallback = self._resource.fallback
+        if fallback is None:
+            return await self.view_many(objects)
+        error = next((e for o in objects if (e := fallback.outage(self.version, o)) is not None), None)
+        if error is None:
+            try:
+                return await self.view_many(objects)
+            except ConversionFailedError as failure:
+                if not failure.is_outage:
+                    raise
+                error = failure
+        shown: list[tuple[CachedObject, LastConversion]] = []
+        representations = []
+        for cached in objects:
+            representation = self.known(cached)
+            if representation is None and cached.version == self.version:
+                representation = (await self.view_many([cached]))[0]
+            if representation is None:
+                last = fallback.find(self.version, cached)
+                obj = self._last_shown(cached, last) if last is not None else None
+                if last is None or obj is None:
+                    raise ConversionFailedError(error.failure, cached.decode(), self.api_version, error.address)
+                shown.append((cached, last))
+                representation = Representation(json_codec.encode(obj), labels_of(obj))
+            representations.append(representation)
+        if shown:
+            warn(fallback.shown(self.version, shown, error, self.cache.get, self.view_many))
+        return representations
+
+    def _last_shown(self, cached: CachedObject, last: LastConversion) -> JsonObject | None:
+        """Return the object as last converted, pruned with the current schema. Return None if it was another object of
+        the same name.
+        """
+        obj: JsonObject = json_codec.decode(last.data)
+        stored = cached.decode().get("metadata")
+        if not isinstance(stored, dict) or stored.get("uid") != obj["metadata"].get("uid"):
+            return None
+        self._resource.schema(self.version).prune(obj)
+        return obj
 
     async def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
         resource = self._resource

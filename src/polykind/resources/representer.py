@@ -152,6 +152,18 @@ class Representer(ABC):
         converted = iter(await self._singleflight.convert(missing)) if missing else iter(())
         return [known or next(converted) for known in representations]
 
+    @property
+    def has_fallback(self) -> bool:
+        """True if the server has opted in to survive an outage of the converter."""
+        return False
+
+    async def view_for_read(self, objects: Sequence[CachedObject], warn: Callable[[str], None]) -> list[Representation]:
+        """Return the representations for a read, which may be those of an earlier conversion if the converter is down.
+
+        `warn` is called with the text of a warning for the client.
+        """
+        return await self.view_many(objects)
+
     async def _convert(self, objects: Sequence[CachedObject]) -> list[Representation]:
         """Convert a batch. Keep the results with their objects unless the CRD has changed meanwhile."""
         generation = self.cache.schema_generation

@@ -205,6 +205,7 @@ class Server:
             builtins(self.runtime_config.serves),
             self._build_converter,
             settings.conversion_cache,
+            settings.conversion_fallback,
             self._now,
             self.leadership,
         )

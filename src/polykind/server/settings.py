@@ -56,6 +56,7 @@ class Settings:
     request_timeout: float = 60.0
     authorization_mode: tuple[str, ...] = ("AlwaysAllow",)
     conversion_cache: bool = True
+    conversion_fallback: bool = False
     resolve: tuple[str, ...] = ()
     converter: tuple[str, ...] = ()
     serve_v1beta1: bool = True

@@ -18,6 +18,7 @@ from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
+from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.http.messages import Response
 from polykind.http.options import DeleteOptions, ListOptions
 from polykind.resources.resource import PropagationPolicy
@@ -54,7 +55,13 @@ async def delete(ctx: RequestContext) -> Response:
         if (removed := await delete_unreadable(ctx, options)) is not None:
             return respond.status_response(ctx, response_format, removed)
     _warn_about_default_policy(ctx, options)
-    deletion = await delete_object(ctx, options)
+    try:
+        deletion = await delete_object(ctx, options)
+    except ConversionFailedError as error:
+        from polykind.verbs.stored_delete import delete_as_stored
+
+        status, deleted = await delete_as_stored(ctx, options, error)
+        return respond.status_response(ctx, response_format, deleted, status)
     if not deletion.gone:
         status = 202 if options.orphan_dependents is False else 200
         return await respond.object_response(ctx, response_format, status, deletion.data)

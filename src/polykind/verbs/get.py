@@ -24,7 +24,7 @@ async def read_object(ctx: RequestContext) -> Representation:
     cached = cache.get(ctx.key)
     if cached is None:
         raise ctx.not_found()
-    return representer.known(cached) or await representer.view(cached)
+    return representer.known(cached) or (await representer.view_for_read([cached], ctx.request.warn))[0]
 
 
 async def _wait_for_stated_revision(ctx: RequestContext) -> None:

@@ -144,9 +144,17 @@ async def _has_changed_since(ctx: RequestContext, revision: int) -> bool:
 async def _full_page(
     ctx: RequestContext, selection: RequestSelection, objects: Sequence[CachedObject], remaining: int
 ) -> _Page:
-    representations = await ctx.version.representer.view_many(objects)
+    representations = await _view_many(ctx, objects)
     items = list(zip(objects, representations, strict=True))
     return _Page(items, objects[-1].key, 0 if selection.has_selector else remaining) if remaining else _Page(items)
+
+
+async def _view_many(ctx: RequestContext, objects: Sequence[CachedObject]) -> list[Representation]:
+    representer = ctx.version.representer
+    if ctx.request.method == "DELETE":
+        # Labels from an earlier conversion must not decide which objects a deletecollection removes.
+        return await representer.view_many(objects)
+    return await representer.view_for_read(objects, ctx.request.warn)
 
 
 async def _objects_at_revision(
@@ -190,7 +198,7 @@ async def _matching_page(
         found = [representer.known(cached) for cached in part]
         representations = [known for known in found if known is not None]
         if len(representations) < len(part):
-            representations = await representer.view_many(part)
+            representations = await _view_many(ctx, part)
         matching = partial(_matching, selection, part, representations, limit - len(items) if limit else 0)
         items += await ctx.compute(matching) if has_long_query(ctx) else matching()
         if limit and len(items) == limit:

@@ -174,6 +174,7 @@ async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:
         models=ctx.resource.models,
         convert=ctx.version.representer.convert,
         reset=ctx.resource.reset(ctx.version, ctx.subresource),
+        raise_conversion_errors=ctx.version.representer.has_fallback,
     )
 
 

@@ -140,7 +140,7 @@ async def _start_with_state(
     objects = [cached for cached in selection.candidates() if selection.may_match(cached)]
     watcher.after = max(cache.revision, ctx.backend.cache.revision)
     try:
-        representations = await representer.view_many(objects)
+        representations = await representer.view_for_read(objects, ctx.request.warn)
     except errors.APIError:
         for cached in objects:
             representation = await representer.view(cached)

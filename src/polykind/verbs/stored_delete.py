@@ -1,0 +1,45 @@
+"""Deletion of an object by its stored metadata while the converter of its CRD is down."""
+
+from __future__ import annotations
+
+from polykind.contract import JsonObject
+from polykind.conversion.conversion_errors import ConversionFailedError
+from polykind.http.options import DeleteOptions
+from polykind.resources.custom import CustomResource
+from polykind.verbs.context import RequestContext
+from polykind.verbs.delete import delete_object
+
+
+async def delete_as_stored(
+    ctx: RequestContext, options: DeleteOptions, error: ConversionFailedError
+) -> tuple[int, JsonObject]:
+    """Delete an object at the version it is stored at. Return the HTTP status and the Status of the response.
+
+    Finalizers and preconditions are metadata, which is the same at all versions. Raise `error` if the server has no
+    conversion fallback, if the converter is not down, or if admission has to see the object at the request's version.
+    Raise ConversionFailedError if finalizers keep an object that is not stored at the storage version, because the
+    object then has to be converted.
+    """
+    resource, admission = ctx.resource, ctx.backend.admission
+    if not (ctx.version.representer.has_fallback and error.is_outage and isinstance(resource, CustomResource)):
+        raise error
+    if admission.mutates or admission.validates:
+        raise error
+    cached = resource.cache.get(ctx.key)
+    if cached is None:
+        raise ctx.not_found()
+    if cached.version not in resource.declared:
+        raise error
+    version = resource.declared_version(cached.version)
+    stored_ctx = RequestContext(ctx.backend, ctx.request, version, ctx.namespace, ctx.name, ctx.subresource)
+    deletion = await delete_object(stored_ctx, options)
+    details = {"name": ctx.name, "group": resource.group, "kind": resource.plural, "uid": deletion.uid}
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    if deletion.gone:
+        return 200, status
+    reason = error.failure.explain()
+    ctx.request.warn(
+        f"conversion fallback: {ctx.key} is being deleted and finalizers keep it; the response does not show it, because "
+        f"the converter fails: {reason}"
+    )
+    return 202, status
