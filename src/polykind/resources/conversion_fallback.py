@@ -116,7 +116,7 @@ class ConversionFallback:
         """Test the converter until it converts the objects that were shown as last converted."""
         since, reason = _time(outage.since), outage.error.failure.explain()
         log.warning(
-            "CRD %s: the converter is down, showing objects at %s as last converted: %s", self._crd_name, version, reason
+            "CRD %s: converter is down, showing objects at %s as last converted: %s", self._crd_name, version, reason
         )
         message = f"since {since}, objects at {version} are shown as last converted: {outage.error.message}"
         await self._announce(_condition("True", "ConverterDown", message), "")

@@ -39,7 +39,7 @@ async def delete_as_stored(
         return 200, status
     reason = error.failure.explain()
     ctx.request.warn(
-        f"conversion fallback: {ctx.key} is being deleted and finalizers keep it; the response does not show it, because "
-        f"the converter fails: {reason}"
+        f"conversion fallback: {ctx.key} is being deleted and finalizers keep it; the response does not show it, "
+        f"because the converter fails: {reason}"
     )
     return 202, status
