@@ -16,9 +16,7 @@ from polykind.verbs.context import Backend
 log = logging.getLogger("polykind.fallback")
 
 _ATTEMPTS = 5
-_EXPIRED = (
-    "the converter is available again: list again, because objects at this version were shown as last converted"
-)
+_EXPIRED = "the converter is available again: list again, because objects at this version were shown as last converted"
 
 WriteCondition = Callable[[str, JsonObject], Awaitable[bool]]
 """A function that writes a condition into the status of the named CRD. False if another write was faster."""
