@@ -6,7 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("server_ratios", "store_commit", "schema_machine", "apply_cost", "cel_rules", "crd_scale", "etcd_ratios")
+BENCHES = (
+    "server_ratios",
+    "store_commit",
+    "schema_machine",
+    "apply_cost",
+    "cel_rules",
+    "crd_scale",
+    "etcd_ratios",
+    "control_plane",
+)
 
 
 def main() -> int:

@@ -9,7 +9,6 @@ figures.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import sys
 import threading
@@ -203,6 +202,8 @@ class _Computation:
         with self._lock:
             self.cancelled = True
             if self._thread:
+                import ctypes
+
                 raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
                 raise_in_thread(ctypes.c_ulong(self._thread), ctypes.py_object(CancelledComputationError))
 

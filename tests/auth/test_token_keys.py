@@ -9,7 +9,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from polykind.auth import token_keys
-from polykind.auth.token_keys import PrivateKey, SignatureError, TokenKeyError, VerificationKey
+from polykind.auth.key_files import TokenKeyError
+from polykind.auth.token_keys import PrivateKey, SignatureError, VerificationKey
 
 P256 = ec.generate_private_key(ec.SECP256R1())
 PEM, PKCS8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8

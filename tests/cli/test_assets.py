@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from polykind.cli import main
-from polykind.cli.assets import launcher_script, write_launchers
+from polykind.cli.assets import launcher_scripts, write_launchers
 
 
 def test_the_command_writes_executable_launchers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +54,16 @@ def test_scripts_work_with_any_path_of_the_interpreter(tmp_path: Path, folder: s
     python = tmp_path / folder / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    script = tmp_path / "script"
-    script.write_text(launcher_script(str(python), "polykind.launchers.etcd_stub"))
-    script.chmod(0o755)
-    assert subprocess.run([script, "--help"], capture_output=True, timeout=60).returncode == 0
+    for name, text in launcher_scripts(str(python)).items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+        assert subprocess.run([tmp_path / name, "--help"], capture_output=True, timeout=60).returncode == 0
+
+
+def test_the_etcd_launcher_needs_no_installed_package(tmp_path: Path) -> None:
+    write_launchers(tmp_path)
+    # The interpreter runs without site-packages, and environment variables do not change its path.
+    environment = {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    (tmp_path / "socket.py").write_text("raise ImportError")
+    done = subprocess.run([tmp_path / "etcd", "--version"], capture_output=True, env=environment, timeout=60)
+    assert done.stdout.startswith(b"etcd Version: ")

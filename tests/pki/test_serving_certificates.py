@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import stat
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -136,7 +137,7 @@ def test_invalid_verification_record_is_rewritten(directory: Path, verified: byt
 
 
 def test_certificates_can_be_in_a_read_only_directory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read_only(path: Path, data: bytes) -> None:
+    def read_only(path: Path, data: bytes, *, durable: bool) -> None:
         raise PermissionError(path)
 
     (directory / "known.json").unlink()
@@ -144,3 +145,20 @@ def test_certificates_can_be_in_a_read_only_directory(directory: Path, monkeypat
     monkeypatch.setattr(serving_certificates, "write_private", read_only)
     serving_certificates.ensure(directory, NAMES, NOW)
     assert contents(directory) == before
+
+
+def test_a_foreign_certificate_is_recognized_without_the_cryptography_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = authority.make_serving(authority.make_authority("envtest", NOW), NAMES, NOW)
+    (tmp_path / "apiserver.crt").write_bytes(foreign.certificate_pem)
+    (tmp_path / "apiserver.key").write_bytes(foreign.key_pem)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "polykind.pki.authority", None)
+        served = serving_certificates.ensure(tmp_path, NAMES, NOW)
+    assert [path.name for path in served] == ["apiserver.crt", "apiserver.key", "apiserver.crt"]
+    # A key of another certificate needs a closer look, which replaces both.
+    (tmp_path / "apiserver.key").write_bytes(authority.make_authority("other", NOW).key_pem)
+    served = serving_certificates.ensure(tmp_path, NAMES, NOW)
+    assert served[2].name == "ca.crt"
+    assert (tmp_path / "apiserver.crt").read_bytes() != foreign.certificate_pem

@@ -18,7 +18,6 @@ from tests.support.server import free_port
 
 SECONDS = 60.0
 """Maximum duration of a start or a stop. envtest waits for 20 seconds; the tests run on busy machines."""
-_POLL_SECONDS = 0.1
 
 
 class Reply(NamedTuple):
@@ -35,13 +34,14 @@ class Reply(NamedTuple):
 class ControlPlane:
     """An etcd and a kube-apiserver from an assets directory, with certificates like those of envtest."""
 
-    def __init__(self, assets: Path, directory: Path) -> None:
+    def __init__(self, assets: Path, directory: Path, *, poll_seconds: float = 0.1) -> None:
         self._assets = assets
         self._directory = directory
         self._processes: list[subprocess.Popen[bytes]] = []
         self._tls = ssl.create_default_context()
         self.port = 0
         self.output = directory / "output"
+        self._poll_seconds = poll_seconds
 
     def start(self, *extra: str) -> None:
         """Start etcd and kube-apiserver, and wait until the namespace `default` exists."""
@@ -56,7 +56,7 @@ class ControlPlane:
         deadline = time.monotonic() + SECONDS
         while self.request("GET", "/api/v1/namespaces/default").status != 200:
             assert time.monotonic() < deadline, "the namespace default is missing"
-            time.sleep(_POLL_SECONDS)
+            time.sleep(self._poll_seconds)
 
     def stop(self) -> list[int]:
         """Send SIGTERM to kube-apiserver, then to etcd, and wait. Return their exit codes."""
@@ -151,7 +151,7 @@ class ControlPlane:
         while health(url, context) != 200:
             assert self._processes[-1].poll() is None, self.output.read_text()
             assert time.monotonic() < deadline, f"{url} is not healthy: {self.output.read_text()}"
-            time.sleep(_POLL_SECONDS)
+            time.sleep(self._poll_seconds)
 
 
 def health(url: str, context: ssl.SSLContext | None = None) -> int:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polykind.auth.key_files import is_key_file
 from polykind.auth.service_account_claims import (
     FindObject,
     TokenError,
@@ -60,9 +61,18 @@ class ServiceAccountTokens:
         self._find = find
         self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
 
-    def load_keys(self) -> None:
-        """Load the keys now. Raise TokenKeyError if a file contains no usable key."""
-        _ = self._signing_key, self._verification_keys
+    def check_keys(self) -> None:
+        """Raise TokenKeyError if a file contains no usable key.
+
+        Files that pass a quick check are loaded at the first use of a token. All others are loaded now.
+        """
+        settings = self.settings
+        if settings.signing_key_file is None and not settings.key_files:
+            return
+        if settings.signing_key_file is not None and not is_key_file(settings.signing_key_file, private=True):
+            _ = self._signing_key
+        if not all(map(is_key_file, settings.key_files)):
+            _ = self._verification_keys
 
     async def issue(self, claims: JsonObject) -> str:
         """Return a signed token."""

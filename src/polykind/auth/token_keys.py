@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.x509 import load_pem_x509_certificate
 
+from polykind.auth.key_files import TokenKeyError
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 
@@ -26,10 +27,6 @@ _CURVES: dict[str, tuple[str, str, hashes.HashAlgorithm]] = {
     "secp384r1": ("ES384", "P-384", hashes.SHA384()),
     "secp521r1": ("ES512", "P-521", hashes.SHA512()),
 }
-
-
-class TokenKeyError(ValueError):
-    """A file contains no usable key. The message names the file."""
 
 
 class SignatureError(ValueError):

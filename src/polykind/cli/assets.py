@@ -8,7 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
-_MODULES = {"kube-apiserver": "polykind.launchers.kube_apiserver", "etcd": "polykind.launchers.etcd_stub"}
+import polykind
+
 _MAX_SHEBANG = 127
 """The maximum length of a script's first line (`#!...`) that every Linux kernel and macOS accept."""
 
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 def write_launchers(directory: Path) -> None:
     """Write the launchers, and link kubectl if it is on the PATH. Existing files of these names are replaced."""
     directory.mkdir(parents=True, exist_ok=True)
-    for name, module in _MODULES.items():
+    for name, script in launcher_scripts(sys.executable).items():
         target = directory / name
         temporary = directory / f".{name}.{os.getpid()}"
         temporary.unlink(missing_ok=True)
@@ -48,7 +49,7 @@ def write_launchers(directory: Path) -> None:
             # The single-file executable starts as kube-apiserver or etcd if a link with that name runs it.
             temporary.symlink_to(sys.executable)
         else:
-            temporary.write_text(launcher_script(sys.executable, module))
+            temporary.write_text(script)
             temporary.chmod(0o755)
         temporary.replace(target)
     kubectl = shutil.which("kubectl")
@@ -57,11 +58,25 @@ def write_launchers(directory: Path) -> None:
         (directory / "kubectl").symlink_to(Path(kubectl).absolute())
 
 
-def launcher_script(python: str, module: str) -> str:
-    """Return a script that runs the main function of a module with a Python interpreter."""
-    lines = [f"#!{python}", "import sys", f"from {module} import main", "sys.exit(main())", ""]
-    if len(lines[0]) > _MAX_SHEBANG or set(python) & set(" '"):
+def launcher_scripts(python: str) -> dict[str, str]:
+    """Return the scripts of the launchers by their names."""
+    server = ["import sys", "from polykind.launchers.kube_apiserver import main", "sys.exit(main())"]
+    # The etcd launcher needs only the standard library. Without the site module it starts faster, and then the
+    # directory of Polykind must be added to the path.
+    stub = [
+        "import sys",
+        f"sys.path.append({str(Path(polykind.__file__).parents[1])!r})",
+        "from polykind.launchers.etcd_stub import main",
+        "sys.exit(main())",
+    ]
+    return {"kube-apiserver": _script(python, "", server), "etcd": _script(python, "-IS", stub)}
+
+
+def _script(python: str, options: str, lines: list[str]) -> str:
+    """Return an executable script in Python. `options` are those of the interpreter."""
+    head = [f"#!{python} {options}".rstrip()]
+    if len(head[0]) > _MAX_SHEBANG or set(python) & set(" '"):
         # The kernel cannot run this interpreter by `#!`, so /bin/sh executes it. Python reads lines 2 and 3 as strings.
         quoted = python.replace("'", "'\"'\"'")
-        lines[:1] = ["#!/bin/sh", f"'''exec' '{quoted}' \"$0\" \"$@\"", "' '''"]
-    return "\n".join(lines)
+        head = ["#!/bin/sh", f"'''exec' '{quoted}' {options} \"$0\" \"$@\"", "' '''"]
+    return "\n".join([*head, *lines, ""])

@@ -80,6 +80,8 @@ def normalize_time(text: str) -> str | None:
 
     Raise ValueError with Go's message if the time is invalid.
     """
+    if is_normalized_time(text):
+        return text
     normalized = _utc_text(parse_rfc3339(text).seconds) + "Z"
     return None if normalized == _ZERO_TIME else normalized
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from time import gmtime, strftime
 from typing import Final
 
+from polykind.http.http_date import format_http_date, parse_http_date
 from polykind.http.messages import TEXT, Request, Response, body_size
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -32,7 +33,7 @@ def document_response(
     tag = f'"{etag}"' if etag else ""
     if tag:
         headers = ((b"Etag", tag.encode()), *headers)
-    dated = (*headers, (b"Last-Modified", _format_date(modified)))
+    dated = (*headers, (b"Last-Modified", format_http_date(modified)))
     status = _evaluate_conditions(request, tag, modified)
     if status == 304:
         return Response(304, b"", b"", headers if tag else dated)
@@ -81,20 +82,6 @@ def _accepts_gzip(accepted: str) -> bool:
     return False
 
 
-def _format_date(seconds: int) -> bytes:
-    return strftime("%a, %d %b %Y %H:%M:%S GMT", gmtime(seconds)).encode()
-
-
-def _parse_date(date: str) -> int | None:
-    """Parse an HTTP date into a Unix time. Return None if it is malformed."""
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return int(parsedate_to_datetime(date).timestamp())
-    except (ValueError, OverflowError):
-        return None
-
-
 def _tags(header: str) -> list[str]:
     return [tag.strip() for tag in header.split(",")]
 
@@ -105,13 +92,13 @@ def _evaluate_conditions(request: Request, tag: str, modified: int) -> int:
     if match := request.header(b"if-match"):
         if "*" not in _tags(match) and (not tag or tag not in _tags(match)):
             return 412
-    elif (since := _parse_date(request.header(b"if-unmodified-since"))) is not None and modified > since:
+    elif (since := parse_http_date(request.header(b"if-unmodified-since"))) is not None and modified > since:
         return 412
     if none_match := request.header(b"if-none-match"):
         known = [known.removeprefix("W/") for known in _tags(none_match)]
         if "*" in known or (tag and tag in known):
             return 304 if safe else 412
-    elif safe and tag and (since := _parse_date(request.header(b"if-modified-since"))) is not None:
+    elif safe and tag and (since := parse_http_date(request.header(b"if-modified-since"))) is not None:
         # Dates are not compared without an ETag: a document that changed twice within a second would look unchanged.
         return 304 if modified <= since else 0
     return 0
@@ -122,7 +109,7 @@ def _requested_range(request: Request, size: int, tag: str, modified: int) -> tu
     header = request.header(b"range")
     if not header or request.method not in ("GET", "HEAD"):
         return None
-    if (condition := request.header(b"if-range")) and condition != tag and _parse_date(condition) != modified:
+    if (condition := request.header(b"if-range")) and condition != tag and parse_http_date(condition) != modified:
         return None
     unit, equals, clauses_text = header.partition("=")
     if unit != "bytes" or not equals:

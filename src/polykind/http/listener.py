@@ -7,10 +7,10 @@ import logging
 import ssl
 import time
 from dataclasses import dataclass
-from email.utils import formatdate
 
 from polykind.http.connection import App, Connection
 from polykind.http.descriptors import descriptor_problem
+from polykind.http.http_date import format_http_date
 from polykind.http.messages import AuditIds
 from polykind.workers import FairQueue
 
@@ -111,7 +111,7 @@ class HttpServer:
     def _sweep(self) -> None:
         """Refresh the Date header, expire connections whose deadline has passed, and check for free descriptors."""
         self._check_descriptors()
-        self.date = formatdate(time.time(), usegmt=True).encode()
+        self.date = format_http_date(time.time())
         now = self.loop.time()
         for connection in [c for c in self.connections if now > c.deadline]:
             connection.expire()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import selectors
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+import time
 
-# Test tools start this program before each server, so it imports only small modules of the standard library.
+# Test tools start this program before each server, so it imports only few modules of the standard library.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
+    from typing import Any
 
 _DEFAULT_URL = "http://localhost:2379"
 _VERSION = "3.6.0"
@@ -47,18 +51,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if {"--version", "-version"} & set(arguments):
         print(f"etcd Version: {_VERSION}")
         return 0
-    # Block the signals in all threads, so that sigwait below receives them.
-    stop_signals = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
     try:
         listeners = [listener for url in client_urls(arguments) for listener in listen(url)]
     except (OSError, UrlError) as error:
         print(f"etcd: {error}", file=sys.stderr)
         return 1
-    for listener in listeners:
-        threading.Thread(target=_accept, args=(listener,), daemon=True).start()
-    signal.sigwait(stop_signals)
+    Stub(listeners).run()
     return 0
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)
 
 
 def client_urls(arguments: Sequence[str]) -> list[str]:
@@ -100,26 +105,55 @@ def response(request: bytes) -> bytes:
     return b"\r\n".join((*head, b"", body))
 
 
-def _accept(listener: socket.socket) -> None:
-    while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=_respond, args=(connection,), daemon=True).start()
+class Stub:
+    """Answers requests in one thread. A connection that sends no complete request is closed after some seconds."""
 
+    def __init__(self, listeners: Sequence[socket.socket]) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._deadlines: dict[socket.socket, float] = {}
+        """The open connections in the order of their deadlines."""
+        for listener in listeners:
+            listener.setblocking(False)
+            self._selector.register(listener, selectors.EVENT_READ, self._accept)
 
-def _respond(connection: socket.socket) -> None:
-    with connection, suppress(OSError):
-        connection.settimeout(_REQUEST_SECONDS)
-        connection.sendall(response(_read_head(iter(lambda: connection.recv(4096), b""))))
+    def run(self) -> None:
+        """Answer requests until a signal ends the process."""
+        while True:
+            deadline = next(iter(self._deadlines.values()), None)
+            for key, _ in self._selector.select(deadline and max(0.0, deadline - time.monotonic())):
+                handle: Callable[[Any], None] = key.data
+                handle(key.fileobj)
+            while self._deadlines and next(iter(self._deadlines.values())) <= time.monotonic():
+                self._close(next(iter(self._deadlines)))
 
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            # The client has disconnected.
+            return
+        self._deadlines[connection] = time.monotonic() + _REQUEST_SECONDS
+        connection.setblocking(False)
+        head = bytearray()
+        self._selector.register(connection, selectors.EVENT_READ, lambda source: self._read(source, head))
 
-def _read_head(chunks: Iterable[bytes]) -> bytes:
-    """Return the head of a request, which ends with an empty line."""
-    head = b""
-    for chunk in chunks:
-        head += chunk
-        if b"\r\n\r\n" in head or len(head) > _MAX_REQUEST_BYTES:
-            break
-    return head
+    def _read(self, connection: socket.socket, head: bytearray) -> None:
+        try:
+            chunk = connection.recv(4096)
+            head += chunk
+            if chunk and b"\r\n\r\n" not in head and len(head) <= _MAX_REQUEST_BYTES:
+                return
+            # The response is smaller than the socket's buffer.
+            connection.sendall(response(bytes(head)))
+        except OSError:
+            # The client has disconnected and needs no response.
+            pass
+        self._close(connection)
+
+    def _close(self, connection: socket.socket) -> None:
+        del self._deadlines[connection]
+        self._selector.unregister(connection)
+        connection.close()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -27,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"Kubernetes {GIT_VERSION}")
         return 0
+    # The server enables the collector again when it is ready. Until then there is little to free.
+    gc.disable()
     from polykind.server.settings import GATES
 
     return _serve(serve_arguments(flags, GATES))
@@ -35,11 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(serve: ServeArguments) -> int:
     import argparse
     import logging
+    from functools import partial
 
     from polykind.cli.flags import configure_logging
     from polykind.cli.serve import add_serve_flags, run_server
 
-    parser = argparse.ArgumentParser(_PROGRAM)
+    # A fixed width: to find the terminal's width, argparse would import large modules.
+    parser = argparse.ArgumentParser(_PROGRAM, formatter_class=partial(argparse.HelpFormatter, width=100))
     add_serve_flags(parser)
     args = parser.parse_args(serve.arguments)
     configure_logging(args.verbosity)

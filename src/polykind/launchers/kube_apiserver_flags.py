@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -180,6 +179,8 @@ def _refuse_positional(rest: Iterable[str]) -> None:
 
 
 def _suggestion(name: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, KNOWN, 1)
     return f"; did you mean --{close[0]}?" if close else ""
 

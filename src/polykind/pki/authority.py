@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from polykind.pki.private_files import write_private
+from polykind.pki.serving_certificates import CA_NAME
 
-_CA_NAME = "polykind-ca"
 _CA_LIFETIME = timedelta(days=3650)
 _SERVING_LIFETIME = timedelta(days=365)
 _RENEW_BEFORE = timedelta(days=30)
@@ -130,19 +130,20 @@ def serves(certificate: x509.Certificate, ca: x509.Certificate, names: Sequence[
     return all(_general_name(n) in covered for n in names)
 
 
-def issue(directory: Path, names: list[str], now: datetime) -> datetime:
+def issue(directory: Path, names: list[str], now: datetime, *, durable: bool = True) -> datetime:
     """Create the CA and the serving certificate in `directory` if they are missing, invalid or about to expire.
 
-    `names` are the host names and IP addresses of the server. Return the time of the next renewal.
+    `names` are the host names and IP addresses of the server. If `durable` is true, wait until new files are
+    on disk. Return the time of the next renewal.
     """
     ca, serving = _read(directory, "ca", now), _read(directory, "apiserver", now)
     if ca is None or serving is None or not serves(serving.certificate, ca.certificate, names):
         if ca is None:
-            _write(directory, "ca", make_authority(_CA_NAME, now))
+            _write(directory, "ca", make_authority(CA_NAME, now), durable=durable)
             ca = _read(directory, "ca", now)
         if ca is not None:
             try:
-                _write(directory, "apiserver", make_serving(ca, names, now))
+                _write(directory, "apiserver", make_serving(ca, names, now), durable=durable)
             except ValueError as error:
                 raise ValueError(f"{directory / 'ca.key'}: {error}") from None
         serving = _read(directory, "apiserver", now)
@@ -157,12 +158,12 @@ def is_foreign(directory: Path) -> bool:
         serving = read_pair((directory / "apiserver.crt").read_bytes(), (directory / "apiserver.key").read_bytes())
     except OSError:
         return False
-    return serving is not None and serving.certificate.issuer != _name(_CA_NAME)
+    return serving is not None and serving.certificate.issuer != _name(CA_NAME)
 
 
-def _write(directory: Path, name: str, pair: KeyPair) -> None:
-    write_private(directory / f"{name}.key", pair.key_pem)
-    write_private(directory / f"{name}.crt", pair.certificate_pem)
+def _write(directory: Path, name: str, pair: KeyPair, *, durable: bool) -> None:
+    write_private(directory / f"{name}.key", pair.key_pem, durable=durable)
+    write_private(directory / f"{name}.crt", pair.certificate_pem, durable=durable)
 
 
 def _read(directory: Path, name: str, now: datetime) -> KeyPair | None:

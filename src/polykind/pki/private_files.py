@@ -10,15 +10,16 @@ from pathlib import Path
 from polykind.contract import JsonObject
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file atomically, readable by its owner only."""
+def write_private(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file atomically, readable by its owner only. If `durable` is true, wait until it is on disk."""
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
     temporary.rename(path)
 
 
@@ -35,7 +36,8 @@ def write_kubeconfig(file: Path, url: str, ca: bytes | None, name: str, user: Js
         "contexts": [{"name": "polykind", "context": {"cluster": "polykind", "user": name}}],
         "current-context": "polykind",
     }
-    write_private(file, json.dumps(config, indent=2).encode() + b"\n")
+    # The server writes the file at each start, so a lost file does no harm.
+    write_private(file, json.dumps(config, indent=2).encode() + b"\n", durable=False)
 
 
 def to_base64(data: bytes) -> str:

@@ -27,6 +27,7 @@ from polykind.apis.groups import all_kinds
 from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
 from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer_union import build_authorizer
+from polykind.auth.key_files import TokenKeyError
 from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.token_review import token_finder
 from polykind.auth.tokens import TokenFileError, Tokens
@@ -347,7 +348,9 @@ class Server:
             names = list(dict.fromkeys(["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"]))
             if settings.bind_address not in ("0.0.0.0", "::", *names):  # noqa: S104
                 names.append(settings.bind_address)
-            certificate, key, self._ca = serving_certificates.ensure(directory, names, self.clock.now())
+            certificate, key, self._ca = serving_certificates.ensure(
+                directory, names, self.clock.now(), durable=not settings.ephemeral
+            )
         self._certificate_files = certificate, key
         context = self._tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -370,7 +373,7 @@ class Server:
         """Return the admin's token and the tokens of --token-auth-file. The first start creates the admin's token."""
         path = self.settings.data_dir / "admin.token"
         if not path.exists():
-            write_private(path, secrets.token_urlsafe(32).encode())
+            write_private(path, secrets.token_urlsafe(32).encode(), durable=not self.settings.ephemeral)
         self.token = path.read_text().strip()
         tokens = Tokens()
         tokens.add(self.token, User("admin", "admin", (ADMIN_GROUP,)))
@@ -383,13 +386,10 @@ class Server:
 
     def _service_account_tokens(self) -> ServiceAccountTokens:
         tokens = ServiceAccountTokens(self.settings.token_settings, self.clock, self._find_stored)
-        if self.settings.service_account_key_file or self.settings.service_account_signing_key_file:
-            from polykind.auth.token_keys import TokenKeyError
-
-            try:
-                tokens.load_keys()
-            except TokenKeyError as error:
-                raise SettingsError(f"cannot load the keys of service account tokens: {error}") from None
+        try:
+            tokens.check_keys()
+        except TokenKeyError as error:
+            raise SettingsError(f"cannot load the keys of service account tokens: {error}") from None
         return tokens
 
     async def _find_stored(self, plural: str, namespace: str, name: str) -> JsonObject | None:
