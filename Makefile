@@ -16,7 +16,7 @@ run: $(VENV)/.installed
 # The pure packages. Their tests measure coverage; all other tests run at full speed, because some check timing.
 PURE := tests/apply tests/cel tests/codec tests/crd tests/golang tests/schema tests/selectors
 
-test: lint $(TOOLS)/kubectl.ready
+test: lint $(TOOLS)/kubectl.ready $(TOOLS)/chromium.ready
 	@echo "The tests usually take about seven minutes on two cores, the first run two more to install."
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not etcd" $(PURE:%=--ignore=%) $(ARGS)
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(PURE) --cov --cov-report=term:skip-covered $(ARGS)
@@ -60,7 +60,7 @@ package: $(VENV)/.installed
 # Build dist/polykind, an executable that needs no Python, and print its start time.
 binary: $(VENV)/.installed
 	$(BIN)/python -m pip install -q pyinstaller
-	$(BIN)/pyinstaller --log-level ERROR --noconfirm --onefile --name polykind --collect-submodules polykind \
+	$(BIN)/pyinstaller --log-level ERROR --noconfirm --onefile --name polykind --collect-submodules polykind --collect-data polykind \
 		--exclude-module pytest --exclude-module hypothesis --distpath dist --workpath build/binary \
 		--specpath build/binary src/polykind/launchers/by_name.py
 	$(BIN)/python tools/smoke_test dist/polykind
@@ -81,6 +81,13 @@ $(VENV)/.test: $(VENV)/.installed
 
 $(TOOLS)/kubectl.ready:
 	tools/ensure kubectl kubernetes-client
+	touch $@
+
+# A browser that opens the HTML reports in tests. Any Chromium on the PATH will do.
+$(TOOLS)/chromium.ready:
+	mkdir -p $(TOOLS)
+	command -v google-chrome > /dev/null || command -v chromium > /dev/null || \
+		tools/ensure --dependencies chromium-headless-shell chromium-headless-shell
 	touch $@
 
 $(TOOLS)/wrk.ready:
