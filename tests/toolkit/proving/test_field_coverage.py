@@ -39,3 +39,17 @@ def test_field_without_valid_value_is_reported() -> None:
     assert proof_report.uncovered_fields(run, run.pairs) == [
         "no object had these fields of v1: spec.rare. Generate more objects, or pass samples with them."
     ]
+
+
+def test_objects_values_and_distinct_values_are_counted() -> None:
+    coverage = FieldCoverage(CRD(crd_manifest(SCHEMA)).versions["v1"])
+    coverage.add({"spec": {"ports": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}})
+    coverage.add({"spec": {"ports": [{"name": ""}], "labels": {}}})
+    found = {path: (use.objects, use.values, use.distinct) for path, use in coverage.fields.items()}
+    assert found == {
+        "spec": (2, 2, 0),
+        "spec.ports": (2, 2, 0),
+        "spec.ports[*]": (2, 4, 0),
+        "spec.ports[*].name": (2, 4, 3),
+        "spec.labels": (1, 1, 1),
+    }

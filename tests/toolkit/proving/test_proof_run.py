@@ -6,6 +6,7 @@ import pytest
 
 from polykind.convert import Conversions, Incomplete
 from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.proving.progress import ObjectTested, ProgressEvent
 from polykind.toolkit.proving.proof_report import table, too_few_objects
 from tests.toolkit.crds import crd_manifest
 from tests.toolkit.proving import converters as c
@@ -90,3 +91,17 @@ def test_too_few_valid_objects_prove_nothing() -> None:
     )
     assert too_few_objects(run, ("v1", "v2")) == ""
     assert "never-fails         untested  ok" in table(run, run.pairs)
+
+
+def test_interrupted_run_keeps_its_results() -> None:
+    def interrupt(event: ProgressEvent) -> None:
+        if isinstance(event, ObjectTested) and event.tested == 20:
+            raise KeyboardInterrupt
+
+    run = proof_run(conversions(c.bare_down), observer=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run.result(("v2", "v1"))
+    assert run.tested_pairs() == [("v2", "v1")]
+    result = run.result(("v2", "v1"))
+    assert (result.tested, result.complete, set(result.failed)) == (20, False, {"there-and-back"})
+    assert result.coverage["spec"].objects > 10

@@ -17,7 +17,7 @@ from polykind.toolkit.proving.budget import Budget
 from polykind.toolkit.proving.case import Finding, ProofCase
 from polykind.toolkit.proving.choices import Choices, RandomChoices
 from polykind.toolkit.proving.edits import Editor, apply_edit
-from polykind.toolkit.proving.field_coverage import FieldCoverage
+from polykind.toolkit.proving.field_coverage import FieldCoverage, FieldUse
 from polykind.toolkit.proving.losses import LossTracker
 from polykind.toolkit.proving.object_generator import ObjectGenerator
 from polykind.toolkit.proving.progress import (
@@ -55,8 +55,10 @@ class PairResult:
     """The reasons why generated objects were invalid, each with the number of objects, the most frequent first."""
     uncovered: list[str] = field(default_factory=list)
     """Schema fields that no tested object had."""
-    coverage: dict[str, int] = field(default_factory=dict)
-    """The number of values that the tested objects had, by schema field."""
+    coverage: dict[str, FieldUse] = field(default_factory=dict)
+    """The schema fields that tested objects had, with the number of objects and values."""
+    complete: bool = False
+    """False if the run was interrupted before the budget of the pair was used."""
     failed: dict[str, tuple[ProofCase, Finding]] = field(default_factory=dict)
     smallest: dict[str, Finding] = field(default_factory=dict)
 
@@ -129,7 +131,8 @@ class ProofRun:
         """Return the result of all properties for a pair of versions. The first call runs the checks."""
         if pair not in self._results:
             self._observe(PairStarted(pair, len(self._results) + 1, len(self.pairs)))
-            self._results[pair] = self._run_pair(pair)
+            self._results[pair] = PairResult()
+            self._run_pair(pair, self._results[pair])
             self._observe(PairFinished(pair, self._results[pair].tested))
         return self._results[pair]
 
@@ -143,25 +146,31 @@ class ProofRun:
             self._observe(FindingShrunk(pair, result.smallest[name]))
         return result.smallest[name]
 
-    def _run_pair(self, pair: VersionPair) -> PairResult:
-        out = PairResult()
+    def tested_pairs(self) -> list[VersionPair]:
+        """Return the pairs with a result, in their order. Other pairs remain if the run was interrupted."""
+        return [pair for pair in self.pairs if pair in self._results]
+
+    def _run_pair(self, pair: VersionPair, out: PairResult) -> None:
+        """Test a pair and write the result to `out` step by step, so that an interrupted run has a result, too."""
         coverage = FieldCoverage(self.crd.versions[pair[0]])
         editors = tuple(Editor(self._generators[name]) for name in pair)
-        with self._budget.pair():
-            for candidate in self._candidates(pair, out):
-                checked = self._check(pair, candidate, editors, skip=out.failed)
-                out.tested += 1
-                coverage.add(candidate.obj)
-                for name, finding in checked.findings.items():
-                    out.failed[name] = checked.case, finding
-                    self._observe(PropertyFailed(pair, finding))
-                with suppress(ConversionFailedError):
-                    self.losses.observe(checked.case.round_trip)
-                self._observe(ObjectTested(pair, out.tested, self._budget.used, candidate.theme))
-        out.uncovered = coverage.uncovered()
-        out.coverage = coverage.counts
-        out.rejections = self._generators[pair[0]].rejections.most_common(3)
-        return out
+        try:
+            with self._budget.pair():
+                for candidate in self._candidates(pair, out):
+                    checked = self._check(pair, candidate, editors, skip=out.failed)
+                    out.tested += 1
+                    coverage.add(candidate.obj)
+                    for name, finding in checked.findings.items():
+                        out.failed[name] = checked.case, finding
+                        self._observe(PropertyFailed(pair, finding))
+                    with suppress(ConversionFailedError):
+                        self.losses.observe(checked.case.round_trip)
+                    self._observe(ObjectTested(pair, out.tested, self._budget.used, candidate.theme))
+            out.complete = True
+        finally:
+            out.uncovered = coverage.uncovered()
+            out.coverage = coverage.fields
+            out.rejections = self._generators[pair[0]].rejections.most_common(3)
 
     def _check(
         self, pair: VersionPair, candidate: _Candidate, editors: tuple[Editor, ...], skip: Iterable[str]
