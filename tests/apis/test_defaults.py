@@ -6,6 +6,7 @@ objects were created. A LimitRange, for example, sets resources of the pod that 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 
 from polykind.contract import JsonObject
 from polykind.testing.exceptions import Refused
-from polykind.testing.server_client import Client
+from polykind.testing.server_client import Client, Connection
 from polykind.testing.server_factory import Factory
 
 _RECORDED: dict[str, JsonObject] = json.loads((Path(__file__).parent / "data" / "defaults.json").read_text())
@@ -31,19 +32,21 @@ def responses(polykind_factory: Factory, tmp_path_factory: pytest.TempPathFactor
     """The responses of one server to all recorded creates, by kind."""
     tokens = tmp_path_factory.mktemp("tokens") / "tokens.csv"
     tokens.write_text('admin-token,admin,admin,"system:masters"\n')
-    with (
-        polykind_factory.serve(authorization_mode=("RBAC",), token_auth_file=tokens) as server,
-        Client(server.url, "admin-token", server.ca).connect() as connection,
-    ):
-        yield {kind: _create(connection.request, case) for kind, case in _RECORDED.items()}
+    with polykind_factory.serve(authorization_mode=("RBAC",), token_auth_file=tokens) as server:
+        client = Client(server.url, "admin-token", server.ca)
+        yield asyncio.run(_create_all(client))
 
 
-def _create(request: Any, case: JsonObject) -> JsonObject:
+async def _create_all(client: Client) -> dict[str, JsonObject]:
+    async with client.connect() as connection:
+        return {kind: await _create(connection, case) for kind, case in _RECORDED.items()}
+
+
+async def _create(connection: Connection, case: JsonObject) -> JsonObject:
     try:
-        response: JsonObject = request("POST", case["path"], case["sent"])
+        return await connection.request("POST", case["path"], case["sent"])
     except Refused as error:
         return {"refused": str(error)}
-    return response
 
 
 @pytest.mark.parametrize("kind", _RECORDED)

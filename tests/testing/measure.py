@@ -41,10 +41,9 @@ def median(once: Callable[[], None], rounds: int = ROUNDS) -> float:
 def emptied(server: ApiServer) -> None:
     """Delete all objects of a test through the API, but keep the CRDs."""
     server.apply(crontab())
-    with server._client.connect() as exchange:
-        for resource in exchange.request("GET", CLUSTER)["resources"]:
-            if "/" not in resource["name"]:
-                exchange.request("DELETE", f"{CLUSTER}/namespaces/default/{resource['name']}")
+    for resource in server.request("GET", CLUSTER)["resources"]:
+        if "/" not in resource["name"]:
+            server.request("DELETE", f"{CLUSTER}/namespaces/default/{resource['name']}")
     server.wait_for(crontab(), "delete")
 
 

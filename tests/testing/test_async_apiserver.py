@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from polykind.testing import ApiServer, Refused, Unmet
-from polykind.testing.async_apiserver import AsyncApiServer
+from polykind.testing import ApiServer, AsyncApiServer, AsyncSimulation, Refused, Simulation, Unmet
+
+pytest_plugins = "pytester"
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
 POD = {
@@ -20,24 +22,126 @@ POD = {
 }
 
 
-async def test_methods_do_not_block_the_event_loop(polykind: ApiServer) -> None:
-    waiting = asyncio.create_task(polykind.aio.wait_for(CONFIG_MAP, "create"))
-    before = await polykind.aio.checkpoint()
-    await polykind.aio.apply(CONFIG_MAP)
+async def test_methods_do_not_block_the_event_loop(polykind_async: AsyncApiServer) -> None:
+    waiting = asyncio.create_task(polykind_async.wait_for(CONFIG_MAP, "create"))
+    before = await polykind_async.checkpoint()
+    await polykind_async.apply(CONFIG_MAP)
     assert (await waiting)["metadata"]["name"] == "mine"
-    await polykind.aio.rollback(before)
+    await polykind_async.rollback(before)
     with pytest.raises(Refused, match="not found"):
-        await polykind.aio.get(CONFIG_MAP)
-    assert isinstance(await polykind.aio.kubeconfig_for("jane"), Path)
-    with await polykind.aio.simulate("pods") as simulation:
-        simulation.fail("pods", name="other")
-        await polykind.aio.apply(POD)
-        await polykind.aio.wait_for(POD, "condition=Ready")
-    with pytest.raises(Unmet):
-        await polykind.aio.wait_for(POD, "delete", timeout=0.01)
+        await polykind_async.get(CONFIG_MAP)
+    assert isinstance(await polykind_async.kubeconfig_for("jane"), Path)
+    assert (await polykind_async.request("GET", "/api/v1/pods?limit=1"))["items"] == []
 
 
-def test_signatures_are_those_of_the_blocking_methods() -> None:
-    for name, method in vars(AsyncApiServer).items():
-        if not name.startswith("_"):
-            assert inspect.signature(method) == inspect.signature(getattr(ApiServer, name)), name
+async def test_simulation_ends_with_its_block(polykind_async: AsyncApiServer) -> None:
+    async with polykind_async.simulate("pods") as simulation:
+        await simulation.fail("pods", name="other")
+        await polykind_async.apply(POD)
+        await polykind_async.wait_for(POD, "condition=Ready")
+        await polykind_async.delete(POD)
+        await polykind_async.wait_for(POD, "delete")
+    assert simulation.stopped
+    running = await polykind_async.simulate("pods")
+    await polykind_async.apply(POD)
+    await polykind_async.wait_for(POD, "condition=Ready")
+    assert not running.stopped
+
+
+async def test_condition_functions_run_on_the_event_loop_of_the_test(polykind_async: AsyncApiServer) -> None:
+    loops = []
+
+    async def has_data(obj: dict[str, Any]) -> bool:
+        loops.append(asyncio.get_running_loop())
+        return (await polykind_async.get(obj)).get("data") == {"a": "1"}
+
+    waiting = asyncio.create_task(polykind_async.wait_for(CONFIG_MAP, has_data))
+    await polykind_async.apply(CONFIG_MAP)
+    await polykind_async.apply({**CONFIG_MAP, "data": {"a": "1"}})
+    await waiting
+    assert set(loops) == {asyncio.get_running_loop()}
+    with pytest.raises(Unmet, match="the function returned False"):
+        await polykind_async.wait_for(CONFIG_MAP, lambda obj: obj["data"] == {}, timeout=0.01)
+
+
+async def test_cancelled_wait_ends_at_once(polykind_async: AsyncApiServer) -> None:
+    waiting = asyncio.create_task(polykind_async.wait_for(CONFIG_MAP, "create", timeout=60))
+    while not any("watch=1" in request.path for request in polykind_async.requests):
+        await asyncio.sleep(0.001)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_events_are_iterated_and_expected(polykind_async: AsyncApiServer) -> None:
+    events = await polykind_async.watch(CONFIG_MAP)
+    changing = asyncio.create_task(_change(polykind_async))
+    seen = []
+    async for event in polykind_async.watch({"apiVersion": "v1", "kind": "ConfigMap"}):
+        seen.append(str(event))
+        if event.type == "DELETED":
+            break
+    await changing
+    assert seen[-1] == "DELETED mine"
+    added, *_ = await events.expect("ADDED mine", "MODIFIED mine", "DELETED mine")
+    assert added["metadata"]["name"] == "mine"
+    with pytest.raises(Unmet, match=r"no event of ConfigMap mine arrived within 0\.01 s: the timeout of watch"):
+        await anext(polykind_async.watch(CONFIG_MAP, timeout=0.01))
+    with pytest.raises(Refused, match="the watch has not started: `events = await"):
+        await polykind_async.watch(CONFIG_MAP).expect("ADDED mine")
+
+
+async def _change(server: AsyncApiServer) -> None:
+    # The watch of the test starts with its first iteration, in the same event loop.
+    while sum("watch=1" in request.path for request in server.requests) < 1:
+        await asyncio.sleep(0.001)
+    await server.apply(CONFIG_MAP)
+    await server.apply({**CONFIG_MAP, "data": {"a": "1"}})
+    await server.delete(CONFIG_MAP)
+
+
+@pytest.mark.parametrize(("blocking", "native"), [(ApiServer, AsyncApiServer), (Simulation, AsyncSimulation)])
+def test_both_faces_have_the_same_methods_and_parameters(blocking: type, native: type) -> None:
+    inner = {"aio", "start", "stop", "attach", "detach", "add", "on_change"}
+    names = {name for name in (*dir(blocking), *dir(native)) if not name.startswith("_")} - inner
+    for name in names:
+        mine, other = getattr(blocking, name), getattr(native, name)
+        if callable(other):
+            assert list(inspect.signature(mine).parameters) == list(inspect.signature(other).parameters), name
+            assert mine.__doc__, name
+
+
+ASYNC_TESTS = """
+import asyncio, pytest
+
+MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
+
+async def use(polykind):
+    waiting = asyncio.create_task(polykind.aio.wait_for(MAP, "create"))
+    await polykind.aio.apply(MAP)
+    await waiting
+    events = await polykind.aio.watch(MAP)
+    async with polykind.aio.simulate("pods"):
+        await polykind.aio.delete(MAP)
+    await events.expect("DELETED mine")
+    polykind.apply(MAP)
+
+%s
+"""
+RUNNERS = {
+    "pytest-asyncio": "@pytest.mark.asyncio\nasync def test_it(polykind):\n    await use(polykind)",
+    "anyio": (
+        "@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n"
+        "@pytest.mark.anyio\nasync def test_it(polykind):\n    await use(polykind)"
+    ),
+    "asyncio": "def test_it(polykind):\n    asyncio.run(use(polykind))",
+}
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_async_methods_work_with_every_runner(pytester: pytest.Pytester, runner: str) -> None:
+    pytester.makepyfile(ASYNC_TESTS % RUNNERS[runner])
+    result = pytester.runpytest_subprocess(
+        "-p", "no:cacheprovider", "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function"
+    )
+    result.assert_outcomes(passed=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polykind.testing import ApiServer, Converter
+from polykind.testing import ApiServer, AsyncApiServer, AsyncEventWatch, Converter, Simulation
 from polykind.testing import plugin as plugin_module
 
 pytest_plugins = "pytester"
@@ -35,10 +35,10 @@ def test_example_project_passes_its_tests(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess(*QUIET[:2], *QUIET[4:]).assert_outcomes(passed=tests)
 
 
-@pytest.mark.parametrize("kind", [ApiServer, Converter])
+@pytest.mark.parametrize("kind", [ApiServer, AsyncApiServer, AsyncEventWatch, Converter, Simulation])
 def test_public_names_are_documented(kind: type) -> None:
-    inner = {"keep_data", "start", "stop", "add_conversion_webhook", "close"}
-    public = {name for name in vars(kind) if not name.startswith("_")} - inner
+    inner = {"keep_data", "start", "add_conversion_webhook", "close"}
+    public = {name for name in dir(kind) if not name.startswith("_")} - inner
     assert {name for name in public if not re.search(rf"`{name}[(`]", PAGE)} == set()
 
 
@@ -46,5 +46,5 @@ def test_fixtures_and_options_are_documented() -> None:
     source = Path(plugin_module.__file__).read_text()
     fixtures = re.findall(r"@pytest\.fixture.*\ndef (\w+)\(", source)
     options = re.findall(r'\.add(?:option|ini)\(\s*"([^"]+)"', source)
-    assert (len(fixtures), len(options)) == (3, 4)
+    assert (len(fixtures), len(options)) == (4, 4)
     assert [name for name in (*fixtures, *options) if f"\n| `{name}` |" not in PAGE] == []

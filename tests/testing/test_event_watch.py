@@ -14,8 +14,7 @@ def config_map(name: str = "mine", value: str = "1") -> dict[str, Any]:
 
 
 def delete(server: ApiServer, name: str) -> None:
-    with server._client.connect() as connection:
-        connection.request("DELETE", f"/api/v1/namespaces/default/configmaps/{name}")
+    server.delete(config_map(name))
 
 
 def test_events_of_an_object_come_in_order(polykind: ApiServer) -> None:

@@ -44,10 +44,9 @@ def is_complete(replicas: int) -> Callable[[Json], bool]:
 
 
 def listed(server: ApiServer, api: str, plural: str) -> list[Json]:
-    with server._client.connect() as connection:
-        root = f"/apis/{api}" if "/" in api else f"/api/{api}"
-        items: list[Json] = connection.request("GET", f"{root}/{plural}")["items"]
-        return [item for item in items if "deletionTimestamp" not in item["metadata"]]
+    root = f"/apis/{api}" if "/" in api else f"/api/{api}"
+    items: list[Json] = server.request("GET", f"{root}/{plural}")["items"]
+    return [item for item in items if "deletionTimestamp" not in item["metadata"]]
 
 
 def test_deployment_rolls_out_through_replica_sets(polykind: ApiServer) -> None:
@@ -211,8 +210,7 @@ def test_services_and_claims(polykind: ApiServer) -> None:
         polykind.wait_for(claim, lambda obj: obj["status"]["phase"] == "Bound")
         [volume] = listed(polykind, "v1", "persistentvolumes")
         assert volume["status"]["phase"] == "Bound"
-        with polykind._client.connect() as connection:
-            connection.request("DELETE", "/api/v1/namespaces/default/persistentvolumeclaims/data")
+        polykind.delete(claim)
         polykind.wait_for({"apiVersion": "v1", "kind": "PersistentVolume", **volume}, "delete")
         simulation.fail("services")
         polykind.wait_for(service, lambda obj: not obj["status"]["loadBalancer"])

@@ -36,12 +36,12 @@ def asserting(obj: dict[str, Any]) -> bool:
         (asserting, {"ready": True}, ""),
     ],
 )
-def test_unmet_reason_of_conditions(wanted: Any, obj: Any, lacking: str) -> None:
-    assert Condition(wanted).unmet_reason(obj) == lacking
+async def test_unmet_reason_of_conditions(wanted: Any, obj: Any, lacking: str) -> None:
+    assert await Condition(wanted).unmet_reason(obj) == lacking
 
 
-def test_assertion_in_a_predicate_is_the_reason() -> None:
-    assert Condition(asserting).unmet_reason({}).startswith("AssertionError: not ready")
+async def test_assertion_in_a_predicate_is_the_reason() -> None:
+    assert (await Condition(asserting).unmet_reason({})).startswith("AssertionError: not ready")
 
 
 def test_unknown_condition_is_rejected() -> None:

@@ -9,21 +9,42 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from polykind.testing.apiserver import ApiServer
+    from polykind.testing.async_apiserver import AsyncApiServer
     from polykind.testing.checkpoint import Checkpoint
+    from polykind.testing.event_watch import AsyncEventWatch, EventWatch, WatchEvent
     from polykind.testing.exceptions import Refused, Unmet
     from polykind.testing.hosted_converter import Converter
     from polykind.testing.server_factory import Factory
+    from polykind.testing.simulation.simulation import AsyncSimulation, Simulation
 
-
-__all__ = ["ApiServer", "Checkpoint", "Converter", "Factory", "Refused", "Unmet"]
+__all__ = [
+    "ApiServer",
+    "AsyncApiServer",
+    "AsyncEventWatch",
+    "AsyncSimulation",
+    "Checkpoint",
+    "Converter",
+    "EventWatch",
+    "Factory",
+    "Refused",
+    "Simulation",
+    "Unmet",
+    "WatchEvent",
+]
 
 _HOMES = {
     "ApiServer": "apiserver",
+    "AsyncApiServer": "async_apiserver",
+    "AsyncEventWatch": "event_watch",
+    "AsyncSimulation": "simulation.simulation",
     "Checkpoint": "checkpoint",
     "Converter": "hosted_converter",
+    "EventWatch": "event_watch",
     "Factory": "server_factory",
     "Refused": "exceptions",
+    "Simulation": "simulation.simulation",
     "Unmet": "exceptions",
+    "WatchEvent": "event_watch",
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ import pytest
 
 if TYPE_CHECKING:
     from polykind.testing.apiserver import ApiServer
+    from polykind.testing.async_apiserver import AsyncApiServer
     from polykind.testing.server_factory import Factory
 
 _SERVER: pytest.StashKey[ApiServer] = pytest.StashKey()
@@ -87,7 +90,14 @@ def polykind(request: pytest.FixtureRequest, polykind_factory: Factory) -> Itera
     with ExitStack() as stack:
         server = _start_server(stack, polykind_factory, _marker_options(request.node))
         request.node.stash[_SERVER] = server
+        _close_clients_after(request.node, server)
         yield server
+
+
+@pytest.fixture
+def polykind_async(polykind: ApiServer) -> AsyncApiServer:
+    """The API server of the fixture `polykind`, with the same methods for async tests."""
+    return polykind.aio
 
 
 def _skip_assertion_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -100,6 +110,25 @@ def _skip_assertion_rewriting(pluginmanager: pytest.PytestPluginManager) -> None
     marked = getattr(pluginmanager.rewrite_hook, "_must_rewrite", None)
     if isinstance(marked, set):
         marked.discard("polykind")
+
+
+def _close_clients_after(item: pytest.Item, server: ApiServer) -> None:
+    """Let an async test function close the async clients that it opens. They can be closed only in its event loop."""
+    function = getattr(item, "obj", None)
+    if not inspect.iscoroutinefunction(function):
+        return
+
+    @functools.wraps(function)
+    async def called(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        instance = server.aio._instance
+        kept = set(instance.async_clients)
+        try:
+            return await function(*args, **kwargs)
+        finally:
+            await instance.close_clients(kept)
+
+    item.obj = called  # type: ignore[attr-defined]
 
 
 def _start_server(stack: ExitStack, factory: Factory, wanted: dict[str, Any]) -> ApiServer:

@@ -1,21 +1,23 @@
-"""A blocking HTTPS client, with which the fixtures send their requests to the test server."""
+"""A small async HTTPS client, with which the fixtures send their requests to the test server from any event loop."""
 
 from __future__ import annotations
 
-import http.client
+import asyncio
 import json
 import ssl
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
+
+import httptools
 
 from polykind.contract import JsonObject
 from polykind.testing.exceptions import Refused
 
 TIMEOUT_SECONDS = 60.0
+_CHUNK = 65536
 
 
 class Client:
@@ -27,55 +29,101 @@ class Client:
         self._token = token
         self._tls = ssl.create_default_context(cafile=str(ca))
 
-    @contextmanager
-    def connect(self) -> Iterator[Connection]:
-        """Yield a connection to the server, and close it at the end of the `with` block."""
-        connection = http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT_SECONDS, context=self._tls)
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Connection]:
+        """Yield a connection to the server, and close it at the end of the `async with` block."""
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls)
         try:
-            yield Connection(connection, self._token)
+            yield Connection(reader, writer, f"{self._host}:{self._port}", self._token)
         finally:
-            connection.close()
+            # Do not wait for the server's side of the TLS shutdown: the server may have stopped.
+            writer.transport.abort()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def request(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> JsonObject:
+        """Send one request on its own connection. Return and raise as `Connection.request` does."""
+        async with self.connect() as connection:
+            return await connection.request(method, path, body, kind)
 
 
 class Connection:
     """A connection to the server, which sends one request at a time."""
 
-    def __init__(self, connection: http.client.HTTPSConnection, token: str) -> None:
-        self._connection = connection
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, token: str) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._host = host
         self._token = token
 
-    def request(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> JsonObject:
+    async def request(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> JsonObject:
         """Send a request and return the decoded response. `kind` is the content type of the body.
 
         Raise Refused for an error status.
         """
-        response = self._send(method, path, body, kind)
-        return _decode_response(response.status, response.read())
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            self._send(method, path, body, kind)
+            response = _Response()
+            await self._read_rest(response)
+        return _decode_response(response.status, bytes(response.body))
 
-    def watch(self, path: str, seconds: float) -> Iterator[JsonObject]:
-        """Yield the events of a watch on `path`, for at most `seconds` or until the server ends the watch."""
-        deadline = time.monotonic() + seconds
-        response = self._send("GET", path, None, "application/json")
-        if response.status != 200:
-            _decode_response(response.status, response.read())
-        try:
-            while (left := deadline - time.monotonic()) > 0:
-                if self._connection.sock is not None:
-                    self._connection.sock.settimeout(left)
-                line = response.readline()
-                if not line:
-                    return
-                yield json.loads(line)
-        except TimeoutError:
-            return
-        finally:
-            response.close()
+    async def watch(self, path: str) -> AsyncGenerator[list[JsonObject], None]:
+        """Yield the events of a watch on `path` as they arrive, until the server ends the watch.
 
-    def _send(self, method: str, path: str, body: Any, kind: str) -> http.client.HTTPResponse:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "Content-Type": kind}
-        self._connection.request(method, path, data, headers)
-        return self._connection.getresponse()
+        Raise Refused if the server rejects the watch. The caller closes the iterator with `contextlib.aclosing`.
+        """
+        self._send("GET", path, None, "application/json")
+        response = _Response()
+        while not response.complete:
+            data = await self._reader.read(_CHUNK)
+            if not data:
+                return
+            response.feed(data)
+            if response.status and response.status != 200:
+                await self._read_rest(response)
+                _decode_response(response.status, bytes(response.body))
+            lines = response.body.split(b"\n")
+            response.body = lines.pop()
+            if lines:
+                yield [json.loads(line) for line in lines]
+
+    async def _read_rest(self, response: _Response) -> None:
+        while not response.complete:
+            data = await self._reader.read(_CHUNK)
+            if not data:
+                raise ConnectionResetError("the server closed the connection before it had responded")
+            response.feed(data)
+
+    def _send(self, method: str, path: str, body: Any, kind: str) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nAuthorization: Bearer {self._token}\r\n"
+            f"Accept: application/json\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n"
+        )
+        self._writer.write(head.encode("latin-1") + data)
+
+
+class _Response:
+    """A response that is being parsed. httptools calls the methods `on_...`."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.body = bytearray()
+        self.complete = False
+        self._parser = httptools.HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+
+    def on_body(self, data: bytes) -> None:
+        self.body += data
+
+    def on_message_complete(self) -> None:
+        self.complete = True
 
 
 def _decode_response(status: int, body: bytes) -> JsonObject:
@@ -96,13 +144,13 @@ class ResourcePaths:
         self._connection = connection
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
-    def collection(self, obj: Mapping[str, Any]) -> str:
+    async def collection(self, obj: Mapping[str, Any]) -> str:
         """Return the URL path of the collection to which an object belongs, by its apiVersion, kind and namespace.
 
         Raise Refused if the server does not serve the kind.
         """
         version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
-        found = self._served(version).get(kind)
+        found = (await self._served(version)).get(kind)
         if found is None:
             raise Refused(
                 f"this server does not serve {kind or 'objects without a kind'} of {version or 'no apiVersion'}: "
@@ -114,10 +162,17 @@ class ResourcePaths:
         namespace = (obj.get("metadata") or {}).get("namespace") or "default"
         return f"{_root(version)}/namespaces/{quote(namespace, safe='')}/{plural}"
 
-    def _served(self, version: str) -> dict[str, tuple[str, bool]]:
+    async def path(self, obj: Mapping[str, Any]) -> str:
+        """Return the URL path of an object. Raise Refused if it has no name or the server does not serve its kind."""
+        name = (obj.get("metadata") or {}).get("name")
+        if not name:
+            raise Refused("the object needs apiVersion, kind and metadata.name")
+        return object_path(await self.collection(obj), name)
+
+    async def _served(self, version: str) -> dict[str, tuple[str, bool]]:
         if version not in self._known:
             try:
-                listed = self._connection.request("GET", _root(version))["resources"] if version else []
+                listed = (await self._connection.request("GET", _root(version)))["resources"] if version else []
             except Refused as error:
                 if error.status != 404:
                     raise

@@ -16,6 +16,7 @@ from polykind.testing.checkpoint import Checkpoint
 from polykind.testing.exceptions import Refused
 from polykind.testing.hosted_converter import Converter
 from polykind.testing.loop_thread import LoopThread
+from polykind.testing.server_instance import ServerInstance
 from polykind.testing.sources import Source, sources_key
 
 _RESERVED_SETTINGS = frozenset(
@@ -129,14 +130,11 @@ class Factory:
     def _new(self, settings: Mapping[str, Any], converter: Converter | None, base: Checkpoint | None) -> ApiServer:
         self._count += 1
         folder = self._folder / str(self._count)
+        pki = self._folder / "pki"
         return ApiServer(
-            self._loop,
-            folder,
-            pki=self._folder / "pki",
-            root=self._root,
-            settings=settings,
-            converter=converter,
-            base=base,
+            ServerInstance(
+                self._loop, folder, pki=pki, root=self._root, settings=settings, converter=converter, base=base
+            )
         )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
 import time
 from collections.abc import Callable, Mapping
-from http.client import HTTPException
+from contextlib import aclosing
 from typing import Any
+from urllib.parse import urlencode
 
 from polykind.contract import JsonObject
 from polykind.testing.exceptions import Refused, Unmet
@@ -14,6 +17,7 @@ from polykind.testing.server_client import Client, Connection, ResourcePaths
 from polykind.toolkit.declare.conversions import describe_object
 
 Predicate = Callable[[JsonObject], Any]
+"""A function of an object that returns true if a condition is met. It may be an async function."""
 
 RETRY = 0.02
 """Seconds before a failed request is repeated, for example during a rollback or a converter outage."""
@@ -38,14 +42,14 @@ class Condition:
                 )
         self.label = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", repr(wanted))
 
-    def unmet_reason(self, obj: JsonObject | None) -> str:
+    async def unmet_reason(self, obj: JsonObject | None) -> str:
         """Return the reason why an object does not meet the condition, or an empty string if it does."""
         if obj is None:
             return "" if self.absent else "it does not exist"
         if self.absent:
             return "it still exists"
         if self._predicate is not None:
-            return self._evaluate(self._predicate, obj)
+            return await self._evaluate(self._predicate, obj)
         if not self._type:
             return ""
         conditions = (obj.get("status") or {}).get("conditions") or []
@@ -58,9 +62,11 @@ class Condition:
         return f"its condition {self._type} is {condition.get('status')}: {detail}"
 
     @staticmethod
-    def _evaluate(predicate: Predicate, obj: JsonObject) -> str:
+    async def _evaluate(predicate: Predicate, obj: JsonObject) -> str:
         try:
             met = predicate(obj)
+            while inspect.isawaitable(met):
+                met = await met
         except (LookupError, TypeError, AttributeError, AssertionError) as error:
             # The condition is not met: a field such as status does not exist yet, or an assert in the predicate failed.
             return f"{type(error).__name__}: {error}"
@@ -81,45 +87,60 @@ class Wait:
         if not (self._target.get("metadata") or {}).get("name"):
             raise ValueError("the object to wait for needs apiVersion, kind and metadata.name")
 
-    def run(self) -> JsonObject:
+    async def run(self) -> JsonObject:
         """Return the object when it meets the condition, or its last state if the condition is its deletion.
 
         Raise Unmet if the object does not meet the condition in time.
         """
         while True:
             try:
-                with self._client.connect() as connection:
-                    if self._met(connection):
+                async with self._client.connect() as connection:
+                    if await self._met(connection):
                         return self._last or self._target
             except Refused as error:
                 if error.status < 500 and error.status not in (410, 429):
                     raise
                 self._reason = f"reading it failed with {error.status}: {error}"
-            except (OSError, HTTPException) as error:
+            except OSError as error:
                 self._reason = f"the server could not be reached: {error}"
             if time.monotonic() >= self._deadline:
                 raise Unmet(self._failure_message())
-            time.sleep(RETRY)
+            await asyncio.sleep(RETRY)
 
-    def _met(self, connection: Connection) -> bool:
-        collection = ResourcePaths(connection).collection(self._target)
-        selected = f"{collection}?fieldSelector=metadata.name%3D{self._target['metadata']['name']}"
-        listed = connection.request("GET", selected)
-        if self._check(next(iter(listed["items"]), None)):
+    async def _met(self, connection: Connection) -> bool:
+        """Read the object and watch it until it meets the condition. Return False if the watch ends before that."""
+        collection = await ResourcePaths(connection).collection(self._target)
+        selected = {"fieldSelector": f"metadata.name={self._target['metadata']['name']}"}
+        listed = await connection.request("GET", f"{collection}?{urlencode(selected)}")
+        if await self._check(next(iter(listed["items"]), None)):
             return True
-        revision, left = listed["metadata"]["resourceVersion"], self._deadline - time.monotonic()
-        for event in connection.watch(f"{selected}&watch=1&resourceVersion={revision}", left):
+        options = {**selected, "watch": "1", "resourceVersion": listed["metadata"]["resourceVersion"]}
+        try:
+            async with (
+                asyncio.timeout(max(self._deadline - time.monotonic(), 0.0)),
+                aclosing(connection.watch(f"{collection}?{urlencode(options)}")) as watch,
+            ):
+                async for events in watch:
+                    if await self._check_events(events):
+                        return True
+        except TimeoutError:
+            # The deadline has passed, or the server closed the connection. `run` tells the two apart.
+            pass
+        return False
+
+    async def _check_events(self, events: list[JsonObject]) -> bool:
+        for event in events:
             kind, obj = event["type"], event["object"]
             if kind == "ERROR":
                 raise Refused(str(obj.get("message")), int(obj.get("code") or 500))
-            if self._check(None if kind == "DELETED" else obj):
+            if await self._check(None if kind == "DELETED" else obj):
                 return True
         return False
 
-    def _check(self, obj: JsonObject | None) -> bool:
+    async def _check(self, obj: JsonObject | None) -> bool:
         if obj is not None:
             self._last = obj
-        self._reason = self._condition.unmet_reason(obj)
+        self._reason = await self._condition.unmet_reason(obj)
         return not self._reason
 
     def _failure_message(self) -> str:

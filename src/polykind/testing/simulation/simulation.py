@@ -10,7 +10,8 @@ from polykind.contract import JsonObject
 from polykind.controllers.informer import Informer
 from polykind.controllers.workqueue import WorkQueue
 from polykind.resources.builtin import BuiltinResource
-from polykind.testing.exceptions import Refused
+from polykind.testing.blocking import Blocking
+from polykind.testing.exceptions import Refused, raise_at_awaiter
 from polykind.testing.loop_thread import LoopThread
 from polykind.testing.simulation.simulated_cluster import SimulatedCluster
 from polykind.testing.simulation.simulated_controller import SimulatedController
@@ -45,8 +46,8 @@ Item = tuple[str, str, str]
 """The plural, the namespace and the name of an object to reconcile."""
 
 
-class Simulation:
-    """Runs the simulated controllers of some kinds until `stop`, the end of its `with` block or the end of the test."""
+class AsyncSimulation:
+    """Runs the simulated controllers of some kinds until `stop` or the end of the test."""
 
     def __init__(self, loop: LoopThread, kinds: Iterable[str], delays: Mapping[str, float]) -> None:
         """Without `kinds`, simulate all kinds. `delays` maps a kind to the seconds before each step of its objects.
@@ -64,21 +65,17 @@ class Simulation:
         self.stopped = False
         """True after `stop`. A rollback restarts only simulations that have not been stopped."""
 
-    def __enter__(self) -> Simulation:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
+    @raise_at_awaiter
+    async def stop(self) -> None:
         """Stop the simulated controllers. Objects keep their state."""
         if not self.stopped:
             self.stopped = True
-            self._loop.run(self.detach())
+            await self._loop.call(self.detach())
 
-    def fail(self, kind: str, *, name: str = "*", namespace: str = "*", reason: str = "", message: str = "") -> None:
+    @raise_at_awaiter
+    async def fail(
+        self, kind: str, *, name: str = "*", namespace: str = "*", reason: str = "", message: str = ""
+    ) -> None:
         """Make existing and future objects of a kind fail until `recover`. The name and namespace may be patterns.
 
         Pods fail with any reason that a kubelet reports: `CrashLoopBackOff` (the default), `OOMKilled`,
@@ -87,24 +84,28 @@ class Simulation:
         """
         if kind not in DEFAULT_REASONS:
             raise Refused(f"{kind} cannot fail by themselves: fail one of {', '.join(DEFAULT_REASONS)}")
+        if kind not in self._plurals:
+            raise Refused(f'{kind} are not simulated here: use simulate("{kind}", ...)')
         self._failures.add(Failure(kind, name, namespace, reason or DEFAULT_REASONS[kind], message))
-        self._loop.run(self._reconcile_all([kind]))
+        await self._loop.call(self._reconcile_all([kind]))
 
-    def recover(self, kind: str | None = None, *, name: str = "*") -> None:
+    @raise_at_awaiter
+    async def recover(self, kind: str | None = None, *, name: str = "*") -> None:
         """End failures: all of them, only those of a kind, or only those for which `fail` was called with `name`."""
         kinds = [kind] if kind is not None else list(DEFAULT_REASONS)
         self._failures.remove(kinds, name)
-        self._loop.run(self._reconcile_all(kinds))
+        await self._loop.call(self._reconcile_all(kinds))
 
-    def trigger(self, name: str, namespace: str = "default") -> None:
+    @raise_at_awaiter
+    async def trigger(self, name: str, namespace: str = "default") -> None:
         """Start a Job of a CronJob, as if its scheduled time had come. Raise Refused if CronJobs are not simulated."""
         controller = self._controllers.get("cronjobs")
         if not isinstance(controller, SimulatedCronJobs):
             raise Refused('CronJobs are not simulated: use simulate("cronjobs")')
         controller.trigger(namespace, name)
-        self._loop.run(self._reconcile_all(["cronjobs"]))
+        await self._loop.call(self._reconcile_all(["cronjobs"]))
 
-    # ------------------------------------------------------------------ used by ApiServer
+    # ------------------------------------------------------------------ used by ServerInstance
 
     async def attach(self, backend: Backend) -> None:
         """Start the simulated controllers for the objects of a server."""
@@ -176,10 +177,31 @@ class Simulation:
             await controller.reconcile(obj)
 
 
+class Simulation:
+    """The blocking methods of an AsyncSimulation. A simulation also stops at the end of its `with` block."""
+
+    def __init__(self, core: AsyncSimulation, loop: LoopThread) -> None:
+        self._core = core
+        self._loop = loop
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    stop = Blocking(AsyncSimulation.stop)
+    fail = Blocking(AsyncSimulation.fail)
+    recover = Blocking(AsyncSimulation.recover)
+    trigger = Blocking(AsyncSimulation.trigger)
+
+
 class _Changes:
     """Passes the changes of one resource to a simulation."""
 
-    def __init__(self, simulation: Simulation, plural: str, resource: BuiltinResource) -> None:
+    def __init__(self, simulation: AsyncSimulation, plural: str, resource: BuiltinResource) -> None:
         self._simulation = simulation
         self._plural = plural
         self._resource = resource
