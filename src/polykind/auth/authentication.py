@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Collection
 from hmac import compare_digest
 from ssl import cert_time_to_seconds
 from typing import Any
 
 from polykind import errors
 from polykind.auth.service_account_claims import TokenError
-from polykind.auth.service_account_tokens import ServiceAccountTokens
+from polykind.auth.token_authenticators import TokenAuthenticators
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import ANONYMOUS, User, authenticated_groups
 from polykind.auth.websocket_token import use_websocket_token
 from polykind.http.messages import Request
+
+log = logging.getLogger(__name__)
 
 
 class Authentication:
@@ -21,22 +25,28 @@ class Authentication:
 
     The token of a WebSocket can be in its subprotocols.
 
-    If `anonymous` is true, a request without credentials gets the user system:anonymous. A request with an unknown
-    token is always rejected.
+    If `anonymous` is true, a request without credentials gets the user system:anonymous. If `anonymous_paths` is not
+    empty, this holds only for these paths. A request with an unknown token is always rejected.
     """
 
     def __init__(
-        self, tokens: Tokens, *, anonymous: bool = False, service_accounts: ServiceAccountTokens | None = None
+        self,
+        tokens: Tokens,
+        *,
+        anonymous: bool = False,
+        anonymous_paths: Collection[str] = (),
+        authenticators: TokenAuthenticators | None = None,
     ) -> None:
         self._tokens = tokens
         self._anonymous = anonymous
-        self._service_accounts = service_accounts
+        self._anonymous_paths = anonymous_paths
+        self._authenticators = authenticators
         self._latest: tuple[bytes, User | None] = b"", None
 
     def user(self, request: Request) -> User | None:
         """Return the authenticated user. Raise UnauthorizedError if credentials are missing or wrong.
 
-        Return None if the caller must await `service_account_user` to authenticate the request.
+        Return None if the caller must await `jwt_user` to authenticate the request.
         """
         user = expired = None
         if request.peer_certificate is not None:
@@ -50,12 +60,14 @@ class Authentication:
             latest_header, user = self._latest
             if user is None or not compare_digest(latest_header, header):
                 user = self._token_user(header)
-                if user is not None:
+                if user is ANONYMOUS and self._anonymous_paths and request.path not in self._anonymous_paths:
+                    raise errors.UnauthorizedError
+                if user is not None and user is not ANONYMOUS:
                     self._latest = header, user
         if expired and user is ANONYMOUS:
             # As in kube-apiserver, a client with an expired certificate does not become the anonymous user.
             raise errors.UnauthorizedError
-        if user is None and (self._service_accounts is None or not _jwt(request)):
+        if user is None and (self._authenticators is None or not _jwt(request)):
             raise errors.UnauthorizedError
         return user
 
@@ -64,14 +76,15 @@ class Authentication:
         self._tokens.replace(tokens)
         self._latest = b"", None
 
-    async def service_account_user(self, request: Request) -> User:
-        """Return the user of a service account's token. Raise UnauthorizedError if the token is invalid."""
-        token, accounts = _jwt(request), self._service_accounts
-        if not token or accounts is None or not accounts.is_issuer(token):
+    async def jwt_user(self, request: Request) -> User:
+        """Return the user of a JSON Web Token. Raise UnauthorizedError if the token is invalid."""
+        token = _jwt(request)
+        if not token or self._authenticators is None:
             raise errors.UnauthorizedError
         try:
-            return (await accounts.authenticate(token))[0]
-        except TokenError:
+            return (await self._authenticators.authenticate(token))[0]
+        except TokenError as error:
+            log.info("authentication: rejected a bearer token: %s", error)
             raise errors.UnauthorizedError from None
 
     def _token_user(self, header: bytes) -> User | None:

@@ -29,6 +29,11 @@ _CURVES: dict[str, tuple[str, str, hashes.HashAlgorithm]] = {
 }
 
 
+_HASHES: dict[str, hashes.HashAlgorithm] = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}
+ALGORITHMS = tuple(sorted(f"{family}{size}" for family in ("ES", "PS", "RS") for size in _HASHES))
+"""The algorithms of signatures that can be verified (RFC 7518)."""
+
+
 class SignatureError(ValueError):
     """The signature of a token is wrong. The message is that of kube-apiserver's JOSE library."""
 
@@ -50,17 +55,7 @@ class VerificationKey:
 
     def verify(self, signed: bytes, signature: bytes) -> bool:
         """True if the private key of this public key has made the signature of the bytes `signed`."""
-        try:
-            if isinstance(self.public, rsa.RSAPublicKey):
-                self.public.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
-            else:
-                half = len(signature) // 2
-                r, s = int.from_bytes(signature[:half], "big"), int.from_bytes(signature[half:], "big")
-                hash_algorithm = _CURVES[self.public.curve.name][2]
-                self.public.verify(encode_dss_signature(r, s), signed, ec.ECDSA(hash_algorithm))
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+        return verify_signature(self.public, self.algorithm, signed, signature)
 
     def jwk(self) -> JsonObject:
         """Return the key as a JSON Web Key (RFC 7517)."""
@@ -72,6 +67,55 @@ class VerificationKey:
         curve = _CURVES[self.public.curve.name][1]
         values = {"crv": curve, "x": _encode_number(point.x, size), "y": _encode_number(point.y, size)}
         return {"use": "sig", "kty": "EC", "kid": self.id, **values, "alg": self.algorithm}
+
+
+def verify_signature(public: PublicKey, algorithm: str, signed: bytes, signature: bytes) -> bool:
+    """True if the private key of `public` has made the signature with the algorithm, one of ALGORITHMS."""
+    family, hash_algorithm = algorithm[:2], _HASHES[algorithm[2:]]
+    try:
+        if isinstance(public, rsa.RSAPublicKey):
+            if family == "ES":
+                return False
+            pss = padding.PSS(padding.MGF1(hash_algorithm), padding.PSS.DIGEST_LENGTH)
+            scheme = pss if family == "PS" else padding.PKCS1v15()
+            public.verify(signature, signed, scheme, hash_algorithm)
+        else:
+            size = (public.key_size + 7) // 8
+            if _CURVES[public.curve.name][0] != algorithm or len(signature) != 2 * size:
+                return False
+            r, s = int.from_bytes(signature[:size], "big"), int.from_bytes(signature[size:], "big")
+            public.verify(encode_dss_signature(r, s), signed, ec.ECDSA(hash_algorithm))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def public_key_of_jwk(jwk: JsonObject) -> PublicKey | None:
+    """Return the public key in a JSON Web Key (RFC 7517). Return None if its type is not supported.
+
+    Raise ValueError if a number of the key is missing or invalid.
+    """
+    if jwk.get("kty") == "RSA":
+        return rsa.RSAPublicNumbers(_decode_number(jwk, "e"), _decode_number(jwk, "n")).public_key()
+    if jwk.get("kty") == "EC":
+        curves: dict[str, ec.EllipticCurve] = {
+            "P-256": ec.SECP256R1(),
+            "P-384": ec.SECP384R1(),
+            "P-521": ec.SECP521R1(),
+        }
+        curve = curves.get(str(jwk.get("crv")))
+        if curve is not None:
+            x, y = _decode_number(jwk, "x"), _decode_number(jwk, "y")
+            return ec.EllipticCurvePublicNumbers(x, y, curve).public_key()
+    return None
+
+
+def _decode_number(jwk: JsonObject, name: str) -> int:
+    text = jwk.get(name)
+    encoded = decode_segment(text) if isinstance(text, str) else b""
+    if not encoded:
+        raise ValueError(f"the number {name} of the key is missing or is not base64")
+    return int.from_bytes(encoded, "big")
 
 
 def sign(key: PrivateKey, claims: JsonObject) -> str:

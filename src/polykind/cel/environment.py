@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from polykind.cel.ast import Expr
+from polykind.cel.ast import Call, Expr, Literal, Select, children
 from polykind.cel.ast_validators import validate_ast
 from polykind.cel.cel_types import BOOL, Type, optional_of
 from polykind.cel.checker import Checker, FieldTypes
 from polykind.cel.constant_folding import instantiation_error
 from polykind.cel.parser import parse
 from polykind.cel.program import Program, RuleProgram
-from polykind.cel.schema_types import DeclType, DeclTypeProvider
+from polykind.cel.schema_types import DeclType, DeclTypeProvider, unescape
 from polykind.cel.source import Source
 
 
@@ -69,12 +69,13 @@ def compile_expression(
     structs: Container[str] = (),
     results: Sequence[Type] = (BOOL,),
     patches: bool = False,
+    unescape_names: bool = False,
 ) -> Program:
     """Compile an expression over variables of untyped JSON. Raise CompilationError if the expression is invalid.
 
     `structs` are the names of declared struct types and `fields` returns the types of their fields. The result type
     must be one of `results`; an empty `results` allows any type. If `patches` is true, the expression may construct
-    Object and JSONPatch values.
+    Object and JSONPatch values. If `unescape_names` is true, `a.b__dot__c` selects the key "b.c".
     """
     ast, errors, _ = _parse_and_check(text, variables, fields, structs=structs, patches=patches)
     if ast is None:
@@ -86,7 +87,21 @@ def compile_expression(
     error = instantiation_error(ast)
     if error is not None:
         raise CompilationError(f"program instantiation failed: {error}", internal=True)
+    if unescape_names:
+        _unescape_selections(ast)
     return Program(ast, tuple(variables))
+
+
+def _unescape_selections(node: Expr) -> None:
+    """Replace the escaped names in selections and constant map keys by the names of the keys in the JSON value."""
+    if isinstance(node, Select):
+        node.name = unescape(node.name) or node.name
+    elif isinstance(node, Call) and node.function in ("_[_]", "_[?_]", "_?._") and isinstance(node.args[1], Literal):
+        key = node.args[1].value
+        if isinstance(key, str):
+            node.args[1].value = unescape(key) or key
+    for child in children(node):
+        _unescape_selections(child)
 
 
 def _parse_and_check(

@@ -30,6 +30,8 @@ _RESERVED_WORDS = (
 )
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_UNESCAPES = {escaped: character for character, escaped in _ESCAPES.items()}
+_escape_sequences = re.compile(r"__[A-Za-z0-9]+__")
 _is_escapable = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*").fullmatch
 _escaped_characters = re.compile(r"__|[-./]")
 _STRING_SCHEMA: JsonObject = {"type": "string"}
@@ -105,6 +107,16 @@ def escape(name: str) -> str | None:
     if not _is_escapable(name):
         return None
     return _escaped_characters.sub(lambda match: _ESCAPES[match[0]], name)
+
+
+def unescape(name: str) -> str | None:
+    """Return the name of the property that `name` is in expressions. Return None if an escape sequence is invalid."""
+    if name.startswith("__") and name.endswith("__") and name[2:-2] in _RESERVED:
+        return name[2:-2]
+    sequences = _escape_sequences.findall(name)
+    if any(sequence not in _UNESCAPES for sequence in sequences):
+        return None
+    return _escape_sequences.sub(lambda match: _UNESCAPES[match[0]], name)
 
 
 class DeclTypeProvider:

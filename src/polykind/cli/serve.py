@@ -71,6 +71,7 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
     flag(
         "--token-auth-file", type=Path, metavar="FILE", help='CSV file of bearer tokens: token,user,uid,"group1,group2"'
     )
+    _add_oidc_flags(command)
     add_bool_flag(command, "--anonymous-auth", "serve requests without credentials, unless AlwaysAllow is a mode")
     flag(
         "--etcd-servers",
@@ -169,6 +170,35 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
     add_verbosity_flag(command, "every request")
 
 
+def _add_oidc_flags(command: argparse.ArgumentParser) -> None:
+    """Add the flags for tokens of OpenID Connect providers."""
+    flag = command.add_argument
+    flag(
+        "--authentication-config",
+        type=Path,
+        metavar="FILE",
+        help="AuthenticationConfiguration with issuers of JSON Web Tokens; it is read again when it changes",
+    )
+    texts = {
+        "issuer-url": "issuer of OpenID Connect tokens, an https:// URL",
+        "client-id": "audience of OpenID Connect tokens",
+        "username-prefix": "prefix of user names; - for none (default: the issuer and #, unless the claim is email)",
+        "groups-claim": "claim with the user's groups",
+        "groups-prefix": "prefix of groups",
+    }
+    for name, text in texts.items():
+        flag(f"--oidc-{name}", default="", metavar="URL" if name == "issuer-url" else "TEXT", help=text)
+    flag("--oidc-username-claim", default="sub", metavar="TEXT", help="claim with the user name (default: %(default)s)")
+    flag("--oidc-ca-file", type=Path, metavar="FILE", help="CA of the issuer's certificate (default: the host's CAs)")
+    flag(
+        "--oidc-signing-algs",
+        default="RS256",
+        metavar="ALGORITHMS",
+        help="comma-separated algorithms of accepted signatures (default: %(default)s)",
+    )
+    add_list_flag(command, "--oidc-required-claim", "CLAIM=VALUE", "claim that every token must have, with its value")
+
+
 def _add_token_flags(command: argparse.ArgumentParser) -> None:
     """Add the flags for service account tokens, such as --service-account-issuer."""
     flag = command.add_argument
@@ -234,6 +264,8 @@ def settings(args: argparse.Namespace) -> Settings:
         "enable_admission_plugins": _split(args.enable_admission_plugins),
         "disable_admission_plugins": _split(args.disable_admission_plugins),
         "runtime_config": dict(_key_value(part) for part in _split(args.runtime_config)),
+        "oidc_signing_algs": tuple(name for name in args.oidc_signing_algs.split(",") if name),
+        "oidc_required_claim": dict(_key_value(part) for part in args.oidc_required_claim),
         "resolve": tuple(args.resolve),
         "converter": tuple(args.converter),
         "event_ttl": parse_seconds("--event-ttl", args.event_ttl, example="1h"),

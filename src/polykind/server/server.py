@@ -29,6 +29,7 @@ from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer_union import build_authorizer
 from polykind.auth.key_files import TokenKeyError
 from polykind.auth.service_account_tokens import ServiceAccountTokens
+from polykind.auth.token_authenticators import TokenAuthenticators
 from polykind.auth.token_review import token_finder
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
@@ -59,8 +60,10 @@ from polykind.pki.private_files import write_kubeconfig, write_private
 from polykind.resources.builtin import BuiltinResource, declare_builtins, find_builtin
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
+from polykind.server.authentication_settings import build_authenticators, read_authentication_config
 from polykind.server.debugging_pages import DebuggingPages
 from polykind.server.endpoints import Check, Endpoints
+from polykind.server.file_watcher import FileWatcher
 from polykind.server.router import Router
 from polykind.server.runtime_config import RuntimeConfig
 from polykind.server.settings import Settings, SettingsError
@@ -146,10 +149,18 @@ class Server:
         tls = self._tls()
         tokens = self._tokens()
         service_account_tokens = self._service_account_tokens()
+        authentication_config = self._authentication_config = read_authentication_config(settings)
+        authenticators = self._authenticators = TokenAuthenticators(
+            service_account_tokens, build_authenticators(settings, authentication_config, self.clock)
+        )
+        authenticators.start()
+        on_stop(authenticators.close)
+        anonymous = authentication_config.get("anonymous") or {"enabled": settings.anonymous_auth}
         authentication = self._authentication = Authentication(
             tokens,
-            anonymous=settings.anonymous_auth and "AlwaysAllow" not in settings.authorization_mode,
-            service_accounts=service_account_tokens,
+            anonymous=anonymous["enabled"] and "AlwaysAllow" not in settings.authorization_mode,
+            anonymous_paths=[condition["path"] for condition in anonymous.get("conditions") or ()],
+            authenticators=authenticators,
         )
         authorizer, rbac = build_authorizer(settings.authorization_mode)
         await self.store.start()
@@ -195,7 +206,7 @@ class Server:
         )
         self.registry.put(crds)
         migrations = find_builtin(self.registry, MIGRATION_GROUP, "storageversionmigrations")
-        for review in reviews(token_finder(tokens, service_account_tokens), authorizer):
+        for review in reviews(token_finder(tokens, authenticators), authorizer):
             self.registry.add_review(review)
         self.namespaces = NamespaceController(
             self.backend, namespaces, self._now, self.leadership, finalizes=settings.namespace_controller
@@ -287,6 +298,9 @@ class Server:
         on_stop(kubernetes_service.close)
         await kubernetes_service.start(self.port)
         self._write_kubeconfig()
+        files = FileWatcher(self._reloaded_files(), self.reload)
+        files.start()
+        on_stop(files.close)
 
     def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
         enable, disable = self.settings.enable_admission_plugins, self.settings.disable_admission_plugins
@@ -416,10 +430,28 @@ class Server:
             if settings.client_ca_file:
                 self._tls_context.load_verify_locations(settings.client_ca_file)
             self._authentication.replace_tokens(self._tokens())
+            self._reload_issuers()
         except (OSError, SettingsError) as error:
             log.error("server: cannot reload certificates and tokens, keeping the previous ones: %s", error)
         else:
             log.info("server: reloaded certificates and tokens")
+
+    def _reload_issuers(self) -> None:
+        """Read --authentication-config again. Like kube-apiserver, reject a change of its anonymous settings."""
+        config = read_authentication_config(self.settings)
+        if config == self._authentication_config:
+            return
+        if config.get("anonymous") != self._authentication_config.get("anonymous"):
+            problem = "anonymous: Forbidden: changed from initial configuration file"
+            raise SettingsError(f"--authentication-config: {problem}")
+        self._authentication_config = config
+        self._authenticators.replace_issuers(build_authenticators(self.settings, config, self.clock))
+
+    def _reloaded_files(self) -> list[Path]:
+        """Return the files that `reload` reads."""
+        settings = self.settings
+        optional = (settings.client_ca_file, settings.token_auth_file, settings.authentication_config)
+        return [*self._certificate_files, *(file for file in (*optional, settings.oidc_ca_file) if file is not None)]
 
     def _write_kubeconfig(self) -> None:
         write_kubeconfig(self.kubeconfig, self.url, self._authority() or None, "admin", {"token": self.token})

@@ -24,6 +24,9 @@ GATES = {
 }
 """The known feature gates, each with True if it is enabled by default."""
 
+SIGNING_ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
+"""The values of --oidc-signing-algs."""
+
 MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC")
 """The supported authorization modes."""
 
@@ -45,6 +48,16 @@ class Settings:
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
     token_auth_file: Path | None = None
+    authentication_config: Path | None = None
+    oidc_issuer_url: str = ""
+    oidc_client_id: str = ""
+    oidc_ca_file: Path | None = None
+    oidc_username_claim: str = "sub"
+    oidc_username_prefix: str = ""
+    oidc_groups_claim: str = ""
+    oidc_groups_prefix: str = ""
+    oidc_signing_algs: tuple[str, ...] = ("RS256",)
+    oidc_required_claim: dict[str, str] = field(default_factory=dict)
     anonymous_auth: bool = True
     etcd_servers: tuple[str, ...] = ()
     etcd_prefix: str = "/registry"
@@ -126,6 +139,7 @@ class Settings:
         if self.advertise_address and parse_ip(self.advertise_address) is None:
             raise SettingsError(f"--advertise-address {self.advertise_address} is not an IP address")
         self._check_token_settings()
+        self._check_oidc()
         if not 0 <= self.secure_port <= 65535:
             raise SettingsError("--secure-port must be between 0 and 65535 (0: any free port)")
 
@@ -140,6 +154,20 @@ class Settings:
             raise SettingsError("--service-account-max-token-expiration must be at least 1h")
         if self.service_account_key_file and not self.service_account_signing_key_file:
             raise SettingsError("--service-account-key-file needs --service-account-signing-key-file")
+
+    def _check_oidc(self) -> None:
+        defaults = Settings()
+        oidc_flags = [item.name for item in fields(self) if item.name.startswith("oidc_")]
+        used = any(getattr(self, name) != getattr(defaults, name) for name in oidc_flags)
+        if self.authentication_config is not None and used:
+            raise SettingsError("authentication-config file and oidc-* flags are mutually exclusive")
+        if used and not (self.oidc_issuer_url and self.oidc_client_id):
+            detail = "must be specified together when any oidc-* flags are set"
+            raise SettingsError(f"oidc-issuer-url and oidc-client-id {detail}")
+        for algorithm in self.oidc_signing_algs:
+            if algorithm not in SIGNING_ALGORITHMS:
+                known = ", ".join(SIGNING_ALGORITHMS)
+                raise SettingsError(f"--oidc-signing-algs {algorithm} is not supported; use {known}")
 
     def _check_modes(self) -> None:
         chosen = self.authorization_mode

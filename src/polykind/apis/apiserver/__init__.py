@@ -1,0 +1,1 @@
+"""The kinds of configuration files that kube-apiserver reads: group apiserver.config.k8s.io."""

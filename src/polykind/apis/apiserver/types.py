@@ -1,0 +1,97 @@
+"""AuthenticationConfiguration: how the server authenticates JSON Web Tokens and anonymous requests."""
+
+from __future__ import annotations
+
+from polykind.apis.machinery.structs import Field, GroupVersion, Struct
+from polykind.apis.machinery.value_types import BOOL, STRING, STRINGS, ListOf
+from polykind.apis.meta.types import TYPE_META
+
+GROUP = "apiserver.config.k8s.io"
+VERSIONS = ("v1", "v1beta1", "v1alpha1")
+
+
+def _authentication_configuration(version: str) -> Struct:
+    """Declare AuthenticationConfiguration at one version. The fields of all versions are the same."""
+    group_version = GroupVersion(GROUP, version)
+    issuer = group_version.struct(
+        "Issuer",
+        "The provider that signs the tokens.",
+        Field("url", 0, STRING, "The issuer in the claim `iss`.", omitempty=False),
+        Field("discoveryURL", 0, STRING, "The address of the discovery document, if the issuer's own is unreachable."),
+        Field("certificateAuthority", 0, STRING, "The CAs in PEM that the provider's certificate is verified with."),
+        Field("audiences", 0, STRINGS, "The accepted audiences.", omitempty=False),
+        Field("audienceMatchPolicy", 0, STRING, "MatchAny if there are several audiences."),
+        Field("egressSelectorType", 0, STRING, "Unsupported: the server connects to the issuer directly."),
+    )
+    claim_validation_rule = group_version.struct(
+        "ClaimValidationRule",
+        "A rule that the claims of every token must satisfy.",
+        Field("claim", 0, STRING, "The name of a required claim."),
+        Field("requiredValue", 0, STRING, "The required value of the claim."),
+        Field("expression", 0, STRING, "A CEL expression over `claims` that must be true."),
+        Field("message", 0, STRING, "The error message if the expression is false."),
+    )
+    claim_or_expression = group_version.struct(
+        "ClaimOrExpression",
+        "The source of a value: a claim or a CEL expression.",
+        Field("claim", 0, STRING, "The name of a claim."),
+        Field("expression", 0, STRING, "A CEL expression over `claims`."),
+    )
+    prefixed_claim_or_expression = group_version.struct(
+        "PrefixedClaimOrExpression",
+        "The source of a value: a claim with a prefix, or a CEL expression.",
+        Field("claim", 0, STRING, "The name of a claim."),
+        Field("prefix", 0, STRING, "A text that precedes the value of the claim. Can be empty.", pointer=True),
+        Field("expression", 0, STRING, "A CEL expression over `claims`."),
+    )
+    extra_mapping = group_version.struct(
+        "ExtraMapping",
+        "The source of an extra attribute of the user.",
+        Field("key", 0, STRING, "The name of the attribute, such as example.com/team.", omitempty=False),
+        Field("valueExpression", 0, STRING, "A CEL expression over `claims`.", omitempty=False),
+    )
+    claim_mappings = group_version.struct(
+        "ClaimMappings",
+        "The sources of the user's attributes.",
+        Field("username", 0, prefixed_claim_or_expression, "The source of the user name."),
+        Field("groups", 0, prefixed_claim_or_expression, "The source of the groups."),
+        Field("uid", 0, claim_or_expression, "The source of the uid."),
+        Field("extra", 0, ListOf(extra_mapping), "The sources of extra attributes."),
+    )
+    user_validation_rule = group_version.struct(
+        "UserValidationRule",
+        "A rule that every user must satisfy.",
+        Field("expression", 0, STRING, "A CEL expression over `user` that must be true.", omitempty=False),
+        Field("message", 0, STRING, "The error message if the expression is false."),
+    )
+    authenticator = group_version.struct(
+        "JWTAuthenticator",
+        "An issuer of tokens, and the mapping of its claims to users.",
+        Field("issuer", 0, issuer, "The provider that signs the tokens."),
+        Field("claimValidationRules", 0, ListOf(claim_validation_rule), "The rules for claims."),
+        Field("claimMappings", 0, claim_mappings, "The sources of the user's attributes."),
+        Field("userValidationRules", 0, ListOf(user_validation_rule), "The rules for users."),
+    )
+    condition = group_version.struct(
+        "AnonymousAuthCondition",
+        "A path that anonymous requests may use.",
+        Field("path", 0, STRING, "The path.", omitempty=False),
+    )
+    anonymous = group_version.struct(
+        "AnonymousAuthConfig",
+        "How the server authenticates requests without credentials.",
+        Field("enabled", 0, BOOL, "True if such requests get the user system:anonymous.", omitempty=False),
+        Field("conditions", 0, ListOf(condition), "The only paths that anonymous requests may use, if not empty."),
+    )
+    return group_version.struct(
+        "AuthenticationConfiguration",
+        "How the server authenticates tokens and anonymous requests.",
+        *TYPE_META,
+        Field("jwt", 0, ListOf(authenticator), "The issuers of tokens.", omitempty=False),
+        Field("anonymous", 0, anonymous, "The rules for requests without credentials.", pointer=True),
+        kind=True,
+    )
+
+
+AUTHENTICATION_CONFIGURATION = {f"{GROUP}/{version}": _authentication_configuration(version) for version in VERSIONS}
+"""The kind AuthenticationConfiguration by apiVersion."""

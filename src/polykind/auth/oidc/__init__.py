@@ -1,0 +1,1 @@
+"""Authentication with JSON Web Tokens of OpenID Connect providers."""

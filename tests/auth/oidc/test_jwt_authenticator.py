@@ -1,0 +1,165 @@
+"""Authentication of tokens by a real provider over TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from polykind.auth.oidc.jwt_authenticator import JWTAuthenticator
+from polykind.auth.service_account_claims import TokenError
+from polykind.auth.token_keys import ALGORITHMS
+from polykind.auth.user import User
+from polykind.clock import SystemClock
+from tests.auth.oidc.issuer import Issuer, new_key, new_rsa_key
+
+
+class ShiftedClock(SystemClock):
+    """The system clock, shifted by an interval that the test sets."""
+
+    shift = timedelta()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.shift
+
+
+@pytest.fixture
+async def issuer() -> AsyncIterator[Issuer]:
+    async with Issuer().serve() as issuer:
+        yield issuer
+
+
+@asynccontextmanager
+async def started(config: Any, clock: Any = None, algorithms: Any = ALGORITHMS) -> AsyncIterator[JWTAuthenticator]:
+    authenticator = JWTAuthenticator(config, algorithms, clock or SystemClock(), retry_seconds=0.01)
+    authenticator.start()
+    try:
+        async with asyncio.timeout(20):
+            while authenticator.problem:
+                await asyncio.sleep(0.01)
+        yield authenticator
+    finally:
+        await authenticator.close()
+
+
+async def test_token_of_the_issuer_authenticates(issuer: Issuer) -> None:
+    async with started(issuer.config(groups={"claim": "groups", "prefix": "oidc:"})) as authenticator:
+        token = issuer.token(groups=["dev", "ops"], jti="7")
+        assert authenticator.is_issuer(token)
+        user = await authenticator.authenticate(token)
+        extra = {"authentication.kubernetes.io/credential-id": ("JTI=7",)}
+        assert user == User("jane", "", ("oidc:dev", "oidc:ops", "system:authenticated"), extra)
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        ({"aud": "other"}, r'expected audience in \["polykind"\] got \["other"\]'),
+        ({"aud": ["other", "third"]}, r'got \["other" "third"\]'),
+        ({"exp": 1}, "token is expired"),
+        ({"exp": None}, "token is expired"),
+        ({"nbf": int(time.time()) + 7200}, "before the nbf"),
+        ({"sub": None}, 'parse username claims "sub": claim not present'),
+        ({"sub": 7}, "it is not a string"),
+    ],
+)
+async def test_invalid_claims_are_rejected(issuer: Issuer, claims: dict[str, Any], message: str) -> None:
+    async with started(issuer.config()) as authenticator:
+        with pytest.raises(TokenError, match=message):
+            await authenticator.authenticate(issuer.token(**claims))
+
+
+async def test_token_of_another_key_is_rejected(issuer: Issuer) -> None:
+    async with started(issuer.config()) as authenticator:
+        with pytest.raises(TokenError, match="failed to verify signature"):
+            await authenticator.authenticate(issuer.token(key=new_key()))
+
+
+async def test_tampered_token_is_rejected(issuer: Issuer) -> None:
+    async with started(issuer.config()) as authenticator:
+        header, _, signature = issuer.token().split(".")
+        _, claims, _ = issuer.token(sub="admin").split(".")
+        with pytest.raises(TokenError, match="failed to verify signature"):
+            await authenticator.authenticate(f"{header}.{claims}.{signature}")
+
+
+async def test_algorithm_that_is_not_allowed_is_rejected(issuer: Issuer) -> None:
+    async with started(issuer.config(), algorithms=("RS256",)) as authenticator:
+        with pytest.raises(TokenError, match='unsupported algorithm, expected \\["RS256"\\] got "ES256"'):
+            await authenticator.authenticate(issuer.token())
+
+
+async def test_rotated_key_is_fetched_once_and_the_old_one_stays_valid(issuer: Issuer) -> None:
+    clock = ShiftedClock()
+    async with started(issuer.config(), clock) as authenticator:
+        await authenticator.authenticate(issuer.token(sub="a"))
+        assert issuer.key_fetches == 1
+        rotated = new_rsa_key()
+        issuer.keys.append(rotated)
+        clock.shift = timedelta(seconds=5)
+        tokens = [issuer.token(key=rotated, sub=name) for name in "bcd"]
+        users = await asyncio.gather(*(authenticator.authenticate(token) for token in tokens))
+        assert [user.name for user in users] == ["b", "c", "d"]
+        assert issuer.key_fetches == 2
+        assert (await authenticator.authenticate(issuer.token(sub="e"))).name == "e"
+
+
+async def test_fresh_keys_are_not_fetched_again(issuer: Issuer) -> None:
+    issuer.cache_control = "public, max-age=3600"
+    clock = ShiftedClock()
+    async with started(issuer.config(), clock) as authenticator:
+        await authenticator.authenticate(issuer.token())
+        for shift, fetches in ((60, 1), (3601, 2)):
+            clock.shift = timedelta(seconds=shift)
+            with pytest.raises(TokenError):
+                await authenticator.authenticate(issuer.token(key=new_key(), exp=int(time.time()) + 9999))
+            assert issuer.key_fetches == fetches
+
+
+async def test_flood_of_unknown_keys_causes_one_fetch(issuer: Issuer) -> None:
+    async with started(issuer.config()) as authenticator:
+        for _ in range(5):
+            with pytest.raises(TokenError):
+                await authenticator.authenticate(issuer.token(key=new_key()))
+        assert issuer.key_fetches == 1
+
+
+async def test_provider_that_starts_late_is_found(issuer: Issuer) -> None:
+    issuer.available = False
+    authenticator = JWTAuthenticator(issuer.config(), ALGORITHMS, SystemClock(), retry_seconds=0.01)
+    with pytest.raises(TokenError, match="authenticator not initialized"):
+        await authenticator.authenticate(issuer.token())
+    authenticator.start()
+    async with asyncio.timeout(20):
+        while "503" not in authenticator.problem:
+            await asyncio.sleep(0.01)
+        issuer.available = True
+        while authenticator.problem:
+            await asyncio.sleep(0.01)
+    assert (await authenticator.authenticate(issuer.token())).name == "jane"
+    await authenticator.close()
+
+
+async def test_discovery_document_of_another_issuer_is_rejected(issuer: Issuer) -> None:
+    issuer.discovery = {"issuer": "https://other.example.com"}
+    authenticator = JWTAuthenticator(issuer.config(), ALGORITHMS, SystemClock(), retry_seconds=0.01)
+    authenticator.start()
+    async with asyncio.timeout(20):
+        while "issuer did not match" not in authenticator.problem:
+            await asyncio.sleep(0.01)
+    await authenticator.close()
+
+
+async def test_expired_token_is_rejected_although_its_user_is_cached(issuer: Issuer) -> None:
+    clock = ShiftedClock()
+    async with started(issuer.config(), clock) as authenticator:
+        token = issuer.token(exp=int(time.time()) + 5)
+        assert (await authenticator.authenticate(token)).name == "jane"
+        clock.shift = timedelta(seconds=6)
+        with pytest.raises(TokenError, match="expired"):
+            await authenticator.authenticate(token)
