@@ -229,24 +229,26 @@ def read_objects(paths: Iterable[Path]) -> Iterator[JsonObject]:
                 yield from (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else (value,)
 
 
-def find_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the given files, and the manifest files in the given folders. Hidden files and folders are skipped.
+def find_files(paths: Iterable[Path], suffixes: frozenset[str] = SUFFIXES) -> Iterator[Path]:
+    """Yield the given files, and the files with one of the suffixes in the given folders.
+
+    Hidden files and folders are skipped.
 
     Raise ManifestReadError for a folder that cannot be read.
     """
     yielded: set[Path] = set()
     for path in paths:
-        for file in _walk_folder(path) if path.is_dir() else (path,):
+        for file in _walk_folder(path, suffixes) if path.is_dir() else (path,):
             if file not in yielded:
                 yielded.add(file)
                 yield file
 
 
-def _walk_folder(folder: Path) -> Iterator[Path]:
+def _walk_folder(folder: Path, suffixes: frozenset[str]) -> Iterator[Path]:
     for at, folders, names in os.walk(folder, onerror=_raise_walk_error):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if not name.startswith(".") and Path(name).suffix in SUFFIXES:
+            if not name.startswith(".") and Path(name).suffix in suffixes:
                 yield Path(at, name)
 
 

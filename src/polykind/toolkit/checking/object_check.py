@@ -1,0 +1,165 @@
+"""The effects of a CRD change on real objects, counted: invalid, lost fields, other defaults, failed conversions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from polykind.contract import JsonObject, copy_json
+from polykind.evolution.object_effects import SchemaTransition, VersionSchema
+from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
+from polykind.toolkit.declare.conversions import ConversionError, describe_object
+
+MAX_EXAMPLES = 3
+"""The number of objects that are named for each effect."""
+_MAX_GROUPS = 200
+_NUMBER = re.compile(r"\[[^\]]*\]")
+_QUOTED = re.compile(r': ("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false)(?=: )')
+
+Convert = Callable[[JsonObject, str], Any]
+"""A function that converts an object to an apiVersion. It may change its argument."""
+
+
+@dataclass
+class EffectGroup:
+    """Objects with the same effect on the same field."""
+
+    effect: str
+    """`invalid`, `lost`, `changed`, `not-served` or `unconvertible`."""
+    version: str
+    path: str
+    """The path of the field, or the message without the values of single objects."""
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+    """The first objects, with the message."""
+
+
+@dataclass
+class ObjectTotals:
+    """The counted effects on the objects of one CRD."""
+
+    objects: int = 0
+    invalid: int = 0
+    lost: int = 0
+    changed: int = 0
+    not_served: int = 0
+    unconvertible: int = 0
+    were_invalid: int = 0
+    """The number of objects that are invalid at the old schema, too."""
+    groups: dict[tuple[str, str, str], EffectGroup] = field(default_factory=dict)
+
+    @property
+    def affected(self) -> int:
+        return self.invalid + self.lost + self.changed + self.not_served + self.unconvertible
+
+    def add(self, effect: str, version: str, path: str, obj: JsonObject, message: str) -> None:
+        key = (effect, version, path)
+        group = self.groups.get(key)
+        if group is None:
+            if len(self.groups) >= _MAX_GROUPS:
+                return
+            group = self.groups[key] = EffectGroup(effect, version, path)
+        group.count += 1
+        if len(group.examples) < MAX_EXAMPLES:
+            name = describe_object(obj)
+            group.examples.append(f"{name}: {message}" if message else name)
+
+
+class ObjectCheck:
+    """Applies the change of one CRD to objects, one after the other, and counts the effects."""
+
+    def __init__(
+        self, old: JsonObject | None, new: JsonObject, convert: Convert | None = None, new_crd: CRD | None = None
+    ) -> None:
+        """`old` and `new` are decoded CRDs. With `convert`, objects are converted to all served versions of `new_crd`.
+
+        Without `old`, only the new schemas are checked.
+        """
+        self.totals = ObjectTotals()
+        self._old = _schemas(old) if old is not None else {}
+        self._new = _schemas(new)
+        self._served = {entry["name"] for entry in new["spec"]["versions"] if entry.get("served")}
+        self._transitions: dict[str, SchemaTransition] = {}
+        self._convert, self._crd = convert, new_crd
+
+    def add(self, obj: JsonObject) -> None:
+        """Count the effects on one object. The object may be changed."""
+        totals = self.totals
+        totals.objects += 1
+        version = str(obj["apiVersion"]).rpartition("/")[2]
+        if version not in self._served:
+            totals.not_served += 1
+            totals.add("not-served", version, f"{version} is not served by the new CRD", obj, "")
+            return
+        transition = self._transitions.get(version)
+        if transition is None:
+            new = self._new[version]
+            transition = self._transitions[version] = SchemaTransition(self._old.get(version, new), new)
+            if self._old:
+                transition.old.schema.compile_programs()
+            new.schema.compile_programs()
+        original = copy_json(obj) if self._convert is not None else None
+        effects = transition.effects(obj)
+        if effects.errors:
+            totals.invalid += 1
+            for message in effects.errors:
+                totals.add("invalid", version, _without_values(message), obj, message)
+        totals.were_invalid += effects.was_invalid
+        if effects.lost:
+            totals.lost += 1
+            for path in dict.fromkeys(effects.lost):
+                totals.add("lost", version, path, obj, "")
+        if effects.changed:
+            totals.changed += 1
+            for path in dict.fromkeys(effects.changed):
+                totals.add("changed", version, path, obj, "")
+        if original is not None:
+            self._add_conversions(version, original)
+
+    def _add_conversions(self, version: str, obj: JsonObject) -> None:
+        assert self._crd is not None
+        failed = False
+        try:
+            admitted, _ = self._crd.versions[version].admit(obj)
+        except RejectedError:
+            return
+        for target in self._crd.versions.values():
+            if target.name == version or not (target.served or target.storage):
+                continue
+            message = self._conversion_error(admitted, target)
+            if message:
+                failed = True
+                self.totals.add("unconvertible", f"{version} to {target.name}", _without_values(message), obj, message)
+        self.totals.unconvertible += failed
+
+    def _conversion_error(self, obj: JsonObject, target: CRDVersion) -> str:
+        assert self._convert is not None
+        try:
+            out = self._convert(copy_json(obj), target.api_version)
+            if not isinstance(out, dict):
+                return f"the converter returned {type(out).__name__}, not an object"
+            if out.get("apiVersion") == obj["apiVersion"]:
+                out["apiVersion"] = target.api_version
+            accept_converted(obj, out, target)
+        except (ConversionError, RejectedError) as error:
+            return str(error)
+        except (Exception, SystemExit) as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+
+def _schemas(crd: JsonObject) -> Mapping[str, VersionSchema]:
+    preserve = bool(crd["spec"].get("preserveUnknownFields"))
+    return {
+        entry["name"]: VersionSchema(
+            (entry.get("schema") or {}).get("openAPIV3Schema") or {}, preserve_unknown=preserve
+        )
+        for entry in crd["spec"]["versions"]
+    }
+
+
+def _without_values(message: str) -> str:
+    """Return a message without indexes and values, so that the same error of several objects has the same text."""
+    return _QUOTED.sub("", _NUMBER.sub("[*]", message))
