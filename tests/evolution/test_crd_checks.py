@@ -50,6 +50,11 @@ def _second_version_with_field(crd: JsonObject) -> None:
     entry["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["timeZone"] = {"type": "string"}
 
 
+def _second_version_behind_a_webhook(crd: JsonObject) -> None:
+    _second_version_with_field(crd)
+    crd["spec"]["conversion"] = webhook()
+
+
 TRAPPED: dict[str, tuple[Change, str, str]] = {
     "new required field": (_new_required, "required-added", "spec.timeZone"),
     "required": (lambda crd: spec_of(crd)["required"].append("host"), "required-added", "spec.host"),
@@ -144,7 +149,7 @@ HARMLESS: dict[str, Change] = {
     "description": _set("host.description", "The host."),
     "printer column": _version(additionalPrinterColumns=[]),
     "same version again": lambda crd: add_version(crd),
-    "version behind a webhook": lambda crd: (_second_version_with_field(crd), crd["spec"].update(conversion=webhook())),
+    "version behind a webhook": _second_version_behind_a_webhook,
     "rule for a new field": lambda crd: (
         fields(crd).update(timeZone={"type": "string"}),
         spec_of(crd)["x-kubernetes-validations"].append({"rule": "!has(self.timeZone) || self.timeZone != ''"}),

@@ -10,7 +10,7 @@ from polykind.evolution.schema_changes import Pointer
 
 
 class Severity(IntEnum):
-    """How much a finding matters. `breaking` fails a check by default."""
+    """The importance of a finding. `breaking` fails a check by default."""
 
     INFO = 0
     DANGEROUS = 1
@@ -255,7 +255,7 @@ class ChangeFinding:
     in_old: bool = False
     """True if `pointer` is a place in the old manifest, because the new one has no such place."""
     ratcheting: str = ""
-    """How validation ratcheting limits the effect on existing objects. Empty if nothing is validated."""
+    """The way in which validation ratcheting limits the effect on existing objects. Empty if nothing is validated."""
     undecided: bool = False
     """True if only values can show whether the change rejects something that was valid."""
     existed: bool = False

@@ -1,4 +1,4 @@
-"""Judgement of schema changes: which of them break users of a version."""
+"""The assessment of schema changes: the changes that break users of a version."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MAX_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True)
-class _Judgement:
+class _Verdict:
     trap: str
     message: str
     undecided: bool = False
@@ -58,20 +58,20 @@ def check_fields(
     """
     changes = list(compare_schemas(old, new))
     for change in changes:
-        judgement = _judge(change, changes)
-        if judgement is None:
+        verdict = _assess(change, changes)
+        if verdict is None:
             continue
         yield ChangeFinding(
-            judgement.trap,
-            TRAPS[judgement.trap].severity,
+            verdict.trap,
+            TRAPS[verdict.trap].severity,
             crd,
             version,
             change.path,
-            judgement.message,
+            verdict.message,
             (*(old_at if change.in_old else at), *change.pointer),
             change.in_old,
-            judgement.ratcheting,
-            judgement.undecided,
+            verdict.ratcheting,
+            verdict.undecided,
         )
 
 
@@ -105,22 +105,22 @@ def check_versions_without_conversion(
         yield ChangeFinding(trap, TRAPS[trap].severity, crd, pair, change.path, message, place)
 
 
-def _judge(change: SchemaChange, changes: list[SchemaChange]) -> _Judgement | None:
+def _assess(change: SchemaChange, changes: list[SchemaChange]) -> _Verdict | None:
     field = change.path or "the object"
     if change.kind == "removed":
         if change.new_node.get(PRESERVE):
-            return _Judgement("field-no-longer-specified", f"{field} was removed from the schema")
-        return _Judgement("field-removed", f"{field} was removed")
+            return _Verdict("field-no-longer-specified", f"{field} was removed from the schema")
+        return _Verdict("field-removed", f"{field} was removed")
     if change.kind == "required":
-        return _judge_required(change)
+        return _assess_required(change)
     if change.kind == "rule-added":
-        return _judge_rule(change, changes)
+        return _assess_rule(change, changes)
     if change.kind == "changed":
-        judgement = _judge_keyword(change)
-        if judgement is not None and judgement.ratcheting == _RATCHETED and "[*]" in change.path:
+        verdict = _assess_keyword(change)
+        if verdict is not None and verdict.ratcheting == _RATCHETED and "[*]" in change.path:
             # The API server matches old and new items only in lists of type map.
-            return _Judgement(judgement.trap, judgement.message, judgement.undecided, _RATCHETED_LIST)
-        return judgement
+            return _Verdict(verdict.trap, verdict.message, verdict.undecided, _RATCHETED_LIST)
+        return verdict
     return None
 
 
@@ -130,16 +130,16 @@ def _property(change: SchemaChange) -> JsonObject:
     return schema
 
 
-def _judge_required(change: SchemaChange) -> _Judgement:
+def _assess_required(change: SchemaChange) -> _Verdict:
     name = change.path.rpartition(".")[2]
     is_new = name not in (change.old_node.get("properties") or {})
     what = "is a new required field" if is_new else "became required"
     if "default" in _property(change):
-        return _Judgement("required-with-default", f"{change.path} {what}, with a default")
-    return _Judgement("required-added", f"{change.path} {what}", ratcheting=_RATCHETED_PARENT)
+        return _Verdict("required-with-default", f"{change.path} {what}, with a default")
+    return _Verdict("required-added", f"{change.path} {what}", ratcheting=_RATCHETED_PARENT)
 
 
-def _judge_rule(change: SchemaChange, changes: list[SchemaChange]) -> _Judgement:
+def _assess_rule(change: SchemaChange, changes: list[SchemaChange]) -> _Verdict:
     field, rule = change.path or "the object", str(change.after)
     added = {
         other.path.rpartition(".")[2]
@@ -148,46 +148,46 @@ def _judge_rule(change: SchemaChange, changes: list[SchemaChange]) -> _Judgement
     }
     guard = re.match(r"!\s*has\(self\.([A-Za-z0-9_]+)\)\s*\|\|", rule)
     if guard is not None and guard[1] in added:
-        return _Judgement("rule-for-new-field", f"{field} has a new rule: {shorten(rule)}")
+        return _Verdict("rule-for-new-field", f"{field} has a new rule: {shorten(rule)}")
     if any(other.kind == "rule-removed" and other.path == change.path for other in changes):
-        return _Judgement("rule-changed", f"a rule of {field} changed: {shorten(rule)}", True, _RATCHETED)
+        return _Verdict("rule-changed", f"a rule of {field} changed: {shorten(rule)}", True, _RATCHETED)
     if "oldSelf" in rule:
-        return _Judgement("rule-for-updates-added", f"{field} has a new rule for updates: {shorten(rule)}")
-    return _Judgement("rule-added", f"{field} has a new rule: {shorten(rule)}", ratcheting=_RATCHETED)
+        return _Verdict("rule-for-updates-added", f"{field} has a new rule for updates: {shorten(rule)}")
+    return _Verdict("rule-added", f"{field} has a new rule: {shorten(rule)}", ratcheting=_RATCHETED)
 
 
-def _judge_keyword(change: SchemaChange) -> _Judgement | None:
+def _assess_keyword(change: SchemaChange) -> _Verdict | None:
     keyword, before, after, field = change.keyword, change.before, change.after, change.path or "the object"
     if keyword in ("type", INT_OR_STRING):
-        return _judge_type(change)
+        return _assess_type(change)
     if keyword == "enum":
-        return _judge_enum(change)
+        return _assess_enum(change)
     if keyword == "default":
-        return _judge_default(change)
+        return _assess_default(change)
     if keyword in (*LOWER_LIMITS, *UPPER_LIMITS, "multipleOf", "exclusiveMinimum", "exclusiveMaximum"):
         if not _narrows(keyword, before, after):
             return None
-        return _Judgement("limit-narrowed", _describe(change), ratcheting=_RATCHETED)
+        return _Verdict("limit-narrowed", _describe(change), ratcheting=_RATCHETED)
     if keyword == "pattern":
         if after is ABSENT or (before is not ABSENT and _accepts_all_alternatives(after, before)):
             return None
         if before is ABSENT:
-            return _Judgement("pattern-added", f"{field} must match {shorten(after)} now", ratcheting=_RATCHETED)
-        return _Judgement("pattern-changed", _describe(change), True, _RATCHETED)
+            return _Verdict("pattern-added", f"{field} must match {shorten(after)} now", ratcheting=_RATCHETED)
+        return _Verdict("pattern-changed", _describe(change), True, _RATCHETED)
     if keyword == "format":
         if after is ABSENT or not is_known_format(after, str(change.new_node.get("type"))) or after in _LOOSE_FORMATS:
             return None
         trap = "format-added" if before is ABSENT else "format-changed"
         if (before, after) in _WIDER_FORMATS:
             return None
-        return _Judgement(trap, _describe(change), ratcheting=_RATCHETED)
+        return _Verdict(trap, _describe(change), ratcheting=_RATCHETED)
     if keyword == "nullable":
-        return _Judgement("nullable-removed", f"{field} must not be null any more") if after is False else None
+        return _Verdict("nullable-removed", f"{field} must not be null any more") if after is False else None
     if keyword in COMBINATIONS:
         if after is ABSENT:
             return None
-        return _Judgement("combination-changed", f"{keyword} of {field} changed", True, _NOT_RATCHETED)
-    return _judge_extension(change)
+        return _Verdict("combination-changed", f"{keyword} of {field} changed", True, _NOT_RATCHETED)
+    return _assess_extension(change)
 
 
 _LOOSE_FORMATS = frozenset({"int64", "double", "password"})
@@ -195,24 +195,24 @@ _LOOSE_FORMATS = frozenset({"int64", "double", "password"})
 _WIDER_FORMATS = frozenset({("int32", "int64"), ("float", "double"), ("ipv4", "ip"), ("ipv6", "ip")})
 
 
-def _judge_extension(change: SchemaChange) -> _Judgement | None:
+def _assess_extension(change: SchemaChange) -> _Verdict | None:
     keyword, before, after, field = change.keyword, change.before, change.after, change.path or "the object"
     if keyword == PRESERVE and after is False:
-        return _Judgement("preserve-unknown-removed", f"{field} no longer preserves unknown fields")
+        return _Verdict("preserve-unknown-removed", f"{field} no longer preserves unknown fields")
     if keyword == EMBEDDED:
         if after:
-            return _Judgement("embedded-resource-added", f"{field} must be an embedded resource now")
-        return _Judgement("embedded-resource-removed", f"{field} is no longer an embedded resource")
+            return _Verdict("embedded-resource-added", f"{field} must be an embedded resource now")
+        return _Verdict("embedded-resource-removed", f"{field} is no longer an embedded resource")
     if keyword == LIST_TYPE:
-        return _Judgement("list-type-changed", f"the list type of {field} changed from {before} to {after}")
+        return _Verdict("list-type-changed", f"the list type of {field} changed from {before} to {after}")
     if keyword == LIST_MAP_KEYS and change.new_node.get(LIST_TYPE) == change.old_node.get(LIST_TYPE):
-        return _Judgement("list-keys-changed", f"the keys of {field} changed: {_format(before)} to {_format(after)}")
+        return _Verdict("list-keys-changed", f"the keys of {field} changed: {_format(before)} to {_format(after)}")
     if keyword == MAP_TYPE:
-        return _Judgement("map-type-changed", f"the map type of {field} changed from {before} to {after}")
+        return _Verdict("map-type-changed", f"the map type of {field} changed from {before} to {after}")
     return None
 
 
-def _judge_type(change: SchemaChange) -> _Judgement | None:
+def _assess_type(change: SchemaChange) -> _Verdict | None:
     old, new, field = change.old_node, change.new_node, change.path or "the object"
     before, after = _types(old), _types(new)
     if change.keyword == INT_OR_STRING and _types({**old, INT_OR_STRING: False}) != _types({**new, INT_OR_STRING: 0}):
@@ -221,10 +221,10 @@ def _judge_type(change: SchemaChange) -> _Judgement | None:
         return None
     message = f"{field} changed from {_describe_type(old)} to {_describe_type(new)}"
     if not after or (before and before <= after) or (before == {"integer"} and after == {"number"}):
-        return _Judgement("type-widened", message)
+        return _Verdict("type-widened", message)
     if change.keyword == INT_OR_STRING or old.get(INT_OR_STRING):
-        return _Judgement("int-or-string-removed", message, ratcheting=_RATCHETED)
-    return _Judgement("type-changed", message, ratcheting=_RATCHETED)
+        return _Verdict("int-or-string-removed", message, ratcheting=_RATCHETED)
+    return _Verdict("type-changed", message, ratcheting=_RATCHETED)
 
 
 def _types(node: JsonObject) -> set[str]:
@@ -240,26 +240,26 @@ def _describe_type(node: JsonObject) -> str:
     return str(node.get("type") or "any type")
 
 
-def _judge_enum(change: SchemaChange) -> _Judgement | None:
+def _assess_enum(change: SchemaChange) -> _Verdict | None:
     before, after, field = change.before, change.after, change.path
     if after is ABSENT:
         return None
     if before is ABSENT:
-        return _Judgement("enum-narrowed", f"{field} must be one of {_format(after)} now", ratcheting=_RATCHETED)
+        return _Verdict("enum-narrowed", f"{field} must be one of {_format(after)} now", ratcheting=_RATCHETED)
     removed = [value for value in before if not any(deep_equal(value, other) for other in after)]
     if removed:
-        return _Judgement("enum-narrowed", f"{field} no longer allows {_format(removed)}", ratcheting=_RATCHETED)
+        return _Verdict("enum-narrowed", f"{field} no longer allows {_format(removed)}", ratcheting=_RATCHETED)
     added = [value for value in after if not any(deep_equal(value, other) for other in before)]
-    return _Judgement("enum-widened", f"{field} also allows {_format(added)}")
+    return _Verdict("enum-widened", f"{field} also allows {_format(added)}")
 
 
-def _judge_default(change: SchemaChange) -> _Judgement:
+def _assess_default(change: SchemaChange) -> _Verdict:
     before, after, field = change.before, change.after, change.path
     if before is ABSENT:
-        return _Judgement("default-added", f"{field} got the default {_format(after)}")
+        return _Verdict("default-added", f"{field} got the default {_format(after)}")
     if after is ABSENT:
-        return _Judgement("default-removed", f"{field} lost its default {_format(before)}")
-    return _Judgement("default-changed", f"the default of {field} changed from {_format(before)} to {_format(after)}")
+        return _Verdict("default-removed", f"{field} lost its default {_format(before)}")
+    return _Verdict("default-changed", f"the default of {field} changed from {_format(before)} to {_format(after)}")
 
 
 def _narrows(keyword: str, before: Any, after: Any) -> bool:

@@ -22,7 +22,7 @@ class ObjectEffects(NamedTuple):
     """The effects of a schema change on one object."""
 
     errors: list[str]
-    """Why the object is invalid at the new schema, although it is valid at the old one."""
+    """The reasons why the object is invalid at the new schema, although it is valid at the old one."""
     lost: list[str]
     """The paths of fields that the new schema prunes."""
     changed: list[str]

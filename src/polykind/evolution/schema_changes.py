@@ -1,4 +1,4 @@
-"""Differences between two structural schemas, field by field, without a judgement."""
+"""Differences between two structural schemas, field by field, without an assessment."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
       crd: crontabs.stable.example.com
       version: v1
       path: spec.legacy
-      why: nobody has set it since 2023
+      why: no object has set it since 2023
 
 `finding` and `why` are required. A missing `crd`, `version` or `path` matches everything.
 """

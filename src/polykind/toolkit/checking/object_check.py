@@ -15,7 +15,7 @@ from polykind.toolkit.declare.conversions import ConversionError, describe_objec
 MAX_EXAMPLES = 3
 """The number of objects that are named for each effect."""
 _MAX_GROUPS = 200
-_NUMBER = re.compile(r"\[[^\]]*\]")
+_INDEX = re.compile(r"\[[^\]]*\]")
 _QUOTED = re.compile(r': ("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false)(?=: )')
 
 Convert = Callable[[JsonObject, str], Any]
@@ -162,4 +162,5 @@ def _schemas(crd: JsonObject) -> Mapping[str, VersionSchema]:
 
 def _without_values(message: str) -> str:
     """Return a message without indexes and values, so that the same error of several objects has the same text."""
-    return _QUOTED.sub("", _NUMBER.sub("[*]", message))
+    field, colon, rest = message.partition(": ")
+    return f"{_INDEX.sub('[*]', field)}{_QUOTED.sub('', f': {rest}')}" if colon else field

@@ -23,6 +23,8 @@ class CRDPair:
 
     old: CRDSource | None
     new: CRDSource | None
+    live: CRDSource | None = None
+    """The CRD in the cluster whose objects are checked."""
 
     @property
     def name(self) -> str:
