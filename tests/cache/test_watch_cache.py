@@ -284,6 +284,25 @@ async def test_lost_watch_restarts_and_reloads(parts: Opened, caplog: pytest.Log
     )
 
 
+async def test_revisions_that_the_store_has_lost_are_expired(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, root, cache = parts
+    backup = await put(store, "a/x")
+    lost = await put(store, "a/y")
+    assert await root.changes_since(cache, lost + 1) == []
+
+    async def revision(_: object = None) -> int:
+        return backup
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "revision", revision)
+        root.on_lost(CompactedError(lost, backup))
+        assert root._restarting is not None
+        await root._restarting
+    with pytest.raises(errors.ExpiredError, match=f"too old resource version: {lost} "):
+        await root.changes_since(cache, lost)
+    assert await root.changes_since(cache, lost + 1) == []
+
+
 async def test_load_is_repeated_if_watch_is_lost_meanwhile(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
     await put(store, "a/x")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import random
 import resource
 import shutil
 import signal
+import urllib.request
 from pathlib import Path
+from typing import Any
 
-from tests.robustness.storm import TABS, Storm
+from tests.robustness.storm import TABS, WATCHERS, Storm
 from tests.support.etcd import Etcd
 from tests.support.proxy import Proxy
 
@@ -162,3 +166,56 @@ class EtcdFaults:
             self._proxy.cut()
             await calm(storm, 1.0)
             self._proxy.heal()
+
+    async def set_back(self, storm: Storm, times: int) -> None:
+        """Restore an old backup of etcd. The server must tell watchers 410 and serve what the backup has."""
+        for _ in range(times):
+            await calm(storm)
+            await storm.pause_writers()
+            truth = await _listed(storm)
+            known = dict(storm.acknowledged), dict(storm.state), set(storm.unsure)
+            backup = self._member.folder / "backup"
+            self._member.stop()
+            shutil.copytree(self._member.folder / "data", backup)
+            # The term of the raft grows with each start. The backup must have an older one than the server has seen.
+            for _ in range(2):
+                await asyncio.to_thread(self._cluster.restart, self._member)
+                await _listed(storm)
+                self._member.stop()
+            await asyncio.to_thread(self._cluster.restart, self._member)
+            await _listed(storm)
+            storm.writing.set()
+            await calm(storm, 1.0)
+            await storm.pause_writers()
+            storm.set_back_to, storm.resumed_watchers = int(truth["metadata"]["resourceVersion"]), 0
+            self._proxy.cut()
+            self._member.stop()
+            shutil.rmtree(self._member.folder / "data")
+            backup.rename(self._member.folder / "data")
+            await asyncio.to_thread(self._cluster.restart, self._member)
+            for _ in range(chance.choice([0, 500])):
+                # More revisions than the server has seen must not hide that etcd was set back.
+                await asyncio.to_thread(_put, self._member.url)
+            self._proxy.heal()
+            async with asyncio.timeout(60):
+                while storm.resumed_watchers < WATCHERS:
+                    await asyncio.sleep(0.02)
+            assert (await _listed(storm))["items"] == truth["items"], "the server does not serve what etcd has"
+            storm.acknowledged, storm.state, storm.unsure = known
+            storm.set_back_to = None
+            storm.writing.set()
+
+
+async def _listed(storm: Storm) -> Any:
+    """Return the list of all objects as soon as the server can read its store."""
+    async with asyncio.timeout(60), storm.client() as client:
+        while (reply := await client.call("GET", TABS)).status != 200:
+            await asyncio.sleep(0.02)
+    return reply.json()
+
+
+def _put(url: str) -> None:
+    """Write a key that the server does not read."""
+    body = json.dumps({"key": base64.b64encode(b"other").decode(), "value": ""}).encode()
+    with urllib.request.urlopen(f"{url}/v3/kv/put", body, timeout=10) as reply:
+        reply.read()

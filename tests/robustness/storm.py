@@ -35,6 +35,9 @@ class Storm:
     def __init__(self, server: ServerProcess) -> None:
         self.server = server
         self.up = asyncio.Event()
+        self.writing = asyncio.Event()
+        """Clear while writers pause and watchers continue."""
+        self.writing.set()
         self.over = False
         self.acknowledged: dict[int, tuple[str, str]] = {}
         """Acknowledged writes: revision -> (verb, name)."""
@@ -45,6 +48,10 @@ class Storm:
         """The number of writes that the server has refused because of its store."""
         self.state: dict[str, int | None] = {}
         """The expected revision of each object according to the responses, or None if it was deleted."""
+        self.set_back_to: int | None = None
+        """The revision to which the store is set back, while watchers must be told so by 410. Otherwise None."""
+        self.resumed_watchers = 0
+        """The number of watchers that have received 410 and listed again since the store was set back."""
 
     def client(self) -> Client:
         return Client(self.server.url, self.server.token)
@@ -55,6 +62,7 @@ class Storm:
         client, count = self.client(), 0
         while not self.over:
             await self.up.wait()
+            await self.writing.wait()
             mine = [n for n, v in self.state.items() if v and n.startswith(f"w{number}-") and n not in self.unsure]
             verb = chance.choice(["POST", "PATCH", "PATCH", "DELETE"]) if len(mine) > 3 else "POST"
             if verb == "POST":
@@ -108,6 +116,9 @@ class Storm:
                     event = json.loads(line)
                     if event["type"] == "ERROR" and event["object"]["code"] in (503, 504):
                         break
+                    if event["type"] == "ERROR" and event["object"]["code"] == 410 and self.set_back_to is not None:
+                        last = await self.list_again(seen, self.set_back_to)
+                        break
                     assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), event
                     meta = event["object"]["metadata"]
                     last = int(meta["resourceVersion"])
@@ -116,6 +127,21 @@ class Storm:
                 await asyncio.sleep(0.005)
             finally:
                 client.close()
+
+    async def list_again(self, seen: list[Seen], revision: int) -> int:
+        """Forget the events after `revision`, which the store no longer has. Return the revision of a new list."""
+        seen[:] = [event for event in seen if event.version <= revision]
+        async with self.client() as client:
+            while (listed := await client.call("GET", TABS)).status != 200:
+                await asyncio.sleep(0.02)
+        self.resumed_watchers += 1
+        return int(listed.json()["metadata"]["resourceVersion"])
+
+    async def pause_writers(self) -> None:
+        """Let writers finish their current write and then wait for `writing`."""
+        self.writing.clear()
+        while self.running_writes:
+            await asyncio.sleep(0.005)
 
     async def run(self, disturb: Callable[[Storm], Awaitable[None]]) -> None:
         """Start the server, run the storm while `disturb` runs, then compare what was promised, seen and stored."""

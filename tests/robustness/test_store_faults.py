@@ -31,7 +31,7 @@ async def test_failed_sync(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", ["restart", "pause", "partition"])
+@pytest.mark.parametrize("name", ["restart", "pause", "partition", "set_back"])
 async def test_etcd(tmp_path: Path, name: str) -> None:
     with etcd(tmp_path / "etcd") as cluster:
         async with Proxy(cluster.members[0].port) as proxy:

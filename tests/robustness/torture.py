@@ -21,7 +21,7 @@ from tests.support.server import ServerProcess
 
 Fault = Callable[[Storm, int], Awaitable[None]]
 DISK_FAULTS: tuple[Fault, ...] = (faults.full_disk, faults.missing_file, faults.flipped_bits, faults.truncation)
-ETCD_FAULTS = ("restart", "pause", "partition")
+ETCD_FAULTS = ("restart", "pause", "partition", "set_back")
 KILLS_PER_STORM = 100
 
 
@@ -62,7 +62,7 @@ async def run(server: ServerProcess, fault: Fault, times: int, result: Result) -
 
 
 async def torture(kills: int, total_faults: int, folder: Path) -> None:
-    each = max(total_faults // (len(DISK_FAULTS) + 1 + len(ETCD_FAULTS)), 1)
+    each = -(-total_faults // (len(DISK_FAULTS) + 1 + len(ETCD_FAULTS)))
     print(f"{'fault':16} {'times':>6} {'acknowledged':>13} {'rejected':>9} {'unknown':>8} {'seconds':>8}")
     result = Result("kill -9")
     for index in range(0, kills, KILLS_PER_STORM):

@@ -36,6 +36,8 @@ class WatchCache:
         self.prefix = prefix
         self.revision = 0
         """The caches of all loaded resources contain the changes up to this revision."""
+        self._lost_revision = 0
+        """The newest revision before the store went back in time, for example because a backup of etcd was restored."""
         self.ready = False
         self._resources: dict[str, ResourceCache] = {}
         self._loading: dict[ResourceCache, asyncio.Task[None]] = {}
@@ -48,7 +50,10 @@ class WatchCache:
         """Functions to call with each store event of a resource for which `resource_at` was never called."""
 
     async def start(self) -> None:
-        self.revision = await self.store.revision()
+        revision = await self.store.revision()
+        if revision < self.revision:
+            self._lost_revision = max(self._lost_revision, self.revision)
+        self.revision = revision
         self._watch = self.store.watch(self.prefix, self.revision, self)
         self.ready = True
         self._wake_waiters()
@@ -161,8 +166,11 @@ class WatchCache:
     async def changes_since(self, cache: ResourceCache, revision: int) -> list[ObjectChange]:
         """Return the changes of a resource above a revision: from the window and, as far as it is too short, the store.
 
-        Raise ExpiredError if the revision has been compacted.
+        Raise ExpiredError if the revision has been compacted, or if the store has lost it.
         """
+        if self.revision < revision <= self._lost_revision:
+            # The watch would miss the changes until the store reaches this revision again.
+            raise errors.ExpiredError(f"too old resource version: {revision} ({self.revision})")
         older: list[ObjectChange] = []
         after = revision
         # The window may move on while the store's history is read. Then also read the changes that the window has
