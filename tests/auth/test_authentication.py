@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from polykind import errors
 from polykind.auth.authentication import Authentication
+from polykind.auth.client_certificates import ClientCertificates, RejectedCertificateError
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
 from polykind.http.messages import Request
@@ -16,20 +15,15 @@ AUTHENTICATED = "system:authenticated"
 
 
 def authenticate(
-    authorization: bytes | None = None, certificate: dict[str, Any] | None = None, *, anonymous: bool = False
+    authorization: bytes | None = None, certificates: ClientCertificates | None = None, *, anonymous: bool = False
 ) -> User:
     tokens = Tokens()
     tokens.add("t1", User("alice", "1", ("dev",)))
     request = Request("GET", "/", "", {} if authorization is None else {b"authorization": authorization}, b"")
-    request.peer_certificate = certificate
-    user = Authentication(tokens, anonymous=anonymous).user(request)
+    request.client_chain = (b"certificate",)
+    user = Authentication(tokens, anonymous=anonymous, certificates=certificates).user(request)
     assert user is not None
     return user
-
-
-def certificate(*names: tuple[str, str], year: int = 2100) -> dict[str, Any]:
-    validity = {"notBefore": "Jan  1 00:00:00 2020 GMT", "notAfter": f"Jan  1 00:00:00 {year} GMT"}
-    return {"subject": tuple((name,) for name in names), **validity}
 
 
 @pytest.mark.parametrize("header", [b"Bearer t1", b"bearer t1", b"Bearer  t1 ", b"BEARER t1"])
@@ -56,37 +50,37 @@ def test_wrong_token_is_rejected_even_with_anonymous_access(header: bytes) -> No
         authenticate(header, anonymous=True)
 
 
-def test_client_certificate_gives_user_and_groups() -> None:
-    subject = certificate(("organizationName", "dev"), ("organizationName", "ops"), ("commonName", "bob"))
-    assert authenticate(certificate=subject) == User("bob", groups=("dev", "ops", AUTHENTICATED))
+class FakeCertificates(ClientCertificates):
+    """Client certificates whose verification has the given result."""
+
+    def __init__(self, result: User | RejectedCertificateError | None) -> None:
+        self._result = result
+
+    def user(self, chain: tuple[bytes, ...]) -> User | None:
+        if isinstance(self._result, RejectedCertificateError):
+            raise self._result
+        return self._result
 
 
 def test_client_certificate_has_precedence_over_token() -> None:
-    subject = certificate(("commonName", "bob"))
-    for header in (b"Bearer t1", b"Bearer wrong", b"Basic x"):
-        assert authenticate(header, subject).name == "bob"
+    for header in (None, b"Bearer t1", b"Bearer wrong", b"Basic x"):
+        assert authenticate(header, FakeCertificates(User("bob"))).name == "bob"
 
 
-def test_client_certificate_without_common_name_is_ignored() -> None:
-    nameless = certificate(("organizationName", "dev"))
+def test_client_certificate_without_a_user_is_ignored() -> None:
+    nameless = FakeCertificates(None)
     assert authenticate(b"Bearer t1", nameless).name == "alice"
+    assert authenticate(None, nameless, anonymous=True).name == "system:anonymous"
     with pytest.raises(errors.UnauthorizedError):
         authenticate(None, nameless)
 
 
-def test_client_certificate_with_an_empty_common_name_is_ignored() -> None:
-    assert authenticate(certificate=certificate(("commonName", "")), anonymous=True).name == "system:anonymous"
-
-
-def test_anonymous_user_of_a_certificate_is_not_authenticated() -> None:
-    assert authenticate(certificate=certificate(("commonName", "system:anonymous"))).groups == ()
-
-
-def test_expired_client_certificate_counts_for_nothing() -> None:
-    expired = certificate(("commonName", "bob"), year=2021)
-    assert authenticate(b"Bearer t1", expired).name == "alice"
-    with pytest.raises(errors.UnauthorizedError):
-        authenticate(None, expired, anonymous=True)
+def test_rejected_client_certificate_needs_a_valid_token() -> None:
+    rejected = FakeCertificates(RejectedCertificateError())
+    assert authenticate(b"Bearer t1", rejected).name == "alice"
+    for header in (None, b"Bearer wrong"):
+        with pytest.raises(errors.UnauthorizedError):
+            authenticate(header, rejected, anonymous=True)
 
 
 def test_replaced_tokens_no_longer_authenticate() -> None:

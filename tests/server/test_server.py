@@ -182,8 +182,7 @@ async def test_client_certificates_authenticate(tmp_path: Path) -> None:
         header = "Authorization: Bearer wrong"
         assert (await status(running, NAMESPACES, header, tls=client_context(authority)))[0] == 200
         assert (await status(running, NAMESPACES))[0] == 401
-        with pytest.raises((ssl.SSLError, ConnectionError, IndexError)):
-            await status(running, NAMESPACES, tls=client_context(other_authority))
+        assert (await status(running, NAMESPACES, tls=client_context(other_authority)))[0] == 401
 
 
 async def test_given_serving_certificate_is_used(tmp_path: Path) -> None:

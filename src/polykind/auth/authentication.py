@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Collection
 from hmac import compare_digest
-from ssl import cert_time_to_seconds
-from typing import Any
 
 from polykind import errors
+from polykind.auth.client_certificates import ClientCertificates, RejectedCertificateError
 from polykind.auth.service_account_claims import TokenError
 from polykind.auth.token_authenticators import TokenAuthenticators
 from polykind.auth.tokens import Tokens
-from polykind.auth.user import ANONYMOUS, User, authenticated_groups
+from polykind.auth.user import ANONYMOUS, User
 from polykind.auth.websocket_token import use_websocket_token
 from polykind.http.messages import Request
 
@@ -21,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class Authentication:
-    """Authenticates a request by the client certificate that TLS has verified, else by its bearer token.
+    """Authenticates a request by its client certificate, else by its bearer token.
 
     The token of a WebSocket can be in its subprotocols.
 
@@ -36,8 +34,10 @@ class Authentication:
         anonymous: bool = False,
         anonymous_paths: Collection[str] = (),
         authenticators: TokenAuthenticators | None = None,
+        certificates: ClientCertificates | None = None,
     ) -> None:
         self._tokens = tokens
+        self._certificates = certificates
         self._anonymous = anonymous
         self._anonymous_paths = anonymous_paths
         self._authenticators = authenticators
@@ -48,10 +48,12 @@ class Authentication:
 
         Return None if the caller must await `jwt_user` to authenticate the request.
         """
-        user = expired = None
-        if request.peer_certificate is not None:
-            expired = _is_expired(request.peer_certificate)
-            user = None if expired else _certificate_user(request.peer_certificate)
+        user, is_rejected = None, False
+        if request.client_chain and self._certificates is not None:
+            try:
+                user = self._certificates.user(request.client_chain)
+            except RejectedCertificateError:
+                is_rejected = True
         if user is None:
             if b"sec-websocket-protocol" in request.headers:
                 use_websocket_token(request)
@@ -64,8 +66,8 @@ class Authentication:
                     raise errors.UnauthorizedError
                 if user is not None and user is not ANONYMOUS:
                     self._latest = header, user
-        if expired and user is ANONYMOUS:
-            # As in kube-apiserver, a client with an expired certificate does not become the anonymous user.
+        if is_rejected and user is ANONYMOUS:
+            # As in kube-apiserver, a client with an invalid certificate does not become the anonymous user.
             raise errors.UnauthorizedError
         if user is None and (self._authenticators is None or not _jwt(request)):
             raise errors.UnauthorizedError
@@ -101,23 +103,3 @@ def _jwt(request: Request) -> str:
     token = token.strip()
     is_jwt = scheme.lower() == b"bearer" and token.count(b".") == 2 and token.isascii()
     return token.decode() if is_jwt else ""
-
-
-def _is_expired(certificate: dict[str, Any]) -> bool:
-    """True if the client certificate is expired or not valid yet."""
-    now = time.time()
-    return not cert_time_to_seconds(certificate["notBefore"]) <= now <= cert_time_to_seconds(certificate["notAfter"])
-
-
-def _certificate_user(certificate: dict[str, Any]) -> User | None:
-    """Return the user of a client certificate. The common name is the user name; each organization is a group."""
-    names, groups = [], []
-    for attributes in certificate.get("subject", ()):
-        for key, value in attributes:
-            if key == "commonName":
-                names.append(value)
-            elif key == "organizationName":
-                groups.append(value)
-    if not names or not names[-1]:
-        return None
-    return User(names[-1], groups=authenticated_groups(names[-1], groups))

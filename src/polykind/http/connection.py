@@ -16,6 +16,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from polykind import errors, taskless
+from polykind.http.client_handshake import client_chain
 from polykind.http.messages import JSON, TEXT, Body, Request, Response, Stream, body_size
 from polykind.http.request_parser import ProtocolError, RequestParser
 from polykind.http.websocket import WebSocketStream
@@ -60,7 +61,7 @@ class Connection(asyncio.Protocol):
         "_unsent_size",
         "_writing_body",
         "_writing_paused",
-        "certificate",
+        "client_chain",
         "closing",
         "deadline",
         "transport",
@@ -91,7 +92,7 @@ class Connection(asyncio.Protocol):
         self._unsent: list[bytes] = []
         self._unsent_size = 0
         self.closing = False
-        self.certificate: dict[str, Any] | None = None
+        self.client_chain: tuple[bytes, ...] = ()
         self.deadline = server.loop.time() + server.limits.receive_seconds
         self.transport: asyncio.Transport
 
@@ -106,7 +107,7 @@ class Connection(asyncio.Protocol):
         self.transport = transport  # type: ignore[assignment]
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
-            self.certificate = tls.getpeercert() or None
+            self.client_chain = client_chain(tls)
         self._server.connections.add(self)
         if self._server.stopping or len(self._server.connections) > self._server.limits.max_connections:
             self._close()
@@ -158,7 +159,7 @@ class Connection(asyncio.Protocol):
 
     def on_request(self, request: Request, keep_alive: bool) -> None:
         self._continue_due = False
-        request.peer_certificate = self.certificate
+        request.client_chain = self.client_chain
         self._queue.append((request, keep_alive))
         if not self._busy:
             self._handle_queue()

@@ -7,7 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote_to_bytes
 
 from polykind.errors import BadRequestError
@@ -43,13 +43,13 @@ class Request:
     __slots__ = (
         "audit_id",
         "body",
+        "client_chain",
         "deadline",
         "ended_by_router",
         "headers",
         "method",
         "path",
         "paused_young_only",
-        "peer_certificate",
         "query",
         "timeout",
         "user",
@@ -69,7 +69,8 @@ class Request:
         """
         self.body = body
         self.audit_id = b""
-        self.peer_certificate: dict[str, Any] | None = None
+        self.client_chain: tuple[bytes, ...] = ()
+        """The certificate that the client presented and its intermediates, in DER. Nothing has verified them."""
         self.user: User | None = None
         self.timeout: float | None = None
         """The client's timeout in seconds, or None to use the server's timeout."""

@@ -27,6 +27,7 @@ from polykind.apis.groups import all_kinds
 from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
 from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer_union import build_authorizer
+from polykind.auth.client_certificates import ClientCertificates
 from polykind.auth.key_files import TokenKeyError
 from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.token_authenticators import TokenAuthenticators
@@ -51,6 +52,7 @@ from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.discovery.builtins import builtins
+from polykind.http.client_handshake import accept_client_certificates
 from polykind.http.listener import HttpServer, Limits
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor
@@ -78,9 +80,6 @@ if TYPE_CHECKING:
     from polykind.toolkit.declare.library import Library
 
 log = logging.getLogger("polykind")
-
-_NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
-"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python's ssl module does not name."""
 
 
 class Server:
@@ -161,6 +160,7 @@ class Server:
             anonymous=anonymous["enabled"] and "AlwaysAllow" not in settings.authorization_mode,
             anonymous_paths=[condition["path"] for condition in anonymous.get("conditions") or ()],
             authenticators=authenticators,
+            certificates=self._certificates,
         )
         authorizer, rbac = build_authorizer(settings.authorization_mode)
         await self.store.start()
@@ -373,14 +373,13 @@ class Server:
         except OSError as error:
             raise SettingsError(f"cannot load the certificate {certificate} and its key {key}: {error}") from None
         context.set_alpn_protocols(["http/1.1"])
+        self._certificates = None
         if settings.client_ca_file:
             try:
-                context.load_verify_locations(settings.client_ca_file)
-            except OSError as error:
+                self._certificates = ClientCertificates(settings.client_ca_file, self.clock.now)
+            except (OSError, ValueError) as error:
                 raise SettingsError(f"--client-ca-file {settings.client_ca_file}: {error}") from None
-            context.verify_mode = ssl.CERT_OPTIONAL
-            # A TLS handshake with an expired client certificate succeeds, because the request may have a valid token.
-            context.verify_flags |= _NO_CHECK_TIME
+            accept_client_certificates(context)
         return context
 
     def _tokens(self) -> Tokens:
@@ -424,14 +423,13 @@ class Server:
 
         If this fails, log an error and continue with the previous ones.
         """
-        settings = self.settings
         try:
             self._tls_context.load_cert_chain(*self._certificate_files)
-            if settings.client_ca_file:
-                self._tls_context.load_verify_locations(settings.client_ca_file)
+            if self._certificates is not None:
+                self._certificates.reload()
             self._authentication.replace_tokens(self._tokens())
             self._reload_issuers()
-        except (OSError, SettingsError) as error:
+        except (OSError, ValueError) as error:
             log.error("server: cannot reload certificates and tokens, keeping the previous ones: %s", error)
         else:
             log.info("server: reloaded certificates and tokens")
