@@ -22,10 +22,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "versions",
         help="show what uses each version of a CRD and what blocks its removal",
-        description="For each version of a CustomResourceDefinition on a Polykind server, show the number of objects "
-        "stored at it, the number of objects with field managers at it, the clients that have requested it since the "
-        "server started, and what blocks its removal. Exit codes: 0 success; 1 with --remove, the removal is blocked; "
-        "2 invalid usage or no report.",
+        description="For each version of a CustomResourceDefinition, show the number of objects stored at it, the "
+        "number of objects with field managers at it, its clients, and what blocks its removal. Polykind reports exact "
+        "numbers, and the clients that have requested a version since the server started. Kubernetes does not tell at "
+        "which version an object is stored: there the report uses status.storedVersions and managedFields, and says "
+        "what is unknown. Exit codes: 0 success; 1 with --remove, the removal is blocked; 2 invalid usage or no report.",
     )
     flag = command.add_argument
     flag("--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the server (default: as kubectl finds it)")
@@ -50,13 +51,22 @@ def run(args: argparse.Namespace) -> int:
 
 async def _versions(args: argparse.Namespace) -> int:
     from polykind.toolkit.hosting.cluster_access import find_access
-    from polykind.toolkit.hosting.cluster_client import ClusterClient
+    from polykind.toolkit.hosting.cluster_client import ClusterClient, StatusError
 
     if args.remove and len(args.crds) != 1:
         raise ValueError("--remove requires the name of one CRD")
-    async with ClusterClient(find_access(args.kubeconfig, os.environ, Path.home())) as cluster:
-        names = args.crds or await _multi_version_crds(cluster)
-        reports = [await _get_report(cluster, name) for name in names]
+    async with ClusterClient(find_access(args.kubeconfig, os.environ, Path.home()), "polykind-versions") as cluster:
+        try:
+            names = args.crds or await _multi_version_crds(cluster)
+            reports = [await _get_report(cluster, name) for name in names]
+        except StatusError as error:
+            if error.status != 403:
+                raise
+            from polykind.toolkit.migrating.access_rules import migration_rules
+
+            name = args.crds[0] if args.crds else "RESOURCE.GROUP"
+            rules = migration_rules(name, None, writes=False)
+            raise ValueError(f"{error}\nThe report needs no more than these rights:\n\n{rules}") from None
     if args.remove:
         reports = [_only_version(reports[0], args.remove)]
     if args.output == "json":
@@ -76,16 +86,21 @@ async def _multi_version_crds(cluster: ClusterClient) -> list[str]:
 async def _get_report(cluster: ClusterClient, name: str) -> JsonObject:
     from polykind.toolkit.hosting.cluster_client import StatusError
 
+    from polykind.toolkit.migrating.cluster_versions import version_report
+    from polykind.toolkit.migrating.crd_storage import CRDStorage
+    from polykind.toolkit.migrating.paced_client import PacedClient
+
     try:
-        return await cluster.get(f"/polykind/versions/{name}")
+        return {**await cluster.get(f"/polykind/versions/{name}"), "exact": True}
     except StatusError as error:
-        if error.status != 404:
+        if error.status not in (403, 404):
             raise
-    # A 404 from Polykind means that the CRD is not served. Other API servers do not have this path.
-    await cluster.get(f"{_CRDS}/{name}")
-    raise ValueError(
-        f"{cluster.server} has no version report of {name}: the CRD is not served yet, or the server is not Polykind"
-    )
+    # A 404 from Polykind means that the CRD is not served. Other API servers do not have this path, and forbid it to
+    # users who may not read it.
+    storage = CRDStorage(await cluster.get(f"{_CRDS}/{name}"))
+    if not storage.served:
+        raise ValueError(f"{name} serves no version, so its objects cannot be listed")
+    return await version_report(PacedClient(cluster), storage)
 
 
 def _only_version(report: JsonObject, version: str) -> JsonObject:
@@ -98,11 +113,19 @@ def _only_version(report: JsonObject, version: str) -> JsonObject:
 def _lines(report: JsonObject) -> Iterator[str]:
     rows = [_HEADERS, *(_row(version) for version in report["versions"])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield f"{report['definition']}, clients since {report['since']}"
+    if report["exact"]:
+        yield f"{report['definition']}, clients since {report['since']}"
+    else:
+        stored = ", ".join(report["storedVersions"]) or "none"
+        yield f"{report['definition']}, {_plural(report['objects'], 'object')}, stored versions {stored}"
+        yield f"  estimated: {report['basis']}"
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
     for version in report["versions"]:
-        for client in version["clients"]:
+        for manager in version.get("managers", ()):
+            count, last = _plural(manager["objects"], "object"), manager["last"] or "an unknown time"
+            yield f"  {version['name']} was written by {manager['manager']}: {count}, last at {last}"
+        for client in version.get("clients", ()):
             client_name = (
                 f"{client['agent'] or 'unknown program'} ({client['user']})" if client["user"] else "other clients"
             )
@@ -114,6 +137,11 @@ def _lines(report: JsonObject) -> Iterator[str]:
             yield from (f"  - {blocker}" for blocker in version["hindrances"])
         else:
             yield f"  {version['name']} can be removed"
+    for version, count in report.get("removedVersions", {}).items():
+        yield (
+            f"  {version} has been removed, but {_plural(count, 'object')} have field managers at it, and server-side "
+            f"apply fails on them: polykind migrate {report['definition']}"
+        )
 
 
 def _plural(number: int, noun: str) -> str:
@@ -122,5 +150,5 @@ def _plural(number: int, noun: str) -> str:
 
 def _row(version: JsonObject) -> tuple[str, ...]:
     flags = (("no", "yes")[version[key]] for key in ("served", "storage", "deprecated"))
-    counts = (str(version[key]) for key in ("storedObjects", "managedObjects"))
-    return version["name"], *flags, *counts, str(len(version["clients"]))
+    counts = ("?" if version[key] is None else str(version[key]) for key in ("storedObjects", "managedObjects"))
+    return version["name"], *flags, *counts, str(len(version["clients" if "clients" in version else "managers"]))

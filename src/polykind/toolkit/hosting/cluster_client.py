@@ -41,17 +41,20 @@ class UnreachableError(ClusterError):
 class StatusError(ClusterError):
     """The API server returned an error status."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, retry_after: float = 0.0) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after = retry_after
+        """Seconds that the client should wait before it tries again. 0 if the server does not say."""
 
 
 class ClusterClient:
     """A client for one API server. It connects on the first request; call `close` when done."""
 
-    def __init__(self, access: ClusterAccess) -> None:
-        """Raise KubeconfigError if the certificates cannot be used."""
+    def __init__(self, access: ClusterAccess, agent: str = "polykind-host") -> None:
+        """Raise KubeconfigError if the certificates cannot be used. `agent` is the User-Agent of all requests."""
         self.server = access.server
+        self._agent = agent
         self._access = access
         self._tls = _ssl_context(access)
         self._session: aiohttp.ClientSession | None = None
@@ -78,6 +81,20 @@ class ClusterClient:
     async def patch(self, path: str, patch: JsonObject) -> JsonObject:
         """Send a JSON merge patch for an object and return the patched object. Raise ClusterError if that fails."""
         return await self._send("PATCH", path, orjson.dumps(patch), {"Content-Type": _MERGE_PATCH})
+
+    async def request(
+        self, method: str, path: str, body: object = None, *, content_type: str = "", accept: str = ""
+    ) -> JsonObject:
+        """Send any request with a JSON body and return the JSON object of the response.
+
+        Raise ClusterError if the request fails.
+        """
+        headers = {"Accept": accept} if accept else {}
+        if body is None:
+            return await self._send(method, path, None, headers)
+        return await self._send(
+            method, path, orjson.dumps(body), {"Content-Type": content_type or "application/json", **headers}
+        )
 
     async def watch(self, collection: str, name: str) -> AsyncGenerator[None, None]:
         """Yield None for each watch event of one object, including its initial state. Raise ClusterError on failure.
@@ -107,11 +124,11 @@ class ClusterClient:
                 data = await response.content.read(_MAX_RESPONSE_BYTES)
                 while not response.content.at_eof() and len(data) < _MAX_RESPONSE_BYTES:
                     data += await response.content.read(_MAX_RESPONSE_BYTES - len(data))
-                status = response.status
+                status, wait = response.status, response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise UnreachableError(_error_text(error)) from error
         if not 200 <= status < 300:
-            raise StatusError(status, _message(status, data))
+            raise StatusError(status, _message(status, data), float(wait) if wait.isdecimal() else 0.0)
         try:
             decoded = msgspec.json.decode(data)
         except msgspec.DecodeError:
@@ -125,7 +142,7 @@ class ClusterClient:
 
         if self._session is None:
             connector = aiohttp.TCPConnector(ssl=self._tls, limit=16)
-            agent = {"User-Agent": "polykind-host", "Accept": "application/json"}
+            agent = {"User-Agent": self._agent, "Accept": "application/json"}
             self._session = aiohttp.ClientSession(connector=connector, headers=agent)
         all_headers = {**(headers or {}), **self._credentials()}
         return self._session.request(
