@@ -156,7 +156,7 @@ async def test_interrupted_run_continues_after_its_last_page(server: ApiServer, 
     assert reason == ""
     assert resumed is not None
     assert (resumed.last, resumed.rewritten) == ("default/a", 1)
-    resumed.token = "expired"  # noqa: S105
+    resumed.token = "expired"
     migration = ClusterMigration(client, storage, resumed, page=1, on_page=lambda: seen.append(resumed.last))
     await migration.rewrite_all()
     assert await migration.verify() == 0
@@ -218,7 +218,7 @@ async def test_conflicts_are_tried_again(server: ApiServer) -> None:
             await sent("PATCH", path.partition("?")[0], {"spec": {"size": 9}}, "application/merge-patch+json")
         return await sent(method, path, *more, **options)  # type: ignore[arg-type]
 
-    client.send = outdated  # type: ignore[method-assign, assignment]
+    client.send = outdated  # type: ignore[method-assign]
     journal = Journal("server", storage.uid, "v2", ["v1", "v2"])
     await ClusterMigration(client, storage, journal).rewrite_all()
     assert not journal.failures

@@ -26,7 +26,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "number of objects with field managers at it, its clients, and what blocks its removal. Polykind reports exact "
         "numbers, and the clients that have requested a version since the server started. Kubernetes does not tell at "
         "which version an object is stored: there the report uses status.storedVersions and managedFields, and says "
-        "what is unknown. Exit codes: 0 success; 1 with --remove, the removal is blocked; 2 invalid usage or no report.",
+        "what is unknown. Exit codes: 0 success; 1 with --remove, the removal is blocked; 2 invalid usage, no report.",
     )
     flag = command.add_argument
     flag("--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the server (default: as kubectl finds it)")
@@ -85,7 +85,6 @@ async def _multi_version_crds(cluster: ClusterClient) -> list[str]:
 
 async def _get_report(cluster: ClusterClient, name: str) -> JsonObject:
     from polykind.toolkit.hosting.cluster_client import StatusError
-
     from polykind.toolkit.migrating.cluster_versions import version_report
     from polykind.toolkit.migrating.crd_storage import CRDStorage
     from polykind.toolkit.migrating.paced_client import PacedClient

@@ -162,10 +162,8 @@ class ClusterMigration:
                     return _Result.GONE
                 # A failed test of a JSON patch is a 422, like an invalid object.
                 if (
-                    error.status != 409
-                    and not (error.status == 422 and fix is not None)
-                    or attempt == _CONFLICT_ATTEMPTS
-                ):
+                    error.status != 409 and not (error.status == 422 and fix is not None)
+                ) or attempt == _CONFLICT_ATTEMPTS:
                     raise
                 try:
                     read = (await self._client.send("GET", path, accept=_METADATA))["metadata"]
