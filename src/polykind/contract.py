@@ -68,6 +68,17 @@ class Page:
     remaining: int
 
 
+class ScanPage(NamedTuple):
+    """A part of a scan: the `items` at the store revision `revision`, sorted by key. `last` is true if no key follows.
+
+    Each page of a scan may have another revision.
+    """
+
+    items: list[KeyValue]
+    revision: int
+    last: bool
+
+
 class StoreError(Exception):
     """Base class of all store errors."""
 
@@ -180,6 +191,12 @@ class Store(Protocol):
         """Return the keys that start with `prefix` and sort after `after`, now (`at` is 0) or at a past revision.
 
         If `limit` is not 0, return at most `limit` keys.
+        """
+
+    async def scan(self, prefix: str, *, after: str = "") -> ScanPage:
+        """Return the next keys that start with `prefix` and sort after `after`, as they are now.
+
+        The store chooses the size of the page. In contrast to `range`, it does not count the keys that follow.
         """
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:

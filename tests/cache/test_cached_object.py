@@ -129,4 +129,4 @@ def test_labels_of_malformed_objects(obj: dict[str, Any], labels: dict[str, str]
 
 
 def test_namespace_is_read_from_key() -> None:
-    assert CachedObject("a/x", b"{}", 1, "v1", None, True).namespace == "a"
+    assert CachedObject(b"{}", None, key="a/x", revision=1, version="v1", normalized=True).namespace == "a"

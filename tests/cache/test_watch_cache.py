@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -13,8 +14,9 @@ from polykind import errors
 from polykind.cache import resource_cache
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.cache.watch_cache import WatchCache
-from polykind.contract import CompactedError, Page, StoreEvent
+from polykind.contract import CompactedError, ScanPage, StoreEvent
 from polykind.store.sqlite import SqliteStore
+from polykind.store.sqlite import store as sqlite_store
 from tests.cache.helpers import PREFIX, opened, put, value
 
 Opened = tuple[SqliteStore, WatchCache, ResourceCache]
@@ -54,23 +56,23 @@ async def test_events_go_to_their_own_resource(parts: Opened) -> None:
     assert (list(state(core)), list(state(similar)), list(state(cache))) == (["default"], ["a/x"], ["a/y"])
 
 
-class BlockedRange:
-    """Blocks a store's range reads, before or after they read, until `go` is set."""
+class BlockedScan:
+    """Blocks a store's scans, before or after they read, until `go` is set."""
 
     def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, early: bool) -> None:
         self.go, self.reads = asyncio.Event(), 0
-        read = store.range
+        read = store.scan
 
-        async def held(prefix: str, **options: int) -> Page:
+        async def held(prefix: str, *, after: str = "") -> ScanPage:
             self.reads += 1
             if early:
-                page = await read(prefix)
+                page = await read(prefix, after=after)
                 await self.go.wait()
                 return page
             await self.go.wait()
-            return await read(prefix)
+            return await read(prefix, after=after)
 
-        monkeypatch.setattr(store, "range", held)
+        monkeypatch.setattr(store, "scan", held)
 
 
 @pytest.mark.parametrize("early", [True, False], ids=["read before the writes", "read after the writes"])
@@ -79,7 +81,7 @@ async def test_writes_during_a_load_are_applied_once(
 ) -> None:
     store, root, cache = parts
     kept, dropped = await put(store, "a/kept"), await put(store, "a/dropped")
-    gate = BlockedRange(store, monkeypatch, early=early)
+    gate = BlockedScan(store, monkeypatch, early=early)
     loads = [asyncio.create_task(root.load(cache)) for _ in range(3)]
     while not gate.reads:
         await asyncio.sleep(0)
@@ -94,6 +96,29 @@ async def test_writes_during_a_load_are_applied_once(
     again = await put(store, "a/again")
     assert state(cache)["a/again"] == again
     assert cache.revision == again
+
+
+async def test_load_in_pages_while_keys_are_written(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, root, cache = parts
+    monkeypatch.setattr(sqlite_store, "SCAN_KEYS", 3)
+    random, expected = Random(7), {}
+    for i in range(40):
+        expected[f"a/{i:02}"] = await put(store, f"a/{i:02}")
+    loading = asyncio.create_task(root.load(cache))
+    for _ in range(100):
+        if loading.done():
+            break
+        key = f"a/{random.randrange(50):02}"
+        if key in expected and random.random() < 0.4:
+            await store.delete(PREFIX + key, expect=expected.pop(key))
+        else:
+            expected[key] = await put(store, key)
+        assert len(root.load_notes()) <= 1
+    await loading
+    assert root.load_notes() == []
+    assert state(cache) == expected
+    assert cache.version_counts == {"v1": len(expected)}
+    assert cache.revision == await store.revision()
 
 
 async def test_long_load_yields_to_event_loop(parts: Opened) -> None:
@@ -120,7 +145,7 @@ async def test_long_load_yields_to_event_loop(parts: Opened) -> None:
 async def test_resource_removed_and_served_again_during_load(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
     await put(store, "a/x")
-    gate = BlockedRange(store, monkeypatch, early=True)
+    gate = BlockedScan(store, monkeypatch, early=True)
     first = asyncio.create_task(root.load(cache))
     while not gate.reads:
         await asyncio.sleep(0)
@@ -141,11 +166,11 @@ async def test_failed_load_can_be_retried(parts: Opened, monkeypatch: pytest.Mon
     store, root, cache = parts
     await put(store, "a/x")
 
-    async def broken(prefix: str) -> Page:
+    async def broken(prefix: str, *, after: str = "") -> ScanPage:
         raise CompactedError(1, 2)
 
     with monkeypatch.context() as broken_store:
-        broken_store.setattr(store, "range", broken)
+        broken_store.setattr(store, "scan", broken)
         with pytest.raises(CompactedError):
             await root.load(cache)
     await root.load(cache)
@@ -154,7 +179,7 @@ async def test_failed_load_can_be_retried(parts: Opened, monkeypatch: pytest.Mon
 
 async def test_cancelled_caller_does_not_cancel_shared_load(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
-    gate = BlockedRange(store, monkeypatch, early=True)
+    gate = BlockedScan(store, monkeypatch, early=True)
     loads = [asyncio.create_task(root.load(cache)) for _ in range(2)]
     while not gate.reads:
         await asyncio.sleep(0)
@@ -306,7 +331,7 @@ async def test_revisions_that_the_store_has_lost_are_expired(parts: Opened, monk
 async def test_load_is_repeated_if_watch_is_lost_meanwhile(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
     await put(store, "a/x")
-    gate = BlockedRange(store, monkeypatch, early=True)
+    gate = BlockedScan(store, monkeypatch, early=True)
     loading = asyncio.create_task(root.load(cache))
     while not gate.reads:
         await asyncio.sleep(0)

@@ -31,7 +31,7 @@ class Maker:
 
 
 def _cached(name: str, revision: int = 1) -> CachedObject:
-    return CachedObject(name, name.encode(), revision, "v1", None, normalized=True)
+    return CachedObject(name.encode(), None, key=name, revision=revision, version="v1", normalized=True)
 
 
 async def _turn() -> None:

@@ -13,6 +13,7 @@ from polykind.contract import (
     FutureRevisionError,
     KeyValue,
     RevisionConflictError,
+    ScanPage,
     Store,
     StoreError,
     StoreEvent,
@@ -215,6 +216,21 @@ class TestReads:
         assert [page.remaining for page in (first, second, third)] == [6, 2, 0]
         assert (await store.range("/r/", limit=10)).remaining == 0
         assert (await store.range("/r/", limit=1000)).remaining == 0
+
+    async def test_scan_returns_all_keys_in_pages(self, store: Store) -> None:
+        written = [KeyValue(name, b"v", await store.put(name, b"v", expect=0)) for name in ("/r/a", "/r/b", "/r/c")]
+        await store.put("/r/d", b"", expect=0)
+        newest = await store.delete("/r/d", expect=None)
+        await store.put("/s/a", b"", expect=0)
+        assert (await store.scan("/q/")).items == []
+        pages: list[ScanPage] = []
+        after = ""
+        while not pages or not pages[-1].last:
+            pages.append(await store.scan("/r/", after=after))
+            after = pages[-1].items[-1].key
+        assert [item for page in pages for item in page.items] == written
+        assert pages[0].revision >= newest
+        assert [item.key for item in (await store.scan("/r/", after="/r/a")).items] == ["/r/b", "/r/c"]
 
     async def test_remaining_excludes_deleted_and_other_keys(self, store: Store) -> None:
         for name in ("/r/a", "/r/b", "/r/c", "/r/d", "/s/a"):

@@ -29,18 +29,20 @@ _decode_head = msgspec.json.Decoder(_StoredHead).decode
 _decode_metadata = msgspec.json.Decoder(_StoredMetadata).decode
 
 
-class Representation:
-    """An object as clients see it at one version: its JSON, and the labels and fields that selectors match."""
+class Representation(msgspec.Struct, gc=False, eq=False):
+    """An object as clients see it at one version: its JSON, and the labels and fields that selectors match.
 
-    __slots__ = ("data", "fields", "labels")
+    Representations and cached objects refer to no other objects than their own values, so they cannot be part of a
+    reference cycle. They are therefore hidden from Python's garbage collector, which would otherwise stop the server
+    for a tenth of a second to visit a million of them.
+    """
 
-    def __init__(self, data: bytes, labels: dict[str, str] | None) -> None:
-        self.data = data
-        self.labels = labels
-        self.fields: dict[str, str] | None = None
+    data: bytes
+    labels: dict[str, str] | None
+    fields: dict[str, str] | None = None
 
 
-class CachedObject(Representation):
+class CachedObject(Representation, gc=False, eq=False, kw_only=True):
     """One stored object at one revision.
 
     If `normalized` is true, the stored bytes are also the representation at the stored version, so reads at that
@@ -48,23 +50,22 @@ class CachedObject(Representation):
     Other attributes do not change.
     """
 
-    __slots__ = ("key", "namespace", "normalized", "representations", "revision", "schema_generation", "version")
+    key: str
+    """The key in the store without the resource's prefix: namespace/name, or name."""
+    revision: int
+    version: str
+    """The version that the object is stored at."""
+    normalized: bool
+    """True if pruning and defaulting with the current schema of the stored version would change nothing."""
+    namespace: str = ""
+    schema_generation: int = 0
+    """The schema generation of the CRD for which `normalized` and `representations` are valid."""
+    representations: dict[str, Representation] | None = None
 
-    def __init__(
-        self, key: str, data: bytes, revision: int, version: str, labels: dict[str, str] | None, normalized: bool
-    ) -> None:
-        super().__init__(data, labels)
-        self.key = key
-        """The key in the store without the resource's prefix: namespace/name, or name."""
-        self.namespace = sys.intern(key[: key.rfind("/")]) if "/" in key else ""
-        self.revision = revision
-        self.version = version
-        """The version that the object is stored at."""
-        self.normalized = normalized
-        """True if pruning and defaulting with the current schema of the stored version would change nothing."""
-        self.schema_generation = 0
-        """The schema generation of the CRD for which `normalized` and `representations` are valid."""
-        self.representations: dict[str, Representation] | None = None
+    def __post_init__(self) -> None:
+        namespace, slash, _ = self.key.rpartition("/")
+        if slash:
+            self.namespace = sys.intern(namespace)
 
     @property
     def name(self) -> str:
@@ -113,6 +114,12 @@ class CachedObject(Representation):
         return isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
 
 
+def _build(
+    key: str, data: bytes, labels: dict[str, str] | None, revision: int, version: str, normalized: bool
+) -> CachedObject:
+    return CachedObject(data, labels, key=key, revision=revision, version=version, normalized=normalized)
+
+
 def intern_labels(labels: dict[str, str] | None) -> dict[str, str] | None:
     """Intern the keys and values of labels, because many objects share them. Return None if there are no labels."""
     if not labels:
@@ -135,10 +142,38 @@ def parse_stored(key: str, value: bytes, revision: int, normalized: bool) -> Cac
         if metadata.resourceVersion is None and raw_metadata.endswith(tail) and value.find(tail, end + 1) < 0:
             raw = b'%b,"resourceVersion":"%d"%b' % (value[:end], revision, value[end:].rstrip(b"\n"))
             version = sys.intern(head.apiVersion.rpartition("/")[2])
-            return CachedObject(key, raw, revision, version, intern_labels(metadata.labels), normalized)
+            return _build(key, raw, intern_labels(metadata.labels), revision, version, normalized)
     except (msgspec.MsgspecError, ValueError):
         pass
     return _parse_external(key, value, revision)
+
+
+_match_head = re.compile(rb'\{"apiVersion":"(?:[^"/\\]*/)?([^"/\\]*)","kind":"[^"\\]*","metadata":').match
+_UID = b',"uid":"'
+
+
+def parse_normalized(key: str, value: bytes, revision: int) -> CachedObject:
+    """Build a CachedObject from stored bytes that are known to be normalized JSON, decoding only their metadata.
+
+    This takes a third of the time of `parse_stored`, because it does not read what follows the metadata.
+    """
+    head = _match_head(value)
+    if head is not None:
+        start = head.end()
+        at = value.find(_UID, start)
+        end = value.find(b"}", at) + 1
+        try:
+            # If this text is a complete JSON object, it is the metadata. A `uid` elsewhere, such as in an annotation,
+            # leaves it incomplete.
+            metadata = _decode_metadata(value[start:end])
+        except (msgspec.MsgspecError, ValueError):
+            return parse_stored(key, value, revision, True)
+        uid_is_last = value.startswith(metadata.uid.encode() + b'"}', at + len(_UID))
+        if at > 0 and metadata.resourceVersion is None and uid_is_last:
+            raw = b'%b,"resourceVersion":"%d"%b' % (value[:at], revision, value[at:].rstrip(b"\n"))
+            version = sys.intern(head[1].decode())
+            return _build(key, raw, intern_labels(metadata.labels), revision, version, True)
+    return parse_stored(key, value, revision, True)
 
 
 def _parse_external(key: str, value: bytes, revision: int) -> CachedObject:
@@ -151,14 +186,14 @@ def _parse_external(key: str, value: bytes, revision: int) -> CachedObject:
     except errors.BadRequestError:
         obj = None
     if not isinstance(obj, dict):
-        return CachedObject(key, value, revision, "", None, False)
+        return _build(key, value, None, revision, "", False)
     meta = obj.get("metadata")
     if not isinstance(meta, dict):
         meta = obj["metadata"] = {}
     meta["resourceVersion"] = str(revision)
     api_version = obj.get("apiVersion")
     version = api_version.rpartition("/")[2] if isinstance(api_version, str) else ""
-    return CachedObject(key, json_codec.encode(obj), revision, sys.intern(version), labels_of(obj), False)
+    return _build(key, json_codec.encode(obj), labels_of(obj), revision, sys.intern(version), False)
 
 
 def labels_of(obj: JsonObject) -> dict[str, str] | None:
@@ -212,4 +247,4 @@ class Encoded:
 
     def cached_object(self, key: str, stored: bytes, revision: int, normalized: bool) -> CachedObject:
         """Return the CachedObject that `parse_stored` would build from the stored bytes, without parsing them."""
-        return CachedObject(key, self.served(revision), revision, self._version, self._labels, normalized)
+        return _build(key, self.served(revision), self._labels, revision, self._version, normalized)

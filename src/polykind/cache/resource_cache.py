@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Protocol
 
 from polykind.cache.cached_object import CachedObject, parse_stored
@@ -18,6 +18,10 @@ WINDOW_BYTES = 8 * 1024 * 1024
 
 CachedObjectFactory = Callable[[str, bytes, int, bool], CachedObject]
 """A function that builds a CachedObject: `parse_stored`, or a faster function with the same parameters and result."""
+
+
+SchemaDigests = Callable[[], Mapping[str, str]]
+"""A function that returns, for each version of a resource, a digest of its schema and of the code that applies it."""
 
 
 class ObjectChange:
@@ -49,6 +53,93 @@ class CacheObserver(Protocol):
         """Read the resource again, because changes may have been missed."""
 
 
+_key_of = attrgetter("key")
+
+
+class SortedObjects:
+    """Cached objects, sorted by key within their namespaces. A snapshot copies references and nothing else."""
+
+    def __init__(self, objects: Iterable[CachedObject] = ()) -> None:
+        self.version_counts: dict[str, int] = {}
+        """The number of objects stored at each version."""
+        self.last_change = 0
+        """The highest revision of an object that was ever added."""
+        self._by_key: dict[str, CachedObject] = {}
+        self._by_namespace: dict[str, list[CachedObject]] = {}
+        self._prefixes: list[str] = []
+        """The namespaces in the order of their keys, each with a slash. The prefix of cluster-scoped objects is empty.
+        """
+        for cached in objects:
+            self.put(cached)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def get(self, key: str) -> CachedObject | None:
+        return self._by_key.get(key)
+
+    def count(self, namespace: str | None) -> int:
+        """Return the number of objects of a namespace (None: all namespaces)."""
+        return len(self._by_key) if namespace is None else len(self._by_namespace.get(namespace, ()))
+
+    def unordered(self) -> list[CachedObject]:
+        """Return all objects in no particular order."""
+        return list(self._by_key.values())
+
+    def snapshot(self, namespace: str | None, after: str = "", limit: int = 0) -> list[CachedObject]:
+        """Return the objects of a namespace (None: all) with keys after `after`, at most `limit` (0: no limit)."""
+        if namespace is not None:
+            objects = self._by_namespace.get(namespace, [])
+            start = bisect_right(objects, after, key=_key_of) if after else 0
+            return objects[start : start + limit] if limit else objects[start:]
+        found: list[CachedObject] = []
+        first = max(bisect_right(self._prefixes, after) - 1, 0) if after else 0
+        for prefix in self._prefixes[first:]:
+            found += self.snapshot(prefix.rstrip("/"), after, limit - len(found) if limit else 0)
+            if limit and len(found) == limit:
+                break
+        return found
+
+    def remaining(self, namespace: str | None, after: str) -> int:
+        """Return the number of objects of a namespace (None: all) whose keys come after `after`."""
+        if namespace is not None:
+            objects = self._by_namespace.get(namespace, [])
+            return len(objects) - bisect_right(objects, after, key=_key_of)
+        first = max(bisect_right(self._prefixes, after) - 1, 0)
+        if not self._prefixes[first:]:
+            return 0
+        rest = sum(self.count(prefix.rstrip("/")) for prefix in self._prefixes[first + 1 :])
+        return rest + self.remaining(self._prefixes[first].rstrip("/"), after)
+
+    def put(self, cached: CachedObject) -> CachedObject | None:
+        """Add an object, or replace the object with the same key. Return the replaced object."""
+        old = self._by_key.get(cached.key)
+        self._by_key[cached.key] = cached
+        self.version_counts[cached.version] = self.version_counts.get(cached.version, 0) + 1
+        self.last_change = max(self.last_change, cached.revision)
+        objects = self._by_namespace.get(cached.namespace)
+        if objects is None:
+            objects = self._by_namespace[cached.namespace] = []
+            insort(self._prefixes, f"{cached.namespace}/" if cached.namespace else "")
+        if old is not None:
+            self.version_counts[old.version] -= 1
+            objects[bisect_left(objects, cached.key, key=_key_of)] = cached
+        elif not objects or objects[-1].key < cached.key:
+            objects.append(cached)
+        else:
+            insort(objects, cached, key=_key_of)
+        return old
+
+    def remove(self, cached: CachedObject) -> None:
+        del self._by_key[cached.key]
+        self.version_counts[cached.version] -= 1
+        objects = self._by_namespace[cached.namespace]
+        del objects[bisect_left(objects, cached.key, key=_key_of)]
+        if not objects:
+            del self._by_namespace[cached.namespace]
+            self._prefixes.remove(f"{cached.namespace}/" if cached.namespace else "")
+
+
 class ResourceCache:
     """All objects stored under one prefix, such as /registry/example.com/crontabs/."""
 
@@ -65,19 +156,26 @@ class ResourceCache:
         self.window_start = 0
         """The window contains all changes with higher revisions than this."""
         self.observers: list[CacheObserver] = []
-        self.version_counts: dict[str, int] = {}
-        """The number of objects stored at each version."""
-        self._objects: dict[str, CachedObject] = {}
-        self._names: dict[str, list[str]] = {}
-        self._namespaces: list[str] = []
+        self._objects = SortedObjects()
         self._window: deque[ObjectChange] = deque()
         self._window_bytes = 0
         self.schema_generation = 1
         """Incremented when the CRD's schema changes. Representations of earlier generations are invalid."""
+        self.schema_digests: SchemaDigests | None = None
+        """Returns the digests of the schemas of the current generation, or None if they are not known yet."""
+        self.unmarked = 0
+        """The number of objects that were loaded or changed since the last normalization marker, which covers the
+        others.
+        """
         self._expected_writes: dict[str, tuple[bytes, int, CachedObjectFactory]] = {}
 
     def __len__(self) -> int:
         return len(self._objects)
+
+    @property
+    def version_counts(self) -> dict[str, int]:
+        """The number of objects stored at each version."""
+        return self._objects.version_counts
 
     @property
     def observed_revision(self) -> int:
@@ -90,40 +188,19 @@ class ResourceCache:
         return self._objects.get(key)
 
     def count(self, namespace: str | None) -> int:
-        if namespace is None:
-            return len(self._objects)
-        return len(self._names.get(namespace, ()))
-
-    def scan(self, namespace: str | None, after: str = "") -> Iterator[CachedObject]:
-        """Yield the objects of a namespace (None: all namespaces) in key order, starting after the key `after`."""
-        if namespace is not None:
-            names = self._names.get(namespace, [])
-            prefix = f"{namespace}/" if namespace else ""
-            start = bisect_right(names, after[len(prefix) :]) if after.startswith(prefix) and after else 0
-            for name in names[start:] if start else names:
-                yield self._objects[prefix + name]
-            return
-        for prefix in self._namespaces:
-            if after and prefix and prefix <= after and not after.startswith(prefix):
-                continue
-            yield from self.scan(prefix.rstrip("/"), after if after.startswith(prefix) else "")
+        return self._objects.count(namespace)
 
     def snapshot(self, namespace: str | None, after: str = "", limit: int = 0) -> list[CachedObject]:
         """Return the objects of a namespace (None: all) with keys after `after`, at most `limit` (0: no limit)."""
-        objects = self.scan(namespace, after)
-        return list(islice(objects, limit)) if limit else list(objects)
+        return self._objects.snapshot(namespace, after, limit)
+
+    def unordered(self) -> list[CachedObject]:
+        """Return all objects in no particular order. This is faster than a snapshot."""
+        return self._objects.unordered()
 
     def remaining(self, namespace: str | None, after: str) -> int:
         """Return the number of objects of a namespace (None: all) whose keys come after `after`."""
-        if namespace is not None:
-            prefix = f"{namespace}/" if namespace else ""
-            names = self._names.get(namespace, [])
-            return len(names) - bisect_right(names, after[len(prefix) :])
-        return sum(
-            self.remaining(space.rstrip("/"), after) if after.startswith(space) else self.count(space.rstrip("/"))
-            for space in self._namespaces
-            if space > after or after.startswith(space)
-        )
+        return self._objects.remaining(namespace, after)
 
     def changes_after(self, revision: int) -> list[ObjectChange]:
         """Return the changes with higher revisions. `revision` must not be below `window_start`."""
@@ -142,6 +219,11 @@ class ResourceCache:
 
     # ------------------------------------------------------------------ writing
 
+    def change_schema(self, digests: SchemaDigests) -> None:
+        """Start a new schema generation, because the CRD's schema may have changed."""
+        self.schema_generation += 1
+        self.schema_digests = digests
+
     def expect_write(
         self, key: str, value: bytes, schema_generation: int, build: CachedObjectFactory = parse_stored
     ) -> None:
@@ -159,20 +241,15 @@ class ResourceCache:
         start = len(self.prefix)
         return [parse_stored(key[start:], value, revision, False) for key, value, revision in items]
 
-    def load(self, objects: list[CachedObject], revision: int) -> None:
-        """Replace all objects by those that the store has at a revision."""
-        self._objects = {cached.key: cached for cached in objects}
-        names_by_namespace: dict[str, list[str]] = {}
-        self.version_counts = dict.fromkeys(self.version_counts, 0)
-        for cached in objects:
-            names_by_namespace.setdefault(cached.namespace, []).append(cached.name)
-            self.version_counts[cached.version] = self.version_counts.get(cached.version, 0) + 1
-        for names in names_by_namespace.values():
-            names.sort()
-        self._names = names_by_namespace
-        self._namespaces = sorted(f"{n}/" if n else "" for n in names_by_namespace)
+    def load(self, objects: SortedObjects | list[CachedObject], revision: int, unmarked: int = 0) -> None:
+        """Replace all objects by those that the store has at a revision. No marker covers `unmarked` of them."""
+        previous = self.version_counts
+        self._objects = objects if isinstance(objects, SortedObjects) else SortedObjects(objects)
+        for version in previous:
+            self.version_counts.setdefault(version, 0)
         self.revision = self.window_start = revision
-        self.last_change = max(self.last_change, max((cached.revision for cached in objects), default=0))
+        self.last_change = max(self.last_change, self._objects.last_change)
+        self.unmarked = unmarked
         self._window.clear()
         self._window_bytes = 0
         self.loaded = True
@@ -190,7 +267,7 @@ class ResourceCache:
                 if old is None:
                     continue
                 new = None
-                self._remove(old)
+                self._objects.remove(old)
             else:
                 expected = self._expected_writes.pop(key, None) if self._expected_writes else None
                 if expected is not None and expected[1] == self.schema_generation and expected[0] == event.value:
@@ -198,18 +275,13 @@ class ResourceCache:
                 else:
                     new = parse_stored(key, event.value, event.revision, False)
                 new.schema_generation = self.schema_generation
-                if old is None:
-                    self._add(new)
-                else:
-                    self._objects[key] = new
-                    if old.version != new.version:
-                        self.version_counts[old.version] -= 1
-                        self.version_counts[new.version] = self.version_counts.get(new.version, 0) + 1
+                self._objects.put(new)
             changes.append(ObjectChange(event.revision, old, new))
         self.revision = max(self.revision, revision)
         if not changes:
             return
         self.last_change = changes[-1].revision
+        self.unmarked += len(changes)
         for change in changes:
             self._window.append(change)
             self._window_bytes += len(change.old.raw) if change.old else 0
@@ -228,24 +300,3 @@ class ResourceCache:
         self.loaded = False
         for observer in list(self.observers):
             observer.on_reset()
-
-    def _add(self, cached: CachedObject) -> None:
-        self._objects[cached.key] = cached
-        self.version_counts[cached.version] = self.version_counts.get(cached.version, 0) + 1
-        names = self._names.get(cached.namespace)
-        if names is None:
-            names = self._names[cached.namespace] = []
-            insort(self._namespaces, f"{cached.namespace}/" if cached.namespace else "")
-        if not names or names[-1] < cached.name:
-            names.append(cached.name)
-        else:
-            insort(names, cached.name)
-
-    def _remove(self, cached: CachedObject) -> None:
-        del self._objects[cached.key]
-        self.version_counts[cached.version] -= 1
-        names = self._names[cached.namespace]
-        del names[bisect_left(names, cached.name)]
-        if not names:
-            del self._names[cached.namespace]
-            self._namespaces.remove(f"{cached.namespace}/" if cached.namespace else "")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 
 from polykind import errors
-from polykind.cache.cached_object import CachedObject
-from polykind.cache.resource_cache import ObjectChange, ResourceCache
+from polykind.cache.cached_object import parse_stored
+from polykind.cache.normalization_marker import NormalizationMarkers
+from polykind.cache.resource_cache import ObjectChange, ResourceCache, SortedObjects
 from polykind.contract import (
     CompactedError,
     FutureRevisionError,
@@ -25,6 +27,8 @@ log = logging.getLogger("polykind.cache")
 _SLICE = 500
 """The number of objects that are parsed before other work may run on the event loop."""
 _RETRY_SECONDS = 0.5
+_PROGRESS_SECONDS = 2.0
+"""A load that takes longer is logged, and its progress at this interval."""
 
 
 class WatchCache:
@@ -46,6 +50,10 @@ class WatchCache:
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._watch: WatchHandle | None = None
         self._restarting: asyncio.Task[None] | None = None
+        self.load_progress: dict[str, int] = {}
+        """By the prefix of a resource that is being loaded: the number of objects so far."""
+        self._markers = NormalizationMarkers(store, prefix)
+        self._marker_task: asyncio.Task[None] | None = None
         self.unused_observers: list[Callable[[StoreEvent], None]] = []
         """Functions to call with each store event of a resource for which `resource_at` was never called."""
 
@@ -57,10 +65,16 @@ class WatchCache:
         self._watch = self.store.watch(self.prefix, self.revision, self)
         self.ready = True
         self._wake_waiters()
+        if self._marker_task is None:
+            self._marker_task = asyncio.create_task(self._markers.run(lambda: self._resources.values()))
 
     async def close(self) -> None:
         if self._restarting is not None:
             self._restarting.cancel()
+        if self._marker_task is not None:
+            self._marker_task.cancel()
+            await asyncio.gather(self._marker_task, return_exceptions=True)
+            await self._markers.write_due(self._resources.values())
         for task in list(self._loading.values()):
             task.cancel()
         if self._watch is not None:
@@ -111,6 +125,10 @@ class WatchCache:
             except StoreError:
                 await asyncio.sleep(pause)
 
+    def load_notes(self) -> list[str]:
+        """Return a line about each resource that is being loaded, for the pages of the health checks."""
+        return [f"info: loading {prefix}: {count} objects so far" for prefix, count in self.load_progress.items()]
+
     def _on_loaded(self, cache: ResourceCache, task: asyncio.Task[None]) -> None:
         del self._loading[cache]
         if not task.cancelled() and task.exception() is not None:
@@ -122,20 +140,50 @@ class WatchCache:
             buffered: list[StoreEvent] = []
             self._buffered.setdefault(cache.prefix, []).append(buffered)
             try:
-                page = await self.store.range(cache.prefix)
-                objects: list[CachedObject] = []
-                for start in range(0, len(page.items), _SLICE):
-                    objects += cache.parse(page.items[start : start + _SLICE])
-                    await asyncio.sleep(0)
+                objects, revision, unmarked = await self._read_all(cache, buffered)
             finally:
                 self._stop_buffering(cache.prefix, buffered)
+                self.load_progress.pop(cache.prefix, None)
             if self._restarting is None or (self.ready and watch is self._watch):
                 break
             # The store's watch was lost during the load, so events may be missing. Load the resource again.
             await asyncio.shield(self._restarting)
-        cache.load(objects, page.revision)
-        late = [event for event in buffered if event.revision > page.revision]
-        cache.apply_events(late, max(self.revision, page.revision))
+        cache.load(objects, revision, unmarked)
+
+    async def _read_all(self, cache: ResourceCache, buffered: list[StoreEvent]) -> tuple[SortedObjects, int, int]:
+        """Read all objects of a resource, page by page, so that the store's bytes are not in memory twice.
+
+        Return the objects at a revision, the revision, and the number of objects that no normalization marker covers.
+        Each page has another revision. The events that arrive meanwhile are applied after each page. An older state of
+        an object never replaces a newer one, so the result is complete when the last page has been read.
+        """
+        began = logged = time.monotonic()
+        parse = await self._markers.parser(cache)
+        objects, after, unmarked = SortedObjects(), "", 0
+        while True:
+            page = await self.store.scan(cache.prefix, after=after)
+            for start in range(0, len(page.items), _SLICE):
+                for item in page.items[start : start + _SLICE]:
+                    cached = parse(item)
+                    unmarked += not cached.normalized
+                    current = objects.get(cached.key)
+                    if current is None or current.revision < cached.revision:
+                        objects.put(cached)
+                await asyncio.sleep(0)
+            for event in buffered:
+                _apply(objects, event, len(cache.prefix))
+            buffered.clear()
+            self.load_progress[cache.prefix] = len(objects)
+            now = time.monotonic()
+            if page.last:
+                break
+            after = page.items[-1].key
+            if now - logged > _PROGRESS_SECONDS:
+                log.info("watch cache: loading %s, %d objects so far", cache.prefix, len(objects))
+                logged = now
+        if now - began > _PROGRESS_SECONDS:
+            log.info("watch cache: loaded %d objects of %s in %.1f s", len(objects), cache.prefix, now - began)
+        return objects, max(self.revision, page.revision), unmarked
 
     def _stop_buffering(self, prefix: str, buffered: list[StoreEvent]) -> None:
         others = [other for other in self._buffered[prefix] if other is not buffered]
@@ -248,6 +296,18 @@ class WatchCache:
             except StoreError as error:
                 log.warning("watch cache: cannot watch the store, retrying in %.1f s: %s", _RETRY_SECONDS, error)
                 await asyncio.sleep(_RETRY_SECONDS)
+
+
+def _apply(objects: SortedObjects, event: StoreEvent, start: int) -> None:
+    """Apply an event to objects that are being loaded. `start` is the length of the resource's prefix in the key."""
+    key = event.key[start:]
+    current = objects.get(key)
+    if current is not None and current.revision >= event.revision:
+        return
+    if event.value is not None:
+        objects.put(parse_stored(key, event.value, event.revision, False))
+    elif current is not None:
+        objects.remove(current)
 
 
 def _time_out(future: asyncio.Future[None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from polykind import errors
 from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
@@ -24,6 +25,7 @@ from polykind.crd.summary import CRDSummary, load_full
 from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, from_crd
 from polykind.discovery.snapshot import Discovery
 from polykind.resources.custom import CustomResource
+from polykind.resources.schema_digests import schema_digests
 from polykind.taskless import in_task
 from polykind.verbs.context import Backend
 
@@ -188,7 +190,7 @@ class CRDController:
         if previous is not None and previous.crd["metadata"].get("uid") != crd["metadata"].get("uid"):
             self._unregister(previous.crd)
             cache = self._backend.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-        cache.schema_generation += 1
+        cache.change_schema(partial(schema_digests, crd))
         converter = self.converters.replace(crd)
         fallback = self._fallbacks.replace(crd) if self._fallbacks is not None else None
         resource = CustomResource(crd, cache, converter, self._conversion_cache, revision, fallback)

@@ -15,7 +15,6 @@ log = logging.getLogger("polykind.events")
 
 _MAX_INTERVAL = 60.0
 """The maximum number of seconds between two searches for expired events."""
-_PAGE_SIZE = 500
 
 
 class EventExpiry:
@@ -56,11 +55,11 @@ class EventExpiry:
         store, prefix, after = self._backend.store, f"{self._backend.cache.prefix}{EVENT.storage_prefix}/", ""
         deadline = self._backend.clock.now() - timedelta(seconds=self._ttl)
         while True:
-            page = await store.range(prefix, after=after, limit=_PAGE_SIZE)
+            page = await store.scan(prefix, after=after)
             for stored in page.items:
                 if _is_older(stored, deadline):
                     await self._delete(stored)
-            if not page.remaining:
+            if page.last:
                 return
             after = page.items[-1].key
 

@@ -42,7 +42,6 @@ log = logging.getLogger("polykind.garbage")
 _MANAGER = "garbage-collector"
 _USER = service_account("generic-garbage-collector")
 _BATCH_SIZE = 500
-_PAGE_SIZE = 2000
 _MAX_DELETED_OWNERS = 1024
 _RETRY = 0.5
 
@@ -189,10 +188,10 @@ class GarbageCollector:
         """True if the store has objects under a prefix that have owners or are being deleted."""
         after = ""
         while True:
-            page = await self._backend.store.range(prefix, after=after, limit=_PAGE_SIZE)
+            page = await self._backend.store.scan(prefix, after=after)
             if any(OWNER_REFERENCES in item.value or DELETION_TIMESTAMP in item.value for item in page.items):
                 return True
-            if not page.remaining:
+            if page.last:
                 return False
             after = page.items[-1].key
 

@@ -75,7 +75,7 @@ class MigrationController:
             return
         for cached in self._resource.cache.snapshot(None):
             self._process(cached, deleted=False)
-        for cached in self._crds.cache.scan(None):
+        for cached in self._crds.cache.snapshot(None):
             if cached.raw.find(_CONDITION_TYPE, max(0, len(cached.raw) - _STATUS_BYTES)) >= 0:
                 self._process_crd(cached)
 

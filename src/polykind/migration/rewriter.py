@@ -175,7 +175,7 @@ class Rewriter:
         Called if the converter is down.
         """
         failures, resource = Failures(), self._served_resource()
-        for cached in resource.cache.scan(None):
+        for cached in resource.cache.snapshot(None):
             if cached.version != resource.storage:
                 failures.add(cached.key, message)
         self._record("failed", failures.count)

@@ -24,6 +24,7 @@ from polykind.resources.builtin_codec import BuiltinCodec, BuiltinRepresenter
 from polykind.resources.registry import DeclaredResource, Registry
 from polykind.resources.representer import Representer
 from polykind.resources.resource import ObjectCodec, Resource, ServedVersion, Strategy, Validation
+from polykind.resources.schema_digests import builtin_digests
 from polykind.schema import metadata_validation
 from polykind.schema.equality import deep_equal
 from polykind.selectors import field_selectors
@@ -68,6 +69,7 @@ class BuiltinResource(Resource):
             namespaced=kind.namespaced,
             storage=self.stored_kind.stored.version,
         )
+        self.cache.schema_digests = partial(builtin_digests, self.stored_kind)
 
     def serve(
         self,

@@ -101,7 +101,10 @@ class Endpoints:
         service_account_tokens: ServiceAccountTokens,
         pages: DebuggingPages,
         builtin_versions: Iterable[tuple[str, str]] = (("", "v1"),),
+        notes: Callable[[], list[str]] = list,
     ) -> None:
+        """`notes` returns lines that the health checks show besides their results."""
+        self._notes = notes
         self._service_account_tokens = service_account_tokens
         self._pages = pages
         self._metrics = metrics
@@ -189,6 +192,7 @@ class Endpoints:
             reason = run()
             failed = failed or bool(reason)
             lines.append(f"[-]{check} failed: reason withheld" if reason else f"[+]{check} ok")
+        lines += self._notes()
         if unknown:
             names = ",".join(map(go_quote, unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")

@@ -286,6 +286,7 @@ class Server:
             service_account_tokens,
             DebuggingPages(self.clock, settings.flags),
             self.registry.builtin_versions,
+            self.cache.load_notes,
         )
         if isinstance(self.leadership, SingleReplicaLeadership):
             await release_leaked(self.backend)

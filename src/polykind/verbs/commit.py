@@ -169,7 +169,7 @@ async def _represent_dry_run(
 ) -> Representation:
     """Represent the result of a dry run. A new object has no resourceVersion."""
     raw = encoded.served(cached.revision) if cached is not None else value
-    unstored = CachedObject(key, raw, 0, version.resource.storage, None, normalized)
+    unstored = CachedObject(raw, None, key=key, revision=0, version=version.resource.storage, normalized=normalized)
     unstored.schema_generation = version.cache.schema_generation
     return await version.representer.view(unstored)
 

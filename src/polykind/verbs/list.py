@@ -34,7 +34,7 @@ async def list_(ctx: RequestContext) -> Response:
     except errors.InternalError as error:
         from polykind.verbs.unreadable import list_error
 
-        raise list_error(ctx, ctx.resource.cache.scan(selection.namespace)) or error from None
+        raise list_error(ctx, ctx.resource.cache.snapshot(selection.namespace)) or error from None
     data = [representation.data for _, representation in items]
     return await respond.list_response(ctx, response_format, data, metadata)
 

@@ -18,6 +18,7 @@ from polykind.contract import (
     RequestSizeError,
     RevisionConflictError,
     RevisionRead,
+    ScanPage,
     StoreError,
     UnavailableError,
     WatchHandle,
@@ -153,6 +154,12 @@ class EtcdStore:
                 remaining = response.total - len(response.items)
                 if not remaining or (limit and len(items) >= limit):
                     return Page(items, at, remaining)
+
+    async def scan(self, prefix: str, *, after: str = "") -> ScanPage:
+        _encode(prefix + after)
+        with self._operations:
+            response = await self._range(rpc_messages.range_request(prefix_range(prefix, after), limit=PAGE_KEYS), 0)
+            return ScanPage(response.items, response.revision, response.total <= len(response.items))
 
     async def _range(self, request: bytes, at: int) -> rpc_messages.RangeResponse:
         try:

@@ -9,7 +9,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import apsw
 
-from polykind.contract import CompactedError, HistoryEvent, KeyValue, Page, StoreError, StoreEvent
+from polykind.contract import CompactedError, HistoryEvent, KeyValue, Page, ScanPage, StoreError, StoreEvent
 from polykind.store.sqlite.database_file import DatabaseFile
 from polykind.store.sqlite.write_log import Bounds, WriteLog, check_readable
 
@@ -64,6 +64,10 @@ def get(log: WriteLog, bounds: Bounds, key: str, at: int) -> KeyValue | None:
 
 def list_range(log: WriteLog, bounds: Bounds, prefix: str, after: str, limit: int, at: int) -> Page:
     return log.range(prefix, after, limit, check_readable(at, bounds))
+
+
+def scan(log: WriteLog, bounds: Bounds, prefix: str, after: str, max_keys: int, max_bytes: int) -> ScanPage:
+    return log.scan(prefix, after, max_keys, max_bytes, bounds.newest)
 
 
 def history(log: WriteLog, bounds: Bounds, prefix: str, after: int, until: int) -> list[HistoryEvent]:

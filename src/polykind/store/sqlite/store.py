@@ -15,6 +15,7 @@ from polykind.contract import (
     KeyValue,
     Page,
     RevisionRead,
+    ScanPage,
     StoreError,
     StoreEvent,
     UnavailableError,
@@ -35,6 +36,8 @@ _R = TypeVar("_R")
 
 REPLAY_EVENTS = 500
 REPLAY_BYTES = 4 * 1024 * 1024
+SCAN_KEYS = 1000
+SCAN_BYTES = 4 * 1024 * 1024
 
 
 class Stats(NamedTuple):
@@ -141,6 +144,11 @@ class SqliteStore:
         _check_text(prefix)
         _check_text(after)
         return await self._read(reader_pool.list_range, prefix, after, limit, at)
+
+    async def scan(self, prefix: str, *, after: str = "") -> ScanPage:
+        _check_text(prefix)
+        _check_text(after)
+        return await self._read(reader_pool.scan, prefix, after, SCAN_KEYS, SCAN_BYTES)
 
     async def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         _check_text(prefix)

@@ -18,6 +18,7 @@ from polykind.contract import (
     HistoryEvent,
     KeyValue,
     Page,
+    ScanPage,
     StoreEvent,
 )
 from polykind.store.sqlite.database_file import PAGE_BYTES
@@ -169,26 +170,36 @@ class WriteLog:
         return value if checksum is None and revision <= self._unchecked else DAMAGED_VALUE
 
     def range(self, prefix: str, after: str, limit: int, at: int) -> Page:
-        end = prefix_end(prefix)
         max_rows = min(limit, _NO_LIMIT) if limit > 0 else _NO_LIMIT
-        statement, start = (_RANGE_AFTER, after) if after >= prefix and after else (_RANGE_FROM, prefix)
-        verified = self._verified
-        items = [
-            KeyValue(
-                key.decode(errors="replace"),
-                (verified(revision, key, previous, deleted, value, checksum) or b"")
-                if key == row_key and not deleted
-                else DAMAGED_VALUE,
-                revision,
-            )
-            for key, revision, row_key, previous, deleted, value, checksum in self._cursor.execute(
-                statement, (start, end, at, max_rows)
-            )
-        ]
+        items = list(self._items(prefix, after, max_rows, at))
         remaining = 0
         if len(items) == max_rows:
-            remaining = self._query(_COUNT_AFTER, items[-1].key, end, at)[0][0]
+            remaining = self._query(_COUNT_AFTER, items[-1].key, prefix_end(prefix), at)[0][0]
         return Page(items, at, remaining)
+
+    def scan(self, prefix: str, after: str, max_keys: int, max_bytes: int, at: int) -> ScanPage:
+        """Return the next keys within the limits, at least one if any key follows."""
+        items, size = [], 0
+        for item in self._items(prefix, after, max_keys, at):
+            items.append(item)
+            size += len(item.value)
+            if size >= max_bytes:
+                break
+        return ScanPage(items, at, size < max_bytes and len(items) < max_keys)
+
+    def _items(self, prefix: str, after: str, max_rows: int, at: int) -> Iterator[KeyValue]:
+        """Yield the keys with a prefix that sort after `after`, with their values at a revision."""
+        statement, start = (_RANGE_AFTER, after) if after >= prefix and after else (_RANGE_FROM, prefix)
+        verified = self._verified
+        for key, revision, row_key, previous, deleted, value, checksum in self._cursor.execute(
+            statement, (start, prefix_end(prefix), at, max_rows)
+        ):
+            intact = key == row_key and not deleted
+            yield KeyValue(
+                key.decode(errors="replace"),
+                (verified(revision, key, previous, deleted, value, checksum) or b"") if intact else DAMAGED_VALUE,
+                revision,
+            )
 
     def count(self, at: int) -> int:
         """Return the number of keys at a revision."""

@@ -1,0 +1,162 @@
+"""Normalization markers: they tell the next start of the server which stored objects need no pruning and defaulting.
+
+To find out that a stored object is normalized, the server has to decode it, prune and default it with the schema of its
+version, and encode it again. For a large resource, this takes ten times as long as a list. So the server saves what it
+has found out in one key for each resource, beside the keys of Kubernetes: "all objects with a revision up to R are
+normalized for the schemas with these digests, except for these keys". This is a statement about bytes that the server
+has read, so it does not matter which program wrote them. A later write of an object has a higher revision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from polykind.cache.cached_object import CachedObject, parse_normalized, parse_stored
+from polykind.cache.resource_cache import ResourceCache
+from polykind.contract import KeyValue, Store, StoreError
+
+log = logging.getLogger("polykind.cache")
+
+MIN_UNMARKED = 1000
+"""The number of objects below which a marker is not worth a write, because they are decoded within a tenth of a second.
+"""
+MAX_EXCEPTIONS = 1000
+_UNMARKED_PERCENT = 5
+_INTERVAL_SECONDS = 10.0
+_MAX_BACKOFF = 6
+_SLICE = 20_000
+
+
+class NormalizationMarker(msgspec.Struct):
+    """The content of a marker."""
+
+    revision: int
+    digests: dict[str, str]
+    """The digests of the schemas, by the version at which the objects are stored."""
+    exceptions: list[str]
+    """The keys of objects that are not known to be normalized."""
+
+
+_decode = msgspec.json.Decoder(NormalizationMarker).decode
+
+
+class StoredObjectParser:
+    """Builds the cached objects of a resource from stored bytes. Those that a marker covers are normalized."""
+
+    def __init__(
+        self, cache: ResourceCache, marker: NormalizationMarker | None = None, versions: frozenset[str] = frozenset()
+    ) -> None:
+        """`versions` are the stored versions whose schemas have not changed since the marker was written."""
+        self._start = len(cache.prefix)
+        self._schema_generation = cache.schema_generation
+        self._revision = marker.revision if marker is not None and versions else 0
+        self._exceptions = frozenset(marker.exceptions if marker is not None else ())
+        self._versions = versions
+
+    def __call__(self, item: KeyValue) -> CachedObject:
+        key, value, revision = item
+        key = key[self._start :]
+        if revision <= self._revision and key not in self._exceptions:
+            cached = parse_normalized(key, value, revision)
+            if cached.version not in self._versions:
+                cached.normalized = False
+        else:
+            cached = parse_stored(key, value, revision, False)
+        cached.schema_generation = self._schema_generation
+        return cached
+
+
+class NormalizationMarkers:
+    """Reads and writes the markers of all resources."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._failures: dict[ResourceCache, tuple[int, int]] = {}
+        """By resource: the number of failed attempts, and the rounds to wait until the next one."""
+
+    def _key(self, cache: ResourceCache) -> str:
+        return f"{self._prefix}_polykind/normalized/{cache.prefix[len(self._prefix) :].rstrip('/')}"
+
+    async def parser(self, cache: ResourceCache) -> StoredObjectParser:
+        """Return the parser for the stored objects of a resource, with its marker if there is a valid one."""
+        digests, parser = cache.schema_digests, StoredObjectParser(cache)
+        marker = await self._read(cache) if digests is not None else None
+        if marker is None or digests is None:
+            return parser
+        current = await asyncio.to_thread(digests)
+        if cache.schema_digests is not digests:
+            # The CRD has just changed.
+            return parser
+        same = frozenset(version for version, digest in marker.digests.items() if current.get(version) == digest)
+        return StoredObjectParser(cache, marker, same)
+
+    async def _read(self, cache: ResourceCache) -> NormalizationMarker | None:
+        found = await self._store.get(self._key(cache))
+        if found is None:
+            return None
+        try:
+            marker = _decode(found.value)
+        except msgspec.MsgspecError:
+            log.warning("watch cache: ignoring the unreadable normalization marker %s", found.key)
+            return None
+        # A replica that has not yet noticed that etcd was restored from a backup could mark revisions of the future.
+        return marker if marker.revision < found.revision else None
+
+    async def run(self, caches: Callable[[], Iterable[ResourceCache]]) -> None:
+        """Write the markers that are due, periodically, until the task is cancelled."""
+        while True:
+            await asyncio.sleep(_INTERVAL_SECONDS)
+            await self.write_due(caches())
+
+    async def write_due(self, caches: Iterable[ResourceCache]) -> None:
+        """Write a marker for each resource with many objects that no marker covers."""
+        previous, self._failures = self._failures, {}
+        for cache in [cache for cache in caches if _is_due(cache)]:
+            failures, wait = previous.get(cache, (0, 0))
+            if wait:
+                self._failures[cache] = failures, wait - 1
+                continue
+            try:
+                if not await self._write(cache):
+                    # Clients have not read most objects yet, or most objects were stored unpruned by another program.
+                    self._failures[cache] = failures + 1, 2 ** min(failures, _MAX_BACKOFF)
+            except StoreError as error:
+                log.info("watch cache: cannot write the normalization marker of %s: %s", cache.prefix, error)
+
+    async def _write(self, cache: ResourceCache) -> bool:
+        """Write a marker. Return False if too many objects of the resource are not known to be normalized."""
+        digests, generation = cache.schema_digests, cache.schema_generation
+        if digests is None:
+            return False
+        current = await asyncio.to_thread(digests)
+        revision, unmarked, objects = cache.revision, cache.unmarked, cache.unordered()
+        exceptions: list[str] = []
+        for start in range(0, len(objects), _SLICE):
+            exceptions += [
+                cached.key
+                for cached in objects[start : start + _SLICE]
+                if not cached.normalized or cached.schema_generation != generation or cached.version not in current
+            ]
+            if len(exceptions) > MAX_EXCEPTIONS:
+                return False
+            await asyncio.sleep(0)
+        if cache.schema_digests is not digests or not cache.loaded:
+            return False
+        marker = NormalizationMarker(revision, dict(current), exceptions)
+        await self._store.put(self._key(cache), msgspec.json.encode(marker), expect=None)
+        cache.unmarked -= unmarked
+        return True
+
+
+def _is_due(cache: ResourceCache) -> bool:
+    """True if a marker would save the next start from decoding many objects."""
+    return (
+        cache.loaded
+        and cache.schema_digests is not None
+        and cache.unmarked >= max(MIN_UNMARKED, len(cache) * _UNMARKED_PERCENT // 100)
+    )

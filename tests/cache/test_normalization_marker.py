@@ -1,0 +1,196 @@
+"""Normalization markers: a restarted server knows which objects are normalized, and never believes a wrong marker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.cache import normalization_marker
+from polykind.cache.cached_object import parse_normalized, parse_stored
+from polykind.cache.resource_cache import ResourceCache
+from polykind.cache.watch_cache import WatchCache
+from polykind.store.sqlite import SqliteStore
+from polykind.store.sqlite import store as sqlite_store
+from tests.cache.helpers import PREFIX, put, value
+from tests.support.live import DEFINITIONS, Live, live
+from tests.support.widgets import MERGE, NAME, WIDGETS, definition, widget
+
+MARKER = "/registry/_polykind/normalized/example.com/foos"
+WIDGET_MARKER = "/registry/_polykind/normalized/test.example.com/widgets"
+
+
+@pytest.fixture(autouse=True)
+def few_objects_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normalization_marker, "MIN_UNMARKED", 3)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(tmp_path)
+    await store.start()
+    yield store
+    await store.close()
+
+
+async def loaded(store: SqliteStore, digests: Mapping[str, str], *normalized: str) -> tuple[WatchCache, ResourceCache]:
+    """Start a cache and load the resource. Some of its objects turn out to be normalized."""
+    root = WatchCache(store)
+    await root.start()
+    cache = root.resource("example.com", "foos")
+    cache.change_schema(lambda: digests)
+    await root.load(cache)
+    for key in normalized:
+        cached = cache.get(key)
+        assert cached is not None
+        cached.normalized = True
+    return root, cache
+
+
+def known(cache: ResourceCache) -> list[str]:
+    return [c.key for c in cache.snapshot(None) if c.normalized and c.schema_generation == cache.schema_generation]
+
+
+async def test_restart_knows_normalized_objects(store: SqliteStore) -> None:
+    for key in ("a/x", "a/y", "b/z"):
+        await put(store, key)
+    root, cache = await loaded(store, {"v1": "d1"}, "a/x", "b/z")
+    assert cache.unmarked == 3
+    await root.close()
+    await put(store, "b/z", n=1)
+    await put(store, "b/new")
+    root, cache = await loaded(store, {"v1": "d1"})
+    assert known(cache) == ["a/x"]
+    assert cache.unmarked == 3
+    await root.close()
+
+
+@pytest.mark.parametrize("digests", [{"v1": "d2"}, {"v2": "d1"}, {}])
+async def test_marker_of_another_schema_is_ignored(store: SqliteStore, digests: dict[str, str]) -> None:
+    for key in ("a/x", "a/y", "b/z"):
+        await put(store, key)
+    root, _ = await loaded(store, {"v1": "d1"}, "a/x", "a/y", "b/z")
+    await root.close()
+    assert await store.get(MARKER) is not None
+    root, cache = await loaded(store, digests)
+    assert known(cache) == []
+    await root.close()
+
+
+async def test_only_versions_with_the_same_schema_are_known(store: SqliteStore) -> None:
+    for key in ("a/x", "a/y", "b/z"):
+        await put(store, key)
+    later = json.loads(value("b/later")) | {"apiVersion": "example.com/v2"}
+    await store.put(f"{PREFIX}b/later", json.dumps(later, sort_keys=True, separators=(",", ":")).encode(), expect=0)
+    root, _ = await loaded(store, {"v1": "d1", "v2": "d2"}, "a/x", "a/y", "b/z", "b/later")
+    await root.close()
+    root, cache = await loaded(store, {"v1": "changed", "v2": "d2"})
+    assert known(cache) == ["b/later"]
+    await root.close()
+
+
+@pytest.mark.parametrize(
+    "marker", [b"{", b"[]", b'{"revision":100000,"digests":{"v1":"d1"},"exceptions":[]}'], ids=["cut", "list", "future"]
+)
+async def test_invalid_marker_is_ignored(store: SqliteStore, marker: bytes) -> None:
+    await put(store, "a/x")
+    await store.put(MARKER, marker, expect=None)
+    root, cache = await loaded(store, {"v1": "d1"})
+    assert known(cache) == []
+    await root.close()
+
+
+async def test_no_marker_if_too_few_objects_are_known(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normalization_marker, "MAX_EXCEPTIONS", 1)
+    for key in ("a/x", "a/y", "b/z"):
+        await put(store, key)
+    root, cache = await loaded(store, {"v1": "d1"}, "a/x")
+    for _ in range(3):
+        await root._markers.write_due([cache])
+    assert await store.get(MARKER) is None
+    for cached in cache.snapshot(None):
+        cached.normalized = True
+    for _ in range(3):
+        await root._markers.write_due([cache])
+    assert await store.get(MARKER) is not None
+    await root.close()
+
+
+async def test_few_changes_write_no_marker(store: SqliteStore) -> None:
+    root, cache = await loaded(store, {"v1": "d1"})
+    await put(store, "a/x")
+    await put(store, "a/y")
+    await root._markers.write_due([cache])
+    assert await store.get(MARKER) is None
+    await root.close()
+
+
+def metadata(**more: Any) -> bytes:
+    meta = {"name": "x", "namespace": "a", "uid": "u-1", **more}
+    obj = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": meta, "spec": {"uid": "u-1", "x": {"uid": "u-1"}}}
+    return json.dumps(obj, sort_keys=True, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        metadata(),
+        metadata(labels={"a": "b", "uid": "u-1"}),
+        metadata(annotations={"a": "b", "uid": "u-1"}, labels={"a": "b"}),
+        metadata(ownerReferences=[{"apiVersion": "v1", "kind": "K", "name": "n", "uid": "u-1"}]),
+        metadata(annotations={"a": ',"uid":"u-1"}'}),
+        metadata(uid="}"),
+        metadata(zone="after uid"),
+        metadata(resourceVersion="7"),
+        metadata() + b"\n",
+        b'{"kind":"Foo","apiVersion":"v1","metadata":{"name":"x","uid":"u-1"}}',
+        b'{"apiVersion":"v1","kind":"Foo","metadata":{"uid":"u-1"}}',
+        b'{"apiVersion":"v1","kind":"Foo","metadata":7}',
+        b'{"apiVersion":"v1","kind":"Foo","metadata":{',
+        b"",
+    ],
+)
+def test_fast_parser_equals_the_thorough_one(stored: bytes) -> None:
+    fast, thorough = parse_normalized("a/x", stored, 12), parse_stored("a/x", stored, 12, True)
+    assert [getattr(fast, name) for name in fast.__struct_fields__] == [
+        getattr(thorough, name) for name in thorough.__struct_fields__
+    ]
+
+
+# ---------------------------------------------------------------------- with a server
+
+
+async def fill(running: Live) -> None:
+    await running.define(definition())
+    for name in ("a", "b", "c", "d"):
+        await running.ask("POST", WIDGETS, widget(name, note=name))
+
+
+async def test_server_restarts_with_known_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_store, "SCAN_KEYS", 2)
+    async with live(tmp_path) as running:
+        await fill(running)
+        before = await running.ask("GET", WIDGETS)
+    async with live(tmp_path) as running:
+        cache = running.server.cache.resource("test.example.com", "widgets")
+        await running.server.cache.load(cache)
+        assert len(known(cache)) == 4
+        after = await running.ask("GET", WIDGETS)
+    assert after["items"] == before["items"]
+
+
+async def test_server_applies_a_new_default_after_a_restart(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        await fill(running)
+    async with live(tmp_path) as running:
+        schema = definition()["spec"]["versions"][0]["schema"]
+        schema["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"] = {"type": "string", "default": "red"}
+        versions = [version | {"schema": schema} for version in definition()["spec"]["versions"]]
+        await running.ask("PATCH", f"{DEFINITIONS}/{NAME}", {"spec": {"versions": versions}}, kind=MERGE)
+    async with live(tmp_path) as running:
+        listed = await running.ask("GET", WIDGETS)
+        assert [item["spec"]["color"] for item in listed["items"]] == ["red"] * 4
+        assert await running.server.store.get(WIDGET_MARKER) is not None
