@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from polykind import errors
 from polykind.cache.cached_object import parse_stored
@@ -27,6 +28,8 @@ log = logging.getLogger("polykind.cache")
 _SLICE = 500
 """The number of objects that are parsed before other work may run on the event loop."""
 _RETRY_SECONDS = 0.5
+_CLOSING_SECONDS = 2.0
+"""The time after which the server stops without writing normalization markers, because the store does not respond."""
 _PROGRESS_SECONDS = 2.0
 """A load that takes longer is logged, and its progress at this interval."""
 
@@ -74,7 +77,9 @@ class WatchCache:
         if self._marker_task is not None:
             self._marker_task.cancel()
             await asyncio.gather(self._marker_task, return_exceptions=True)
-            await self._markers.write_due(self._resources.values())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSING_SECONDS):
+                    await self._markers.write_due(self._resources.values())
         for task in list(self._loading.values()):
             task.cancel()
         if self._watch is not None:
