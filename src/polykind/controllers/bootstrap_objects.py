@@ -105,11 +105,19 @@ async def _create(backend: Backend, resource: Resource, obj: JsonObject, manager
     )
     if (obj.get("status") or {}).get("conditions"):
         meta["managedFields"].insert(0, _status_entry(version.api_version, now))
-    key = resource.cache.prefix + resource.key(meta.get("namespace", ""), meta["name"])
+    key, cache = resource.key(meta.get("namespace", ""), meta["name"]), resource.cache
+    encoded = Encoded(version.codec.decode(obj, report_unknown=False).obj)
+    value = encoded.stored()
+    # The object has its defaults, so the watch cache need not decode it again.
+    cache.expect_write(key, value, version.schema_generation, encoded.cached_object)
     try:
-        await backend.store.put(key, Encoded(version.codec.ordered(obj)).stored(), expect=0)
+        await backend.store.put(cache.prefix + key, value, expect=0)
     except RevisionConflictError:
+        cache.cancel_expected_write(key)
         log.debug("bootstrap: another replica created %s %s, keeping that object", obj["kind"], meta["name"])
+    except BaseException:
+        cache.cancel_expected_write(key)
+        raise
 
 
 def _status_entry(api_version: str, now: str) -> JsonObject:

@@ -12,13 +12,12 @@ from polykind.contract import Clock, JsonObject
 from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError
 from polykind.conversion.conversion_observer import Observer
 from polykind.conversion.converter_health import Health
-from polykind.conversion.monitored_converter import MonitoredConverter, RemoteConverter
-from polykind.conversion.webhook_converter import SECONDS, WebhookConverter
-from polykind.webhook.client import ClientCertificate
+from polykind.conversion.monitored_converter import CALL_SECONDS, MonitoredConverter, RemoteConverter
 from polykind.webhook.target import Resolver
 
 if TYPE_CHECKING:
     from polykind.toolkit.declare.library import Library
+    from polykind.webhook.client import ClientCertificate
 
 WEBHOOK_GATE = "CustomResourceWebhookConversion"
 _DISABLED = "webhook conversion is disabled on this cluster"
@@ -34,7 +33,7 @@ def build_converter(
     client_certificate: ClientCertificate | None = None,
     observer: Observer | None = None,
     on_health: Callable[[Health], None] | None = None,
-    seconds: float = SECONDS,
+    seconds: float = CALL_SECONDS,
 ) -> MonitoredConverter:
     """Return a converter for a v1 CRD. When the CRD changes, the caller builds a new converter and closes this one.
 
@@ -53,6 +52,9 @@ def build_converter(
     elif conversion.get("strategy") == "Webhook" and not (feature_gates or {}).get(WEBHOOK_GATE, True):
         remote = _DisabledConverter()
     elif conversion.get("strategy") == "Webhook":
+        # Most servers convert nothing through a webhook, so import its client at first use.
+        from polykind.conversion.webhook_converter import WebhookConverter
+
         config, tls = conversion.get("webhook") or {}, client_certificate
         remote = WebhookConverter(name, config, resolver, client_certificate=tls, seconds=seconds, observer=observer)
     configuration = library.spec if library else conversion

@@ -19,18 +19,18 @@ from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
 from polykind.conversion.batches import Batches, EncodedObject, LocatedError
 from polykind.conversion.conversion_errors import CALL, INVALID_OBJECT, AttemptError, error_prefix
+from polykind.conversion.monitored_converter import CALL_SECONDS
 from polykind.golang.fmt import go_type
 from polykind.toolkit.declare.conversions import ConversionError
 from polykind.toolkit.declare.library import Convert
 
-_SECONDS = 30.0
 _THREADS = 4
 
 
 class InProcessConverter:
     """Calls a function to convert objects, in its own thread pool, so a slow function cannot block the server."""
 
-    def __init__(self, spec: str, function: Convert, *, seconds: float = _SECONDS) -> None:
+    def __init__(self, spec: str, function: Convert, *, seconds: float = CALL_SECONDS) -> None:
         self.name = self.address = spec
         self.certificate_expires: datetime | None = None
         self._function = function

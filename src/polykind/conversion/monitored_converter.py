@@ -15,6 +15,9 @@ from polykind.conversion.converter_health import UNHEALTHY_FAILURES, Health
 from polykind.errors import APIError, UnknownReasonError
 from polykind.webhook.target import string_or_empty
 
+CALL_SECONDS = 30.0
+"""The timeout of one call to a converter."""
+
 log = logging.getLogger(__name__)
 
 

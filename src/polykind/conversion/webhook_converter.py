@@ -15,6 +15,7 @@ from polykind.conversion import conversion_messages
 from polykind.conversion.batches import Batches, EncodedObject, is_empty
 from polykind.conversion.conversion_errors import CALL, AttemptError, error_prefix
 from polykind.conversion.conversion_observer import Observer
+from polykind.conversion.monitored_converter import CALL_SECONDS
 from polykind.errors import InternalError, UnknownReasonError
 from polykind.webhook import review_envelope
 from polykind.webhook.client import ClientCertificate, WebhookClient, WebhookConfigError
@@ -24,7 +25,6 @@ from polykind.webhook.transport_errors import TransportError, response_error
 if TYPE_CHECKING:
     from polykind.webhook.transport import Session
 
-SECONDS = 30.0
 _MAX_OBJECT_BYTES = 3 * 1024 * 1024
 _MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 """The maximum size of a response. If a response is larger, the objects are sent again in smaller batches."""
@@ -48,7 +48,7 @@ class WebhookConverter:
         resolver: Resolver,
         *,
         client_certificate: ClientCertificate | None = None,
-        seconds: float = SECONDS,
+        seconds: float = CALL_SECONDS,
         uid: Callable[[], str] = lambda: str(uuid.uuid4()),
         observer: Observer | None = None,
     ) -> None:

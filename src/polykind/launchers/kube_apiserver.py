@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
 
 from polykind.launchers.kube_apiserver_flags import FlagError, ServeArguments, help_text, parse_flags, serve_arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _PROGRAM = "kube-apiserver"
 

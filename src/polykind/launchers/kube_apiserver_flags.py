@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+# Test tools ask the launcher for its help before each start, so this module imports nothing.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 def _names(text: str) -> frozenset[str]:
@@ -86,11 +88,12 @@ class FlagError(ValueError):
     """An argument is invalid. The message is kube-apiserver's, with a suggestion where one helps."""
 
 
-class ServeArguments(NamedTuple):
+class ServeArguments:
     """The arguments for `polykind serve`, and the remarks to log about the others."""
 
-    arguments: list[str]
-    remarks: list[str]
+    def __init__(self, arguments: list[str], remarks: list[str]) -> None:
+        self.arguments = arguments
+        self.remarks = remarks
 
 
 def parse_flags(arguments: Sequence[str]) -> list[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from pathlib import Path
 
 from polykind import errors
@@ -60,6 +59,8 @@ class StoreRestore:
         except StoreError as error:
             raise errors.InternalError(f"the backup is not restored completely: {error}") from None
         finally:
+            import shutil
+
             await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
 
 
