@@ -3,11 +3,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 
 from polykind.cli import main
+from polykind.toolkit.proving.progress import ObjectTested, ProgressEvent
+from polykind.toolkit.proving.proof_terminal import ProgressDisplay
 from tests.toolkit.proving import converters as c
 from tests.toolkit.proving.converters import conversions
 
@@ -40,7 +43,9 @@ def test_success_prints_a_table_and_a_summary(crd: Path, capsys: pytest.CaptureF
     ]
     assert len(lines) == 15
     assert re.fullmatch(
-        r"CronTab\.stable\.example\.com: all is proven \(200 objects, 2 pairs of versions, seed 0, [\d.]+s\)", lines[-1]
+        r"CronTab\.stable\.example\.com: all properties hold "
+        r"\(tested with 200 objects, 2 pairs of versions, seed 0, [\d.]+s\)",
+        lines[-1],
     )
     assert err == ""
 
@@ -51,7 +56,7 @@ def test_failure_prints_the_command_that_repeats_it(crd: Path, capsys: pytest.Ca
     command = f"prove --converter {__name__}:lossy --crd {crd} --property there-and-back --pair v2:v1 --seed 3"
     assert f"  Run again: polykind {command}\n" in out
     assert "lost on the way there and back:\nv2 to v1  spec.hosts " in out
-    assert "1 not proven" in out
+    assert ": 1 problem (tested with " in out
     assert main(command.split()) == 1
     shown = capsys.readouterr().out
     failure = out[out.index("there-and-back, v2 to v1") : out.index("lost on the way")]
@@ -62,7 +67,7 @@ def test_acknowledged_losses_are_listed_and_accepted(crd: Path, capsys: pytest.C
     assert prove(crd, "acknowledged") == 0
     out = capsys.readouterr().out
     assert "acknowledged: UTC only" in out
-    assert "all is proven" in out
+    assert "all properties hold" in out
 
 
 def test_acknowledged_loss_that_never_happens_fails(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +80,71 @@ def test_properties_and_pairs_can_be_selected(crd: Path, capsys: pytest.CaptureF
     assert prove(crd, "lossy", *options) == 0
     out = capsys.readouterr().out
     assert out.startswith("               v1 to v2\norder-kept     ok\ndeterministic  ok\n")
-    assert "(7 objects, 1 pair of versions, seed 0," in out
+    assert "order-kept, deterministic hold, no other property was tested (" in out
+    assert "(tested with 7 objects, 1 pair of versions, seed 0," in out
+
+
+def test_losses_that_no_selected_property_reports_are_named(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove(crd, "lossy", "--property", "deterministic", "--examples", "20") == 0
+    out = capsys.readouterr().out
+    assert "NOT ACKNOWLEDGED" in out
+    assert re.search(
+        r"deterministic holds, no other property was tested; \d unacknowledged losses seen, "
+        r"which there-and-back and back-and-there would report \(",
+        out,
+    )
+
+
+def test_report_files_are_written(crd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {name: tmp_path / name for name in ("html", "junit", "sarif")}
+    flags = [text for name, file in files.items() for text in (f"--{name}", str(file))]
+    assert prove(crd, "lossy", "--examples", "20", "--annotations", "github", *flags) == 1
+    assert "<title>CronTab.stable.example.com: 1 problem</title>" in files["html"].read_text()
+    suite = ElementTree.parse(files["junit"]).getroot()
+    assert suite.get("failures") == "1"
+    [result] = json.loads(files["sarif"].read_text())["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("there-and-back", "error")
+    assert result["relatedLocations"][-1]["message"]["text"] == "spec.timeZone of v2"
+    err = capsys.readouterr().err
+    assert err.startswith("::error file=tests/toolkit/proving/converters.py,line=")
+
+
+def test_report_file_that_cannot_be_written_is_refused_before_the_run(
+    crd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "missing" / "report.html"
+    assert prove(crd, "good", "--html", str(missing)) == 2
+    assert capsys.readouterr() == ("", f"polykind prove: --html {missing}: cannot be written\n")
+    assert prove(crd, "good", "--sarif", str(tmp_path)) == 2
+    assert f"--sarif {tmp_path}: is a directory" in capsys.readouterr().err
+
+
+def test_colour_is_used_when_asked(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove(crd, "lossy", "--examples", "20", "--color", "always") == 1
+    out = capsys.readouterr().out
+    assert "\x1b[1;31mFAILED" in out
+    plain = re.sub(r"\x1b\[[\d;]*m", "", out)
+    assert "│ there-and-back     │ FAILED   │ .        │" in plain
+    assert "│ Before (v2)" in plain
+    assert "Run again: polykind prove" in plain
+
+
+def test_interrupted_run_prints_what_it_found(
+    crd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: ProgressDisplay, event: ProgressEvent) -> None:
+        if isinstance(event, ObjectTested) and event.tested == 30:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressDisplay, "__call__", interrupt)
+    assert prove(crd, "lossy") == 130
+    out, err = capsys.readouterr()
+    assert "there-and-back, v2 to v1: what came back" in out
+    assert ": interrupted, so far 1 problem (tested with 30 objects, 1 pair of versions," in out
+    assert err == ""
+    assert prove(crd, "lossy", "--json") == 130
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["interrupted"], shown["examples"]) == (True, {"v2:v1": 30})
 
 
 def test_json_report(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +165,7 @@ def test_samples_are_read_from_files(crd: Path, tmp_path: Path, capsys: pytest.C
     sample = {"apiVersion": "stable.example.com/v2", "kind": "CronTab", "metadata": {"name": "real"}, "spec": {}}
     file.write_text(yaml.safe_dump({"kind": "List", "items": [sample, {"kind": "Pod"}]}))
     assert prove(crd, "good", "--samples", str(file), "--examples", "5") == 0
-    assert "(11 objects," in capsys.readouterr().out
+    assert "(tested with 11 objects," in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

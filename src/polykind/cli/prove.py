@@ -12,20 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polykind.cli.flags import add_list_flag
+from polykind.cli.report_flags import add_report_flags, check_report_files, write_reports
 
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
-    from polykind.toolkit.proving.progress import VersionPair
+    from polykind.toolkit.proving.progress import Observer, VersionPair
+    from polykind.toolkit.proving.proof_outcome import ProofOutcome
     from polykind.toolkit.proving.proof_run import ProofRun
+    from polykind.toolkit.proving.proof_terminal import ProgressDisplay
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C: 128 + SIGINT."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "prove",
-        help="prove that conversions lose nothing",
+        help="test with generated objects that conversions lose nothing",
         description="Generate objects from a CRD's schemas and convert them as the API server does: there and back, "
         "with edits in between, one by one and in lists. "
-        "Exit codes: 0 all properties hold; 1 a property fails; 2 invalid usage.",
+        "Exit codes: 0 all properties hold; 1 a property fails; 2 invalid usage; 130 interrupted.",
     )
     flag = command.add_argument
     flag("--converter", required=True, metavar="MODULE:OBJECT", help="the conversions: a Python object or a rules file")
@@ -54,19 +60,89 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="file or directory with real objects, used unchanged and with parts exchanged; may be repeated",
     )
     flag("--json", action="store_true", help="print the report as JSON")
+    add_report_flags(command)
     command.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    from polykind.toolkit.proving import proof_terminal
+
+    display = proof_terminal.ProgressDisplay()
     try:
-        proof_run, pairs = _prepare(args)
+        check_report_files(args)
+        proof_run, pairs = _prepare(args, display)
     except (ValueError, ImportError) as error:
         print(f"polykind prove: {error}", file=sys.stderr)
         return 2
-    return _print_json(proof_run, pairs) if args.json else _print_report(proof_run, pairs, args)
+    outcome = _test(args, proof_run, pairs, display)
+    if args.json:
+        from polykind.toolkit.proving import proof_json
+
+        json.dump(proof_json.to_json(outcome), sys.stdout, indent=2)
+        print()
+    else:
+        from polykind.toolkit.reporting.terminal import open_console
+
+        proof_terminal.print_outcome(open_console(args.color), outcome)
+    try:
+        _write_reports(args, outcome)
+    except ValueError as error:
+        print(f"polykind prove: {error}", file=sys.stderr)
+        return 2
+    if outcome.interrupted:
+        return INTERRUPTED
+    return 1 if outcome.problem_count else 0
 
 
-def _prepare(args: argparse.Namespace) -> tuple[ProofRun, list[VersionPair]]:
+def _test(
+    args: argparse.Namespace, proof_run: ProofRun, pairs: list[VersionPair], display: ProgressDisplay
+) -> ProofOutcome:
+    """Run the tests with a progress bar. Ctrl-C ends them early."""
+    from polykind.toolkit.proving.proof_outcome import collect
+    from polykind.toolkit.reporting.source_positions import CRDFile
+    from polykind.toolkit.reporting.terminal import progress_bar
+
+    started = time.monotonic()
+    with progress_bar(args.color) as display.bar:
+        outcome = collect(
+            proof_run,
+            pairs,
+            settings=_settings(args, proof_run),
+            crd_file=CRDFile(args.crd, proof_run.crd.name),
+            repeat=lambda name, pair: _repeat_command(args, proof_run, name, pair),
+        )
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def _settings(args: argparse.Namespace, proof_run: ProofRun) -> dict[str, str]:
+    """Return the settings of the run for the reports."""
+    out = {"Converter": args.converter, "CRD file": str(args.crd), "Objects per pair": str(proof_run.examples)}
+    if args.samples:
+        out["Samples"] = ", ".join(map(str, args.samples))
+    return out
+
+
+def _write_reports(args: argparse.Namespace, outcome: ProofOutcome) -> None:
+    """Write the report files and annotations. Raise ValueError if a file cannot be written."""
+    from polykind.toolkit.proving import proof_page, proof_problems
+    from polykind.toolkit.reporting.junit_report import junit_xml
+    from polykind.toolkit.reporting.sarif_report import sarif_log
+
+    kind, problems = outcome.run.crd.kind, proof_problems.problems(outcome)
+    facts = {**outcome.settings, "Seed": str(outcome.run.seed), "Tested with": f"{outcome.object_count} objects"}
+    write_reports(
+        args,
+        problems,
+        html=lambda: proof_page.proof_page(outcome),
+        junit=lambda: junit_xml(kind, proof_problems.check_results(outcome), seconds=outcome.seconds, properties=facts),
+        sarif=lambda: sarif_log(
+            "prove", proof_problems.rules(), problems, complete=not outcome.interrupted, properties=facts
+        ),
+    )
+
+
+def _prepare(args: argparse.Namespace, observer: Observer) -> tuple[ProofRun, list[VersionPair]]:
     from polykind.toolkit.crd_versions import read_crd
     from polykind.toolkit.declare.loading import load_converter
     from polykind.toolkit.proving.proofs import PROPERTIES, ProofRun
@@ -78,56 +154,13 @@ def _prepare(args: argparse.Namespace) -> tuple[ProofRun, list[VersionPair]]:
     samples = [sample for file in args.samples for sample in _samples(file, crd.kind)]
     properties = args.property or PROPERTIES
     seed = _seed(args.seed)
-    proof_run = ProofRun(crd, library, examples=args.examples, seed=seed, properties=properties, samples=samples)
+    proof_run = ProofRun(
+        crd, library, examples=args.examples, seed=seed, properties=properties, samples=samples, observer=observer
+    )
     pairs = [_pair(text, proof_run.pairs) for text in args.pair] or proof_run.pairs
     if not pairs:
         raise ValueError(f"{crd.name} has only one version, so there is nothing to convert")
     return proof_run, pairs
-
-
-def _print_report(proof_run: ProofRun, pairs: list[VersionPair], args: argparse.Namespace) -> int:
-    from polykind.toolkit.proving import proof_report
-
-    started = time.monotonic()
-    failures = []
-    for number, pair in enumerate(pairs, 1):
-        _progress(f"{' to '.join(pair)} ({number} of {len(pairs)})")
-        findings = [proof_run.finding(name, each) for name, each in proof_run.cases() if each == pair]
-        failures += [(pair, finding) for finding in findings if finding is not None]
-    _progress("")
-    print(proof_report.table(proof_run, pairs), end="\n\n")
-    for pair, finding in failures:
-        print(
-            proof_report.failure(proof_run, pair, finding, _repeat_command(args, proof_run, finding.property, pair)),
-            end="\n\n",
-        )
-    if lost := proof_run.losses.matrix():
-        print("lost on the way there and back:", proof_report.loss_table(lost), sep="\n", end="\n\n")
-    notes = [
-        *proof_report.unknown_paths(proof_run),
-        *proof_report.stale_acknowledgements(proof_run),
-        *(note for pair in pairs if (note := proof_report.too_few_objects(proof_run, pair))),
-    ]
-    for note in notes:
-        print(note, end="\n\n")
-    for note in proof_report.uncovered_fields(proof_run, pairs):
-        print(note, end="\n\n")
-    object_count = sum(proof_run.result(pair).tested for pair in pairs)
-    pair_count = f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of versions"
-    summary = f"{object_count} objects, {pair_count}, seed {proof_run.seed}, {time.monotonic() - started:.1f}s"
-    problems = len(failures) + len(notes)
-    proven = f"{', '.join(args.property)} proven, no other property checked" if args.property else "all is proven"
-    print(f"{proof_run.crd.kind}: {f'{problems} not proven' if problems else proven} ({summary})")
-    return 1 if problems else 0
-
-
-def _print_json(proof_run: ProofRun, pairs: list[VersionPair]) -> int:
-    from polykind.toolkit.proving import proof_report
-
-    out = proof_report.to_json(proof_run, pairs)
-    json.dump(out, sys.stdout, indent=2)
-    print()
-    return 1 if out["stale"] or out["health"] or not all(result["ok"] for result in out["results"]) else 0
 
 
 def _repeat_command(args: argparse.Namespace, proof_run: ProofRun, name: str, pair: VersionPair) -> str:
@@ -177,9 +210,3 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
-
-
-def _progress(text: str) -> None:
-    """Replace the progress line on stderr by `text`. Do nothing if stderr is not a terminal."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

@@ -7,6 +7,9 @@ from typing import Any
 
 from polykind.toolkit.proving import proof_report
 from polykind.toolkit.proving.object_diff import MISSING, Difference
+from polykind.toolkit.proving.proof_json import to_json
+from polykind.toolkit.proving.proof_outcome import collect
+from polykind.toolkit.reporting.terminal import plain_table
 from tests.toolkit.proving import converters as c
 from tests.toolkit.proving.converters import conversions, proof_run
 
@@ -87,7 +90,7 @@ def test_failure_shows_where_the_converter_raised() -> None:
 
 def test_table_has_a_row_per_property_and_a_column_per_pair() -> None:
     run = proof_run(conversions(c.bare_down), properties=["there-and-back", "back-and-there", "deterministic"])
-    assert proof_report.table(run, run.pairs) == expected("""
+    assert "\n".join(plain_table(proof_report.table(run, run.pairs))) == expected("""
                         v2 to v1  v1 to v2
         there-and-back  FAILED    .
         back-and-there  .         ok
@@ -99,7 +102,7 @@ def test_loss_table_shows_reasons_and_examples() -> None:
     run = proof_run(conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30)
     run.result(PAIR)
     lines = [
-        re.sub(r"\d+ times|e\.g\. .*", "N", line) for line in proof_report.loss_table(run.losses.matrix()).splitlines()
+        re.sub(r"\d+ times|e\.g\. .*", "N", line) for line in plain_table(proof_report.loss_table(run.losses.matrix()))
     ]
     assert [re.sub(" +", " ", line) for line in lines] == [
         "v2 to v1 spec.hosts dropped N NOT ACKNOWLEDGED N",
@@ -111,12 +114,14 @@ def test_loss_table_shows_reasons_and_examples() -> None:
 def test_stale_acknowledgement_names_its_function() -> None:
     run = proof_run(conversions(loses={"spec.timeZone": "UTC only"}))
     run.result(PAIR)
-    (message,) = proof_report.stale_acknowledgements(run)
+    (remark,) = proof_report.stale_acknowledgements(run)
     assert re.fullmatch(
         r"the step from v2 to v1, down \(\S*converters\.py:\d+\), "
         r"acknowledges that it loses spec\.timeZone \(UTC only\), but the field was never lost: remove it from loses=",
-        message,
+        remark.message,
     )
+    assert remark.position is not None
+    assert remark.position.file.endswith("converters.py")
 
 
 def test_many_and_long_differences_are_truncated() -> None:
@@ -137,7 +142,7 @@ def test_json_report_is_complete() -> None:
     run = proof_run(
         conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30, properties=["there-and-back"]
     )
-    out = proof_report.to_json(run, [PAIR])
+    out = to_json(collect(run, [PAIR]))
     (result,) = out["results"]
     assert (result["property"], result["from"], result["to"], result["ok"]) == ("there-and-back", "v2", "v1", False)
     assert result["object"]["spec"] == {"hosts": [], "replicas": 1}
@@ -148,3 +153,8 @@ def test_json_report_is_complete() -> None:
         "spec.timeZone": "UTC only",
     }
     assert (out["seed"], out["examples"], out["stale"], out["health"]) == (0, {"v2:v1": 30}, [], [])
+    assert (out["ok"], out["interrupted"], out["tested"], out["remarks"]) == (False, False, 30, [])
+    assert result["converted"]["apiVersion"] == "stable.example.com/v1"
+    assert "hosts" not in result["returned"]["spec"]
+    assert [place.split(":")[0].endswith("converters.py") for place in result["positions"]] == [True, True]
+    assert out["coverage"]["v2:v1"]["spec.timeZone"]["distinct"] > 1

@@ -50,7 +50,7 @@ def test_junit_lists_passed_failed_and_skipped_checks() -> None:
     failure = failed.find("failure")
     assert failure is not None
     assert (failure.get("message"), failure.get("type")) == ("spec.timeZone is lost, 100%", "there-and-back")
-    assert failure.text == "before:\n  <a> \ufffd"
+    assert failure.text == "dir/my conv.py:7: spec.timeZone is lost, 100%\n\nbefore:\n  <a> \ufffd"
     assert failed.findtext("system-out") == passed.findtext("system-out") == "no such field"
     assert passed.find("failure") is None
     assert [child.get("message") for child in skipped] == ["interrupted"]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -20,9 +19,20 @@ from polykind.toolkit.proving.object_diff import MISSING, Difference, format_pat
 from polykind.toolkit.proving.progress import VersionPair
 from polykind.toolkit.proving.proof_run import ProofRun
 from polykind.toolkit.proving.properties import applies
+from polykind.toolkit.reporting.source_positions import (
+    SourcePosition,
+    function_position,
+    parse_position,
+    relative_file,
+)
+from polykind.toolkit.reporting.terminal import Styled, Table, plain_table
 
 ACKNOWLEDGED = "acknowledged-losses"
 """The name of the check that each acknowledged loss was observed in the run. It is evaluated after all properties."""
+UNKNOWN_PATH = "unknown-path"
+"""The name of the check that every field named by a rule is in the schema."""
+TOO_FEW_OBJECTS = "too-few-objects"
+"""The name of the check that enough generated objects were valid."""
 _MAX_WIDTH = 60
 _MAX_ROWS = 12
 _ADVICE = {
@@ -37,24 +47,40 @@ _ADVICE = {
     "output-settled": "Write only fields of the schema, and write its defaults explicitly.",
     "deterministic": "Use no clock, randomness or counters: the same object must always give the same result.",
 }
+_CELLS = {
+    "ok": Styled("ok", "ok"),
+    "failed": Styled("FAILED", "error"),
+    "untested": Styled("untested", "warning"),
+    "": Styled(".", "muted"),
+}
 _LOSS_ADVICE = "Stash the value with put() and take(), or acknowledge the loss: loses={{{path}: {reason}}}."
 
 
-def table(run: ProofRun, pairs: Sequence[VersionPair]) -> str:
+class Remark(NamedTuple):
+    """A problem of the run as a whole, such as a stale acknowledgement. `check` is the name of the check."""
+
+    check: str
+    message: str
+    position: SourcePosition | None = None
+
+
+def table(run: ProofRun, pairs: Sequence[VersionPair]) -> Table:
     """Return a table with a row per property and a column per version pair.
 
-    A cell is ok, FAILED, or a dot if the property does not apply to the pair.
+    A cell is ok, FAILED, untested, or a dot if the property does not apply to the pair.
     """
-    rows = [["", *(f"{origin} to {goal}" for origin, goal in pairs)]]
+    out = Table(["", *(f"{origin} to {goal}" for origin, goal in pairs)])
     for name in run.properties:
-        row = [name]
-        for pair in pairs:
-            about = applies(name, pair[0] == run.crd.storage)
-            tested = run.result(pair)
-            result = "FAILED" if name in tested.failed else "ok" if tested.tested else "untested"
-            row.append(result if about else ".")
-        rows.append(row)
-    return "\n".join(_columns(rows))
+        out.rows.append([name, *(_CELLS[property_result(run, name, pair)] for pair in pairs)])
+    return out
+
+
+def property_result(run: ProofRun, name: str, pair: VersionPair) -> Literal["ok", "failed", "untested", ""]:
+    """Return the result of a property for a pair, or an empty string if the property does not apply to the pair."""
+    if not applies(name, pair[0] == run.crd.storage):
+        return ""
+    result = run.result(pair)
+    return "failed" if name in result.failed else "ok" if result.tested else "untested"
 
 
 def failure(run: ProofRun, pair: VersionPair, finding: Finding, rerun: str = "") -> str:
@@ -62,80 +88,103 @@ def failure(run: ProofRun, pair: VersionPair, finding: Finding, rerun: str = "")
     name = finding.property
     lines = [f"{name}, {' to '.join(pair)}: {finding.message}"]
     if finding.location:
-        lines += ["", f"  raised at {_relative(finding.location)}"]
+        lines += ["", f"  raised at {relative_file(finding.location)}"]
     lines += ["", "  the smallest object found that shows it:", *_indent(yaml(finding.obj), 4)]
     if finding.edit is not None:
         edit = Difference(finding.edit.path, finding.edit.before, finding.edit.after)
         lines += ["", f"  edited at {pair[1]}:", *_indent(format_differences([edit], edit=True), 4)]
     if finding.differences:
         lines += ["", "  what differs:", *_indent(format_differences(finding.differences), 4)]
-    lines += ["", "  conversion path:", *_indent("\n".join(conversion_path(run, pair, finding)), 4)]
-    lines += ["", f"  {_advice(finding)}"]
+    if steps := conversion_steps(run, pair, finding):
+        lines += ["", "  conversion path:", *(f"    {step}" for step in steps)]
+    lines += ["", f"  {advice(finding)}"]
     if rerun:
         lines += [f"  Run again: {rerun}"]
     return "\n".join(lines)
 
 
-def _advice(finding: Finding) -> str:
+def general_advice(name: str) -> str:
+    """Return a sentence that says how to make a property hold."""
+    return _ADVICE.get(name) or _LOSS_ADVICE.format(path='"spec.x"', reason='"why"')
+
+
+def advice(finding: Finding) -> str:
+    """Return a sentence that says how to fix the converter."""
     if "missing metadata" in finding.message:
         return 'A result needs metadata even if the object has none: obj.setdefault("metadata", {}).'
     if finding.property in _ADVICE:
-        return _ADVICE[finding.property]
+        return general_advice(finding.property)
     if finding.differences[0].kind == "invented":
         return "Do not invent fields: write a field only if the object has the corresponding field."
     path = re.sub(r"\[[0-9]+\]", "[*]", format_path(finding.differences[0].path))
     return _LOSS_ADVICE.format(path=f'"{path}"', reason='"why"')
 
 
-def conversion_path(run: ProofRun, pair: VersionPair, finding: Finding) -> Iterator[str]:
-    """Yield a line for each conversion function that the property calls for the pair, with its file and line."""
+class ConversionStep(NamedTuple):
+    """A conversion function that a property calls. `position` is None if it has no Python source."""
+
+    origin: str
+    goal: str
+    name: str
+    position: SourcePosition | None
+
+    def __str__(self) -> str:
+        where = f" ({self.position})" if self.position is not None else ""
+        return f"{self.origin} to {self.goal}  {self.name}{where}"
+
+
+def conversion_steps(run: ProofRun, pair: VersionPair, finding: Finding) -> list[ConversionStep]:
+    """Return the conversion functions that the property calls for the pair, in their order."""
     there_only = ("partial-object", "output-validates", "output-settled", "deterministic", "metadata-kept")
     back = finding.property not in (*there_only, "batch-independence", "order-kept", "input-untouched")
+    out = []
     for origin, goal in (pair, pair[::-1])[: 2 if back else 1]:
         try:
             steps = run.converter.path(origin, goal)
         except NoWay:
             continue
-        for step in steps:
-            yield f"{step.origin} to {step.goal}  {function_location(step.function)}"
+        out += [ConversionStep(step.origin, step.goal, *describe_function(step.function)) for step in steps]
         if not steps:
-            yield f"{origin} to {goal}  {function_location(run.converter.author or run.converter.function)}"
+            function = run.converter.author or run.converter.function
+            out.append(ConversionStep(origin, goal, *describe_function(function)))
+    return out
+
+
+def describe_function(function: Callable[..., Any]) -> tuple[str, SourcePosition | None]:
+    """Return a function's name, or `field rules` for declared rules, with its position."""
+    inner = inspect.unwrap(function)
+    inner = getattr(inner, "func", inner)
+    position = function_position(function)
+    if getattr(inner, "declared_at", ""):
+        return "field rules", position
+    return getattr(inner, "__qualname__", repr(inner)).rpartition("<locals>.")[2], position
 
 
 def function_location(function: Callable[..., Any]) -> str:
     """Return a function's name with its file and line."""
-    inner = inspect.unwrap(function)
-    inner = getattr(inner, "func", inner)
-    if place := getattr(inner, "declared_at", ""):
-        return f"field rules ({_relative(place)})"
-    code = getattr(inner, "__code__", None)
-    name = getattr(inner, "__qualname__", repr(inner)).rpartition("<locals>.")[2]
-    return f"{name} ({_relative(code.co_filename)}:{code.co_firstlineno})" if code else name
-
-
-def _relative(place: str) -> str:
-    """Return a file location relative to the working directory, or unchanged if the file lies outside."""
-    here = os.getcwd() + os.sep
-    return place.removeprefix(here)
+    name, position = describe_function(function)
+    return f"{name} ({position})" if position is not None else name
 
 
 def format_differences(differences: Sequence[Difference], *, edit: bool = False) -> str:
     """Format differences, one line each. If `edit` is true, they are changes that a client made, so use other words."""
     words = {"dropped": "removed", "invented": "set", "changed": "changed"} if edit else {}
-    rows = [[format_path(d.path), words.get(d.kind, d.kind), _format_change(d)] for d in differences[:_MAX_ROWS]]
+    rows = [[format_path(d.path), words.get(d.kind, d.kind), format_change(d)] for d in differences[:_MAX_ROWS]]
     more = [f"and {len(differences) - _MAX_ROWS} more"] if len(differences) > _MAX_ROWS else []
-    return "\n".join([*_columns(rows), *more])
+    return "\n".join([*plain_table(Table(rows=[*rows])), *more])
 
 
-def _format_change(difference: Difference) -> str:
+def format_change(difference: Difference) -> str:
+    """Format how a field differs, on one line."""
     if difference.kind == "changed":
         return f"{format_value(difference.before)} -> {format_value(difference.after)}"
     return f"was {format_value(difference.before)}" if difference.after is MISSING else format_value(difference.after)
 
 
-def _format_example(difference: Difference) -> str:
+def format_example(difference: Difference) -> str:
+    """Format the value of a field that differs, or the change if both objects have the field."""
     return (
-        _format_change(difference)
+        format_change(difference)
         if difference.kind == "changed"
         else format_value(difference.before if difference.after is MISSING else difference.after)
     )
@@ -153,40 +202,49 @@ def yaml(obj: JsonObject) -> str:
     return yaml_codec.encode_ordered(ordered).decode().rstrip()
 
 
-def loss_table(losses: Sequence[Loss]) -> str:
-    """Format the observed losses as a table."""
-    rows = [
-        [
-            f"{loss.origin} to {loss.goal}",
-            loss.path,
-            loss.kind,
-            f"{loss.count} times",
-            f"acknowledged: {loss.reason}" if loss.reason is not None else "NOT ACKNOWLEDGED",
-            "" if loss.reason is not None else f"e.g. {_format_example(loss.example)}",
-        ]
-        for loss in losses
-    ]
-    return "\n".join(_columns(rows))
+def loss_table(losses: Sequence[Loss]) -> Table:
+    """Return the observed losses as a table."""
+    out = Table()
+    for loss in losses:
+        acknowledged = Styled(f"acknowledged: {loss.reason}", "muted")
+        out.rows.append(
+            [
+                f"{loss.origin} to {loss.goal}",
+                Styled(loss.path, "path"),
+                loss.kind,
+                f"{loss.count} times",
+                Styled("NOT ACKNOWLEDGED", "error") if loss.reason is None else acknowledged,
+                f"e.g. {format_example(loss.example)}" if loss.reason is None else "",
+            ]
+        )
+    return out
 
 
-def stale_acknowledgements(run: ProofRun) -> list[str]:
-    """Return a message for each acknowledged loss that never happened."""
+def stale_acknowledgements(run: ProofRun) -> list[Remark]:
+    """Return a remark for each acknowledged loss that never happened."""
     return [
-        f"the step from {loss.step.origin} to {loss.step.goal}, {function_location(loss.step.function)}, "
-        f"acknowledges that it loses {loss.path} ({loss.reason}), but the field was never lost: remove it from loses="
+        Remark(
+            ACKNOWLEDGED,
+            f"the step from {loss.step.origin} to {loss.step.goal}, {function_location(loss.step.function)}, "
+            f"acknowledges that it loses {loss.path} ({loss.reason}), but the field was never lost: remove it from "
+            "loses=",
+            function_position(loss.step.function),
+        )
         for loss in run.losses.stale()
     ]
 
 
-def unknown_paths(run: ProofRun) -> list[str]:
-    """Return a message for each field that a field rule names but the schema of that version does not have."""
+def unknown_paths(run: ProofRun) -> list[Remark]:
+    """Return a remark for each field that a field rule names but the schema of that version does not have."""
     declared = run.converter.declared
     out = []
     for version, path, place in declared.named_paths if declared is not None else ():
         known = run.crd.versions.get(version)
         if known is not None and not _has_field(known.schema.root, parse_path(path)):
-            where = f" ({_relative(place)})" if place else ""
-            out.append(f"a rule names {path} of {version}{where}, but the schema of {version} has no such field")
+            position = parse_position(place)
+            where = f" ({position})" if position is not None else ""
+            message = f"a rule names {path} of {version}{where}, but the schema of {version} has no such field"
+            out.append(Remark(UNKNOWN_PATH, message, position))
     return out
 
 
@@ -210,7 +268,7 @@ def too_few_objects(run: ProofRun, pair: VersionPair) -> str:
     reasons = "; ".join(f"{message} ({count} times)" for message, count in result.rejections)
     few = f"only {result.tested} were valid, so little" if result.tested else "none was valid, so nothing"
     return (
-        f"of {total} objects generated at {pair[0]}, {few} is proven. They were rejected for: {reasons}. "
+        f"of {total} objects generated at {pair[0]}, {few} was tested. They were rejected for: {reasons}. "
         "Pass real objects as samples: they are used unchanged and with exchanged fields."
     )
 
@@ -231,67 +289,6 @@ def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
                 f"no object had these fields of {version}: {listed}. Generate more objects, or pass samples with them."
             )
     return out
-
-
-def to_json(run: ProofRun, pairs: Sequence[VersionPair]) -> JsonObject:
-    """Return the results of the run for these version pairs as a JSON object."""
-    results = []
-    for name, pair in run.cases():
-        if pair not in pairs:
-            continue
-        finding = run.finding(name, pair)
-        result: JsonObject = {"property": name, "from": pair[0], "to": pair[1], "ok": finding is None}
-        if finding is not None:
-            result |= {
-                "said": finding.message,
-                "object": finding.obj,
-                "differences": [*map(_difference, finding.differences)],
-            }
-            if finding.edit is not None:
-                result["edit"] = _difference(Difference(*finding.edit[:3]))
-            if finding.location:
-                result["raised"] = finding.location
-            result["way"] = list(conversion_path(run, pair, finding))
-        results.append(result)
-    return {
-        "definition": run.crd.name,
-        "seed": run.seed,
-        "examples": {f"{origin}:{goal}": run.result((origin, goal)).tested for origin, goal in pairs},
-        "results": results,
-        "losses": [
-            {
-                "from": loss.origin,
-                "to": loss.goal,
-                "path": loss.path,
-                "kind": loss.kind,
-                "count": loss.count,
-                "acknowledged": loss.reason,
-                "example": _difference(loss.example),
-            }
-            for loss in run.losses.matrix()
-        ],
-        "stale": [
-            {"from": s.step.origin, "to": s.step.goal, "path": s.path, "why": s.reason} for s in run.losses.stale()
-        ],
-        "unmet": {":".join(pair): run.result(pair).uncovered for pair in pairs},
-        "health": [message for pair in pairs if (message := too_few_objects(run, pair))],
-    }
-
-
-def _difference(difference: Difference) -> JsonObject:
-    out: JsonObject = {"path": format_path(difference.path), "kind": difference.kind}
-    if difference.before is not MISSING:
-        out["before"] = difference.before
-    if difference.after is not MISSING:
-        out["after"] = difference.after
-    return out
-
-
-def _columns(rows: list[list[str]]) -> list[str]:
-    if not rows:
-        return []
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _indent(text: str, by: int) -> list[str]:

@@ -81,7 +81,7 @@ def failure_report(run: ProofRun, name: str, pair: VersionPair) -> str:
     if name == proof_report.ACKNOWLEDGED:
         for each in run.pairs:
             run.result(each)
-        return "\n".join(proof_report.stale_acknowledgements(run))
+        return "\n".join(remark.message for remark in proof_report.stale_acknowledgements(run))
     finding = run.finding(name, pair)
     if finding is not None:
         return proof_report.failure(run, pair, finding, _rerun_command(run))

@@ -61,16 +61,26 @@ def section(anchor: str, title: str, *children: Child, note: str = "") -> Html:
     return element(
         "section",
         element("h2", title, id=f"{anchor}-title"),
-        element("p", note, class_="note") if note else None,
+        element("p", note, class_="hint") if note else None,
         *children,
         id=anchor,
         aria_labelledby=f"{anchor}-title",
     )
 
 
-def card(anchor: str, title: Child, *children: Child, level: Level = "none") -> Html:
-    """Return one finding or another block with a heading of its own."""
-    return element("article", element("h3", _sign(level), title), *children, id=anchor, class_=f"card {level}")
+def card(
+    anchor: str, title: Child, *children: Child, level: Level = "none", summary: Child = None, opened: bool = True
+) -> Html:
+    """Return one finding or another block with a heading of its own.
+
+    If there is a `summary`, the reader can close and open the rest. A link to the card opens it.
+    """
+    body = (
+        children
+        if summary is None
+        else [disclosure(summary, element("div", *children, class_="card-body"), opened=opened)]
+    )
+    return element("article", element("h3", _sign(level), title), *body, id=anchor, class_=f"card {level}")
 
 
 def paragraph(*children: Child, level: Level = "none") -> Html:
@@ -181,11 +191,14 @@ class Pane(NamedTuple):
     text: str
     note: str = ""
     emphasis: Collection[int] = ()
+    error: str = ""
+    """The reason why there is no text, such as a failed conversion. It is shown in place of the text."""
 
 
 def three_way_diff(before: Pane, converted: Pane, back: Pane) -> Html:
     """Return three texts side by side with aligned lines, or below each other on a narrow screen."""
-    columns = line_diff.align(before.text, converted.text, back.text)
+    # A pane without text is compared as if it were unchanged, so that nothing is marked in the others.
+    columns = line_diff.align(before.text, *(before.text if pane.error else pane.text for pane in (converted, back)))
     panes = [
         _pane(pane, lines, number)
         for number, (pane, lines) in enumerate(zip((before, converted, back), columns, strict=True), 1)
@@ -194,23 +207,26 @@ def three_way_diff(before: Pane, converted: Pane, back: Pane) -> Html:
 
 
 def _pane(pane: Pane, lines: Sequence[line_diff.DiffLine], number: int) -> Html:
+    label = f"{pane.title} {pane.note}".strip()
     title = element(
         "figcaption", element("b", f"{number}. {pane.title}"), element("span", pane.note) if pane.note else None
     )
+    if pane.error:
+        return element(
+            "figure", title, element("div", _sign("error"), pane.error, class_="pane-error"), aria_label=label
+        )
     listed = [_diff_line(line, line.number in pane.emphasis) for line in lines]
-    body = element(
-        "div", *listed, class_="lines", tabindex="0", role="region", aria_label=f"{pane.title} {pane.note}".strip()
-    )
-    return element("figure", title, body)
+    body = element("div", *listed, class_="lines", tabindex="0", role="region", aria_label=f"Lines: {label}")
+    return element("figure", title, body, aria_label=label)
 
 
 def unified_diff(before: str, after: str, label: str) -> Html:
     """Return the changes between two texts with some lines around them."""
     lines = [_diff_line(line, False) for line in line_diff.unified(before, after)]
     if not lines:
-        return element("p", "No difference.", class_="note")
+        return element("p", "No difference.", class_="hint")
     body = element("div", *lines, class_="lines", tabindex="0", role="region", aria_label=label)
-    return element("figure", element("figcaption", element("b", label)), body, class_="unified")
+    return element("figure", element("figcaption", element("b", label)), body, class_="unified", aria_label=label)
 
 
 def _diff_line(line: line_diff.DiffLine, emphasized: bool) -> Html:

@@ -63,7 +63,7 @@ def _add_case(suite: ElementTree.Element, prefix: str, result: CheckResult) -> N
 
 def _describe(problem: Problem) -> str:
     where = f"{problem.position}: " if problem.position is not None else ""
-    return problem.details or f"{where}{problem.message}"
+    return "\n\n".join(part for part in (f"{where}{problem.message}", problem.details) if part)
 
 
 def _text(text: str) -> str:

@@ -24,7 +24,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem that a check found. `message` is one line; `details` is the full text, with an example."""
+    """A problem that a check found. `message` is one line; `details` is the text that follows it, with an example."""
 
     rule: str
     """The `id` of its Rule."""

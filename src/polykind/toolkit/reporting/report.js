@@ -27,7 +27,8 @@
   }
   const open = () => {
     const target = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
-    for (let node = target; node; node = node.parentElement) {
+    const inner = target?.matches(".card") ? target.querySelector(":scope > details") : null;
+    for (let node = inner ?? target; node; node = node.parentElement) {
       if (node instanceof HTMLDetailsElement) node.open = true;
     }
     if (target) target.scrollIntoView();
