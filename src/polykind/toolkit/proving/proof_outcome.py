@@ -34,7 +34,7 @@ class Stage(NamedTuple):
 
 @dataclass
 class ProofOutcome:
-    """What a run found for the pairs of versions that it tested."""
+    """The results of a run for the pairs of versions that it tested."""
 
     run: ProofRun
     pairs: Sequence[VersionPair]
