@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -90,6 +91,27 @@ def _check_density(body: bytes) -> None:
 
 
 _MAX_OBJECTS, _MAX_LISTS = 200_000, 400_000
+_MAX_DEPTH = 900
+"""The maximum nesting of a decoded text. Python functions that walk a deeper value would exceed the recursion limit."""
+_DECODER_LIMITS_DEPTH = sys.version_info < (3, 12)
+"""True if the C decoder obeys Python's recursion limit. Since Python 3.12, C code has its own, higher limit."""
+
+
+def _check_depth(body: bytes, value: Any) -> None:
+    """Raise MalformedJSONError if the value that was decoded from a text is nested too deeply."""
+    if _DECODER_LIMITS_DEPTH or body.count(b"{") + body.count(b"[") <= _MAX_DEPTH:
+        return
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_MAX_DEPTH):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise _too_deep()
 
 
 def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
@@ -103,6 +125,7 @@ def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
         value = decoder(body)
     except (ValueError, RecursionError, _RangeError):
         value = _decode_leniently(body, decoder)
+    _check_depth(body, value)
     if _LONG_NUMBER in body.translate(_DIGITS_TO_ZERO):
         return _narrow_ints(value)
     return value
@@ -115,6 +138,7 @@ def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, b
         value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):
         return decode(body, keep_fractions=keep_fractions), False
+    _check_depth(body, value)
     if _LONG_NUMBER in body.translate(_DIGITS_TO_ZERO):
         return _narrow_ints(value), False
     return value, True
@@ -126,6 +150,7 @@ def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
     if b"\\" not in body:
         try:
             value = _decode_integers_only(body)
+            _check_depth(body, value)
             # If the body repeats a key, the encoded value has fewer colons than the body. orjson raises TypeError for
             # ints above 53 bits.
             if body.count(b":") == orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER).count(b":"):
@@ -147,11 +172,14 @@ def decode_literal(body: bytes) -> tuple[Any, bool]:
     except (ValueError, RecursionError, _FractionError):
         pass
     else:
+        _check_depth(body, value)
         return value, _LONG_NUMBER not in body.translate(_DIGITS_TO_ZERO)
     try:
-        return _decode_literal(body), False
+        value = _decode_literal(body)
     except (ValueError, RecursionError):
-        return _decode_leniently(body, _decode_literal), False
+        value = _decode_leniently(body, _decode_literal)
+    _check_depth(body, value)
+    return value, False
 
 
 def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
@@ -166,7 +194,7 @@ def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
     except _RangeError as error:
         raise _out_of_range(str(error)) from None
     except RecursionError:
-        raise MalformedJSONError("invalid character '{' exceeded max depth") from None
+        raise _too_deep() from None
     except ValueError as error:
         raise MalformedJSONError(str(error)) from None
 
@@ -174,6 +202,10 @@ def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
 def _replace_invalid_text(body: bytes) -> bytes:
     text = decode_utf8(body).encode()
     return _LONE_SURROGATE.sub(lambda m: m[0] if m[1] or m[2] else rb"\ufffd", text)
+
+
+def _too_deep() -> MalformedJSONError:
+    return MalformedJSONError("invalid character '{' exceeded max depth")
 
 
 def _out_of_range(text: str) -> MalformedJSONError:
