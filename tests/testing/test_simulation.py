@@ -63,6 +63,41 @@ def test_deployment_rolls_out_through_replica_sets(polykind: ApiServer) -> None:
     assert sizes == [0, 3]
 
 
+def test_revisions_keep_the_cause_of_their_change(polykind: ApiServer) -> None:
+    def annotated(image: str) -> Json:
+        changed = deployment(image)
+        changed["metadata"]["annotations"] = {"kubernetes.io/change-cause": image}
+        return changed
+
+    polykind.simulate("deployments")
+    for image in ("nginx:1", "nginx:2", "nginx:1"):
+        [applied] = polykind.apply(annotated(image))
+        polykind.wait_for(applied, is_complete(2))
+    history = {
+        one["spec"]["template"]["spec"]["containers"][0]["image"]: {
+            key.rpartition("/")[2]: value for key, value in one["metadata"]["annotations"].items()
+        }
+        for one in listed(polykind, "apps/v1", "replicasets")
+    }
+    sizes = {"desired-replicas": "2", "max-replicas": "3"}
+    assert history == {
+        "nginx:1": {"change-cause": "nginx:1", "revision": "3", "revision-history": "1", **sizes},
+        "nginx:2": {"change-cause": "nginx:2", "revision": "2", **sizes},
+    }
+
+
+def test_paused_deployment_scales_but_does_not_roll_out(polykind: ApiServer) -> None:
+    polykind.simulate("deployments")
+    [first] = polykind.apply(deployment())
+    polykind.wait_for(first, is_complete(2))
+    polykind.apply(deployment("nginx:1.28", replicas=3, paused=True))
+    paused = polykind.wait_for(first, lambda obj: obj["status"]["readyReplicas"] == 3)
+    polykind.wait_for(first, "condition=Progressing=Unknown")
+    assert paused["status"].get("updatedReplicas", 0) == 0
+    polykind.apply(deployment("nginx:1.28", replicas=3, paused=False))
+    polykind.wait_for(first, is_complete(3))
+
+
 def test_deployment_is_recreated(polykind: ApiServer) -> None:
     polykind.simulate("deployments")
     [first] = polykind.apply(deployment(strategy={"type": "Recreate"}))

@@ -17,6 +17,18 @@ from polykind.testing.simulation.simulated_controller import (
 
 _HASH_LABEL = "pod-template-hash"
 _REVISION = "deployment.kubernetes.io/revision"
+_HISTORY = "deployment.kubernetes.io/revision-history"
+_DESIRED = "deployment.kubernetes.io/desired-replicas"
+_MAXIMUM = "deployment.kubernetes.io/max-replicas"
+_NOT_COPIED = (
+    _REVISION,
+    _HISTORY,
+    _DESIRED,
+    _MAXIMUM,
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deprecated.deployment.rollback.to",
+)
+"""The annotations of a Deployment that its ReplicaSets do not get. `kubectl rollout history` reads the others."""
 
 
 class SimulatedDeployments(SimulatedController):
@@ -39,6 +51,8 @@ class SimulatedDeployments(SimulatedController):
             await self._set_revision(deployment, current, old)
             await self._roll_out(deployment, current, old)
             await self._prune(deployment, old)
+        else:
+            await self._scale_paused(deployment, current, old)
         await self._report(deployment, current, old)
 
     async def _create_replica_set(self, deployment: JsonObject, others: list[JsonObject]) -> JsonObject:
@@ -69,15 +83,40 @@ class SimulatedDeployments(SimulatedController):
         return await self.cluster.create("replicasets", replica_set)
 
     async def _set_revision(self, deployment: JsonObject, current: JsonObject, old: list[JsonObject]) -> None:
-        """Give the current ReplicaSet the highest revision number, also if it was an old one before a rollback."""
+        """Give the current ReplicaSet the highest revision number, also if it was an old one before a rollback.
+
+        It also gets the annotations of the Deployment, and remembers its former revisions.
+        """
         revision = max(_revision(current), 1 + max((_revision(one) for one in old), default=0))
+        copied = {
+            key: value
+            for key, value in (deployment["metadata"].get("annotations") or {}).items()
+            if key not in _NOT_COPIED
+        }
+        wanted = deployment["spec"].get("replicas", 1)
+        sizes = {_DESIRED: str(wanted), _MAXIMUM: str(wanted + rolling_limits(deployment)[0])}
+
+        def annotate_replica_set(obj: JsonObject) -> None:
+            annotations = {**(obj["metadata"].get("annotations") or {}), **copied, **sizes}
+            before = annotations.get(_REVISION)
+            if before and int(before) < revision:
+                annotations[_HISTORY] = ",".join(filter(None, (annotations.get(_HISTORY), before)))
+            obj["metadata"]["annotations"] = {**annotations, _REVISION: str(revision)}
 
         def annotate(obj: JsonObject) -> None:
             meta = obj["metadata"]
             meta["annotations"] = {**(meta.get("annotations") or {}), _REVISION: str(revision)}
 
-        await self.cluster.update("replicasets", current, annotate)
+        await self.cluster.update("replicasets", current, annotate_replica_set)
         await self.cluster.update("deployments", deployment, annotate)
+
+    async def _scale_paused(self, deployment: JsonObject, current: JsonObject | None, old: list[JsonObject]) -> None:
+        """Scale the only ReplicaSet with pods, or else the latest one. A pause stops rollouts, but not scaling."""
+        replica_sets = [*old, current] if current is not None else old
+        active = [one for one in replica_sets if _size(one)]
+        if len(active) <= 1 and replica_sets:
+            scaled = active[0] if active else max(replica_sets, key=_revision)
+            await self._scale(scaled, deployment["spec"].get("replicas", 1))
 
     async def _roll_out(self, deployment: JsonObject, current: JsonObject, old: list[JsonObject]) -> None:
         wanted = deployment["spec"].get("replicas", 1)
@@ -132,7 +171,10 @@ class SimulatedDeployments(SimulatedController):
         failure = self.failures.find("deployments", deployment)
         name = current["metadata"]["name"] if current is not None else ""
         conditions = [_availability(counts["availableReplicas"] >= least)]
-        if failure is not None:
+        if spec.get("paused"):
+            progress = {"type": "Progressing", "status": "Unknown", "reason": "DeploymentPaused"}
+            conditions.append({**progress, "message": "Deployment is paused"})
+        elif failure is not None:
             text = failure.message or f'ReplicaSet "{name}" has timed out progressing.'
             conditions.append(_condition("Progressing", False, failure.reason, text))
         elif complete:
@@ -148,6 +190,7 @@ class SimulatedDeployments(SimulatedController):
                 status[field] = value
                 if not value:
                     del status[field]
+            status["terminatingReplicas"] = sum(_count(one, "terminatingReplicas") for one in everything)
             for condition in conditions:
                 set_condition(status, condition, now, "lastUpdateTime")
 

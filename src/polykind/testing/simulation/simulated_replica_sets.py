@@ -23,7 +23,8 @@ class SimulatedReplicaSets(SimulatedController):
         if is_terminating(replica_set):
             return
         spec = replica_set["spec"]
-        pods = [pod for pod in await self.cluster.owned("pods", replica_set) if is_active(pod)]
+        everything = await self.cluster.owned("pods", replica_set)
+        pods = [pod for pod in everything if is_active(pod)]
         surplus = len(pods) - spec.get("replicas", 1)
         new = [pod_from_template(replica_set, spec["template"]) for _ in range(-surplus)]
         pods += [await self.cluster.create("pods", pod) for pod in new]
@@ -31,11 +32,13 @@ class SimulatedReplicaSets(SimulatedController):
         for pod in sorted(pods, key=lambda one: has_condition(one, "Ready"))[: max(surplus, 0)]:
             pods.remove(pod)
             await self.cluster.delete("pods", pod)
+        terminating = sum(map(is_terminating, everything)) + max(surplus, 0)
         generation = replica_set["metadata"].get("generation", 1)
         counts = {"readyReplicas": ready_count(pods), "availableReplicas": ready_count(pods)}
 
         def count(status: JsonObject) -> None:
             status.update(replicas=len(pods), fullyLabeledReplicas=len(pods), observedGeneration=generation, **counts)
+            status["terminatingReplicas"] = terminating
             for name in ("fullyLabeledReplicas", *counts):
                 if not status[name]:
                     del status[name]
