@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from polykind.toolkit.rehearsal.rehearsal import describe_difference, visible_differences
+from polykind.toolkit.rehearsal.rehearsal import visible_differences
+from polykind.toolkit.rehearsal.rehearsal_finding import describe_difference
 
 
 @pytest.mark.parametrize(

@@ -1,132 +1,32 @@
-"""A rehearsal of a CRD's releases on a server with real objects.
+"""A rehearsal of a CRD's releases on a server with real objects, forwards and then backwards.
 
-For each release, it applies the CRD, reads every object and migrates stored objects, forwards and then backwards.
+At each release the rehearsal applies the CRD, reads every object at every served version, and migrates the stored
+objects. Then clients of every served version edit the objects and write them back, the converter's process is
+restarted, and the converter has outages. Nothing that a client can see may get lost.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
-from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.crd import versions as crd_versions
-from polykind.http.messages import Request, Response
-from polykind.server.server import Server
-from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.crd_versions import CRD, CRDVersion
 from polykind.toolkit.declare.conversions import ConversionFunction
 from polykind.toolkit.declare.stash import ANNOTATION
+from polykind.toolkit.migrating.field_manager_cleanup import repair
 from polykind.toolkit.proving.losses import Acknowledgement
 from polykind.toolkit.proving.object_diff import Difference, differences, format_path
+from polykind.toolkit.rehearsal.client_edits import TOUCHED
+from polykind.toolkit.rehearsal.converter_process import Upstream
+from polykind.toolkit.rehearsal.rehearsal_client import CRDS_PATH, JSON_PATCH, RehearsalClient, RehearsalError
+from polykind.toolkit.rehearsal.rehearsal_finding import Finding, Phase, describe_difference
+from polykind.toolkit.rehearsal.rehearsed_converter import RehearsedConverter
 
-CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-MIGRATIONS_PATH = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations"
-_POLL_SECONDS = 0.002
-_POLL_ATTEMPTS = 15_000
+ProcessMode = Literal["both", "keep", "restart"]
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
-
-
-class RehearsalError(Exception):
-    """The server returned an error status. The exception's text is the server's message."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class RehearsalClient:
-    """Sends requests to one server as its admin."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._headers = {b"authorization": b"Bearer " + server.token.encode(), b"user-agent": b"polykind-rehearse"}
-
-    async def request(self, method: str, path: str, body: Any = None, *, query: str = "") -> JsonObject:
-        """Send a request and return the decoded response. Raise RehearsalError for an error status."""
-        headers = {**self._headers, b"content-type": b"application/json", b"accept": b"application/json"}
-        request = Request(method, path, query, headers, b"" if body is None else json_codec.encode(body))
-        response = await self._server.http.app(request)
-        assert isinstance(response, Response)
-        data = response.body if isinstance(response.body, bytes) else b"".join(response.body)
-        if response.status >= 300:
-            raise RehearsalError(response.status, _message(data))
-        value: JsonObject = json_codec.decode(data)
-        return value
-
-    async def apply_crd(self, crd: JsonObject) -> None:
-        """Create or update a CRD, and wait until the server serves its versions.
-
-        Raise RehearsalError if the server rejects the CRD.
-        """
-        name = crd["metadata"]["name"]
-        try:
-            live = await self.request("GET", f"{CRDS_PATH}/{name}")
-        except RehearsalError:
-            written = await self.request("POST", CRDS_PATH, crd)
-        else:
-            metadata = {**crd["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
-            written = await self.request("PUT", f"{CRDS_PATH}/{name}", {**crd, "metadata": metadata})
-        await self._poll(lambda: self._is_served(written))
-
-    async def _is_served(self, written: JsonObject) -> bool:
-        spec, find = written["spec"], self._server.registry.find
-        for version in spec["versions"]:
-            served = find(spec["group"], version["name"], spec["names"]["plural"])
-            if (served is not None) != version["served"]:
-                return False
-            resource: Any = served.resource if served is not None else None
-            if resource is not None and resource.crd["metadata"].get("generation") != written["metadata"]["generation"]:
-                return False
-        live = await self.request("GET", f"{CRDS_PATH}/{written['metadata']['name']}")
-        return crd_versions.storage_version(live) in live["status"]["storedVersions"]
-
-    async def migrate(self, crd: JsonObject, name: str) -> None:
-        """Migrate all stored objects of a CRD to its storage version, by a StorageVersionMigration named `name`.
-
-        Raise RehearsalError if the migration fails. The message lists the objects.
-        """
-        spec = crd["spec"]
-        resource = {"group": spec["group"], "resource": spec["names"]["plural"]}
-        await self.request(
-            "POST",
-            MIGRATIONS_PATH,
-            {
-                "apiVersion": "storagemigration.k8s.io/v1beta1",
-                "kind": "StorageVersionMigration",
-                "metadata": {"name": name},
-                "spec": {"resource": resource},
-            },
-        )
-        final_condition: JsonObject = {}
-
-        async def is_finished() -> bool:
-            migration = await self.request("GET", f"{MIGRATIONS_PATH}/{name}")
-            for condition in (migration.get("status") or {}).get("conditions") or ():
-                if condition["type"] in ("Succeeded", "Failed") and condition["status"] == "True":
-                    final_condition.update(condition)
-            return bool(final_condition)
-
-        await self._poll(is_finished)
-        if final_condition["type"] == "Failed":
-            raise RehearsalError(500, final_condition.get("message", "the migration failed"))
-
-    async def _poll(self, condition: Callable[[], Awaitable[bool]]) -> None:
-        for _ in range(_POLL_ATTEMPTS):
-            if await condition():
-                return
-            await asyncio.sleep(_POLL_SECONDS)
-        raise RehearsalError(504, "the server did not finish within 30 s")
-
-
-def _message(data: bytes) -> str:
-    try:
-        status = json_codec.decode(data)
-        return str(status["message"])
-    except (json_codec.MalformedJSONError, KeyError, TypeError):
-        return data.decode(errors="replace").strip()
 
 
 class Stage(NamedTuple):
@@ -134,6 +34,8 @@ class Stage(NamedTuple):
 
     name: str
     crd: CRD
+    upstream: Upstream | None = None
+    """The webhook of this release, if it has one of its own."""
 
     @property
     def versions(self) -> str:
@@ -144,12 +46,25 @@ class Stage(NamedTuple):
         served = (v.served for v in self.crd.versions.values())
         return " ".join(name if is_served else f"({name})" for name, is_served in zip(shown, served, strict=True))
 
+    @property
+    def served(self) -> list[CRDVersion]:
+        return [version for version in self.crd.versions.values() if version.served]
+
+
+@dataclass(slots=True)
+class PhaseResult:
+    """The result of one phase of a stage. `text` says what was done."""
+
+    name: Phase
+    text: str
+    seconds: float = 0.0
+
 
 @dataclass(slots=True)
 class StageResult:
     """The result of one stage. `back` is true if the stage was reached by a downgrade.
 
-    `findings` are problems, `acknowledged` are losses that conversion functions declare, and `stuck` is true if the
+    `findings` contains problems, warnings, and losses that conversion functions acknowledge. `stuck` is true if the
     rehearsal cannot continue after this stage.
     """
 
@@ -157,41 +72,69 @@ class StageResult:
     back: bool
     objects: int = 0
     migrated: bool = False
-    findings: list[str] = field(default_factory=list)
-    acknowledged: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    phases: list[PhaseResult] = field(default_factory=list)
     stuck: bool = False
 
     @property
+    def problems(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.level == "error"]
+
+    @property
     def ok(self) -> bool:
-        return not self.findings
+        return not self.problems
 
 
-ObjectReadings = dict[tuple[str, str], JsonObject]
-"""Objects by their URL path below the version, and by the version at which they were read."""
+Snapshot = dict[str, dict[str, JsonObject]]
+"""Objects by the version at which they were read, and by their URL path below the version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The parts of a rehearsal."""
+
+    migrate: bool = True
+    clients: bool = True
+    """True if clients of every served version edit objects and write them back."""
+    process: ProcessMode = "both"
+    """The converter's process: `keep` never restarts it, `restart` restarts it before each stage, and `both` compares
+    what clients see before and after a restart at each stage.
+    """
+    outages: bool = True
 
 
 class Rehearsal:
-    """Applies the CRD of each stage, reads every object at each served version, and migrates stored objects."""
+    """Runs the stages on one server. `converter` is None if the CRDs need none, or if the server runs it itself."""
 
     def __init__(
         self,
         api: RehearsalClient,
         stages: Sequence[Stage],
         objects: Sequence[JsonObject],
+        options: Options | None = None,
         *,
-        migrate: bool,
         steps: Iterable[ConversionFunction] = (),
+        converter: RehearsedConverter | None = None,
+        on_phase: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`steps` are the conversion functions whose acknowledged losses are not reported as problems."""
-        self._api = api
+        """`steps` are the conversion functions whose acknowledged losses are not reported as problems.
+
+        `on_phase` is called with a text at the beginning of each phase.
+        """
+        self.api = api
+        self.options = options or Options()
+        self.converter = converter
         self._losses = [Acknowledgement(step, path, reason) for step in steps for path, reason in step.loses.items()]
         self._stages = stages
         self._objects = objects
-        self._migrate = migrate
-        self._first: ObjectReadings = {}
-        """The first read of each object at each version. Later reads are compared with the first read."""
-        self._paths: list[str] = []
+        self._on_phase = on_phase
+        self.first: Snapshot = {}
+        """The first read of each object at each version. Later reads are compared with it."""
+        self.paths: list[str] = []
+        self.reported_field_managers = False
+        """True if the loss of managedFields in an outage has been reported."""
         self._migrations = 0
+        self._reported: set[tuple[str, str, str]] = set()
 
     async def run(self, *, back: bool) -> AsyncIterator[StageResult]:
         """Run the stages in order and, if `back` is true, then in reverse order. Yield the result of each stage.
@@ -202,48 +145,99 @@ class Rehearsal:
         if back:
             order += [(stage, True) for stage in reversed(self._stages[:-1])]
         for stage, backwards in order:
-            outcome = StageResult(stage, backwards, objects=len(self._paths))
+            outcome = StageResult(stage, backwards, objects=len(self.paths))
             await self._run_stage(stage, outcome, is_first=stage is self._stages[0] and not backwards)
             yield outcome
             if outcome.stuck:
                 return
 
     async def _run_stage(self, stage: Stage, outcome: StageResult, *, is_first: bool) -> None:
-        try:
-            await self._api.apply_crd(stage.crd.manifest)
-        except RehearsalError as error:
-            outcome.findings += [f"the API server rejects the CRD: {error}", *await self._suggest_release(stage)]
-            outcome.stuck = True
+        from polykind.toolkit.rehearsal.client_rounds import ClientRounds
+        from polykind.toolkit.rehearsal.converter_trials import rehearse_outages, rehearse_restart
+
+        self._reported = set()
+        if not await self._apply(stage, outcome):
             return
         if is_first:
             await self._create(stage, outcome)
-        outcome.objects = len(self._paths)
-        reported: set[str] = set()
-        await self._read_objects(stage, outcome, "", reported)
-        if self._migrate:
-            self._migrations += 1
-            try:
-                await self._api.migrate(stage.crd.manifest, f"rehearsal-{self._migrations}")
-                outcome.migrated = True
-            except RehearsalError as error:
-                outcome.findings.append(f"the migration to {stage.crd.storage} failed: {error}")
-                return
-            await self._read_objects(stage, outcome, " after the migration", reported)
+        outcome.objects = len(self.paths)
+        await self._repair_field_managers(stage, outcome)
+        with _Timer(self, outcome, "read", f"every object is read at {_listed(stage)}"):
+            await self.read_objects(stage, outcome, "")
+        if self.options.migrate and not await self._migrate(stage, outcome):
+            return
+        converter, options = self._converter_of(stage), self.options
+        if options.clients and self.paths:
+            rounds = ClientRounds(self, stage, outcome)
+            with _Timer(
+                self, outcome, "clients", f"clients at {_listed(stage)} edit and write back (PUT, PATCH, apply)"
+            ):
+                await rounds.run()
+        if converter is None or len(stage.crd.versions) < 2 or not self.paths:
+            return
+        if options.process == "both" and converter.restartable:
+            with _Timer(self, outcome, "restart", "the converter's process is killed and started again"):
+                await rehearse_restart(self, stage, outcome, converter)
+        if options.outages:
+            with _Timer(self, outcome, "outage", "the converter is down, slow, has a wrong certificate, sends garbage"):
+                await rehearse_outages(self, stage, outcome, converter)
 
-    async def _suggest_release(self, stage: Stage) -> list[str]:
+    def _converter_of(self, stage: Stage) -> RehearsedConverter | None:
+        """Return the converter of a stage, or None if its conversions only change apiVersion."""
+        if self.converter is None:
+            return None
+        if stage.upstream is not None:
+            self.converter.use(stage.upstream)
+        return self.converter if self.converter.has_upstream else None
+
+    def begin(self, text: str) -> None:
+        self._on_phase(text)
+
+    async def _apply(self, stage: Stage, outcome: StageResult) -> bool:
+        """Apply the CRD of a stage. Return False if the server rejects it."""
+        manifest, converter = stage.crd.manifest, self._converter_of(stage)
+        if converter is not None:
+            if self.options.process == "restart" and converter.restartable:
+                await converter.restart()
+            if len(stage.crd.versions) > 1:
+                manifest = {**manifest, "spec": {**manifest["spec"], "conversion": converter.conversion}}
+        try:
+            with _Timer(self, outcome, "crd", f"the CRD of {stage.name} is applied"):
+                await self.api.apply_crd(manifest)
+        except RehearsalError as error:
+            advice = await self._suggest_release(stage)
+            outcome.findings.append(Finding(f"the API server rejects the CRD: {error}", "crd", advice=advice))
+            outcome.stuck = True
+            return False
+        return True
+
+    async def _migrate(self, stage: Stage, outcome: StageResult) -> bool:
+        """Migrate all objects and read them again. Return False if the migration fails."""
+        self._migrations += 1
+        try:
+            with _Timer(self, outcome, "migration", f"all objects are migrated to {stage.crd.storage}"):
+                await self.api.migrate(stage.crd.manifest, f"rehearsal-{self._migrations}")
+        except RehearsalError as error:
+            outcome.findings.append(Finding(f"the migration to {stage.crd.storage} failed: {error}", "migration"))
+            return False
+        outcome.migrated = True
+        await self.read_objects(stage, outcome, " after the migration", "migration")
+        return True
+
+    async def _suggest_release(self, stage: Stage) -> str:
         """Suggest an intermediate release if the CRD removes a version that is still stored."""
         crd = stage.crd
         try:
-            live = await self._api.request("GET", f"{CRDS_PATH}/{crd.name}")
+            live = await self.api.request("GET", f"{CRDS_PATH}/{crd.name}")
         except RehearsalError:
-            return []
+            return ""
         removed_versions = [version for version in live["status"]["storedVersions"] if version not in crd.versions]
         if not removed_versions:
-            return []
+            return ""
         suggestion = (
             f"add a release in between that still declares {' and '.join(removed_versions)} but stores {crd.storage}"
         )
-        return [suggestion + ("" if self._migrate else ", and migrate the stored objects")]
+        return suggestion + ("" if self.options.migrate else ", and migrate the stored objects")
 
     async def _create(self, stage: Stage, outcome: StageResult) -> None:
         crd = stage.crd
@@ -256,54 +250,193 @@ class Rehearsal:
             try:
                 if crd.namespaced:
                     await self._ensure_namespace(namespace)
-                created = await self._api.request("POST", path, {**obj, "metadata": metadata})
+                created = await self.api.request("POST", path, {**obj, "metadata": metadata})
                 name = created["metadata"]["name"]
                 if "status" in obj and "status" in (crd.version_of(obj).version_entry.get("subresources") or {}):
-                    await self._api.request("PUT", f"{path}/{name}/status", {**created, "status": obj["status"]})
-                self._paths.append(f"{place}/{name}")
+                    await self.api.request("PUT", f"{path}/{name}/status", {**created, "status": obj["status"]})
+                self.paths.append(f"{place}/{name}")
             except RehearsalError as error:
-                outcome.findings.append(f"{metadata.get('name')} cannot be created: {error}")
+                text = f"{metadata.get('name')} cannot be created: {error}"
+                outcome.findings.append(Finding(text, "create", object=str(metadata.get("name"))))
 
     async def _ensure_namespace(self, namespace: str) -> None:
         try:
-            await self._api.request("GET", f"/api/v1/namespaces/{namespace}")
+            await self.api.request("GET", f"/api/v1/namespaces/{namespace}")
         except RehearsalError:
             manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-            await self._api.request("POST", "/api/v1/namespaces", manifest)
+            await self.api.request("POST", "/api/v1/namespaces", manifest)
 
-    async def _read_objects(self, stage: Stage, outcome: StageResult, when: str, reported: set[str]) -> None:
-        """Read every object at every served version, compare it with its first read at that version, and validate it.
+    async def _repair_field_managers(self, stage: Stage, outcome: StageResult) -> None:
+        """Repair managedFields that name a version which this stage no longer has, and report that they need it."""
+        crd, version, repaired = stage.crd, stage.served[0], 0
+        storage = crd.versions[crd.storage]
+        for path, obj in (await self.snapshot(stage, only=version.name)).get(version.name, {}).items():
+            fix = repair(obj["metadata"], crd.group, set(crd.versions), crd.storage, storage.openapi)
+            if fix is not None:
+                repaired += 1
+                await self.api.request(
+                    "PATCH", f"/apis/{version.api_version}/{path}", fix.patch, content_type=JSON_PATCH
+                )
+        if repaired:
+            noun = "object has" if repaired == 1 else "objects have"
+            outcome.findings.append(
+                Finding(
+                    f"{repaired} {noun} field managers at a version that {stage.name} no longer has, so server-side "
+                    "apply fails on them until managedFields are repaired",
+                    "crd",
+                    "warning",
+                    advice=f"run polykind migrate {crd.name} after the release; the rehearsal goes on as if it had run",
+                )
+            )
 
-        `reported` contains the differences that this stage has already reported.
+    # ------------------------------------------------------------------ reading and comparing
+
+    async def snapshot(
+        self,
+        stage: Stage,
+        *,
+        only: str = "",
+        paths: Sequence[str] | None = None,
+        on_error: Callable[[CRDVersion, str, RehearsalError], None] | None = None,
+    ) -> Snapshot:
+        """Read all objects at all served versions, or at one of them. Leave out objects that cannot be read.
+
+        `paths` are the objects to read, by default all objects of the rehearsal.
+
+        `on_error` is called for each of these. One list per version sends the objects to the converter in batches.
         """
-        for version in stage.crd.versions.values():
-            if not version.served:
+        paths = self.paths if paths is None else paths
+        plural, wanted, out = stage.crd.manifest["spec"]["names"]["plural"], set(paths), Snapshot()
+        for version in stage.served:
+            if only and version.name != only:
                 continue
-            for path in self._paths:
-                about = f"{path.rpartition('/')[2]} at {version.name}{when}"
-                url = f"/apis/{version.api_version}/{path}"
+            read = out[version.name] = {}
+            try:
+                listed = await self.api.request("GET", f"/apis/{version.api_version}/{plural}")
+                for obj in listed["items"]:
+                    path = object_path(obj, plural)
+                    if path in wanted:
+                        read[path] = {
+                            "apiVersion": version.api_version,
+                            "kind": stage.crd.kind.partition(".")[0],
+                            **obj,
+                        }
+                continue
+            except RehearsalError:
+                pass
+            for path in paths:
                 try:
-                    obj = await self._api.request("GET", url)
+                    read[path] = await self.api.request("GET", f"/apis/{version.api_version}/{path}")
                 except RehearsalError as error:
-                    outcome.findings.append(f"{about} cannot be read: {error}")
-                    continue
-                first = self._first.setdefault((path, version.name), obj)
-                for difference in visible_differences(first, obj):
-                    if (report_key := f"{url} {describe_difference(difference)}") not in reported:
-                        reported.add(report_key)
-                        self._record(outcome, version.name, f"{about}: {describe_difference(difference)}", difference)
-                if not when:
-                    errors = version.validation_errors(obj)
-                    outcome.findings += [f"{about} would be rejected as a new object: {error}" for error in errors]
+                    if on_error is not None:
+                        on_error(version, path, error)
+        return out
 
-    def _record(self, outcome: StageResult, version: str, text: str, difference: Difference) -> None:
-        reason = next(
+    async def read_objects(self, stage: Stage, outcome: StageResult, when: str, phase: Phase = "read") -> None:
+        """Read every object at every served version, compare it with its first read there, and validate it."""
+
+        def unreadable(version: CRDVersion, path: str, error: RehearsalError) -> None:
+            text = f"{name_of(path)} at {version.name}{when} cannot be read: {error}"
+            outcome.findings.append(Finding(text, phase, object=readable(path), version=version.name))
+
+        seen = await self.snapshot(stage, on_error=unreadable)
+        for version in stage.served:
+            first = self.first.setdefault(version.name, {})
+            for path in self.paths:
+                obj = seen[version.name].get(path)
+                if obj is None:
+                    continue
+                self.compare(outcome, version.name, path, first.setdefault(path, obj), obj, when, phase)
+                if when:
+                    continue
+                for error in version.validation_errors(obj):
+                    text = f"{name_of(path)} at {version.name} would be rejected as a new object: {error}"
+                    outcome.findings.append(Finding(text, phase, object=readable(path), version=version.name))
+
+    def compare(
+        self,
+        outcome: StageResult,
+        version: str,
+        path: str,
+        before: JsonObject,
+        after: JsonObject,
+        when: str,
+        phase: Phase,
+        *,
+        client: str = "",
+        advice: str = "",
+    ) -> bool:
+        """Record the differences between two states of an object at a version. Return True if there are none.
+
+        A difference that this stage has already reported is not reported again.
+        """
+        same = True
+        for difference in visible_differences(before, after):
+            same = False
+            text = describe_difference(difference)
+            if (version, path, text) in self._reported:
+                continue
+            self._reported.add((version, path, text))
+            reason = self._acknowledged(version, difference)
+            sentence = f"{name_of(path)} at {version}{when}: {text}"
+            outcome.findings.append(
+                Finding(
+                    sentence if reason is None else f"{sentence}; acknowledged: {reason}",
+                    phase,
+                    "error" if reason is None else "acknowledged",
+                    readable(path),
+                    client,
+                    version,
+                    format_path(difference.path),
+                    difference.before,
+                    difference.after,
+                    advice if reason is None else "",
+                )
+            )
+        return same
+
+    def _acknowledged(self, version: str, difference: Difference) -> str | None:
+        """Return the reason of the acknowledged loss that explains a difference at a version, or None."""
+        return next(
             (loss.reason for loss in self._losses if loss.step.origin == version and loss.covers(difference)), None
         )
-        if reason is None:
-            outcome.findings.append(text)
-        else:
-            outcome.acknowledged.append(f"{text}; acknowledged: {reason}")
+
+
+class _Timer:
+    """Measures a phase and adds it to the result of its stage."""
+
+    def __init__(self, rehearsal: Rehearsal, outcome: StageResult, name: Phase, text: str) -> None:
+        self._outcome, self._phase = outcome, PhaseResult(name, text)
+        self._rehearsal = rehearsal
+
+    def __enter__(self) -> None:
+        self._rehearsal.begin(f"{self._outcome.stage.name}: {self._phase.text}")
+        self._outcome.phases.append(self._phase)
+        self._phase.seconds = -time.monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        self._phase.seconds += time.monotonic()
+
+
+def object_path(obj: JsonObject, plural: str) -> str:
+    """Return an object's URL path below the version."""
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace")
+    return f"namespaces/{namespace}/{plural}/{metadata['name']}" if namespace else f"{plural}/{metadata['name']}"
+
+
+def name_of(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def readable(path: str) -> str:
+    """Return the namespace and name in a URL path below the version."""
+    parts = path.split("/")
+    return f"{parts[1]}/{parts[3]}" if len(parts) == 4 else parts[-1]
+
+
+def _listed(stage: Stage) -> str:
+    return ", ".join(version.name for version in stage.served)
 
 
 def visible_differences(before: JsonObject, after: JsonObject) -> list[Difference]:
@@ -313,21 +446,10 @@ def visible_differences(before: JsonObject, after: JsonObject) -> list[Differenc
 
 def _without_server_fields(obj: JsonObject) -> JsonObject:
     metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _SERVER_FIELDS}
-    visible = {k: v for k, v in (metadata.get("annotations") or {}).items() if not k.endswith(f"/{ANNOTATION}")}
+    visible = {
+        k: v
+        for k, v in (metadata.get("annotations") or {}).items()
+        if k != TOUCHED and not k.endswith(f"/{ANNOTATION}")
+    }
     metadata.pop("annotations", None)
     return {**obj, "metadata": {**metadata, **({"annotations": visible} if visible else {})}}
-
-
-def describe_difference(difference: Difference) -> str:
-    """Return a short text about a difference, such as "spec.host was removed, it was ..."."""
-    path = format_path(difference.path)
-    if difference.kind == "dropped":
-        return f"{path} was removed, it was {_shorten(difference.before)}"
-    if difference.kind == "invented":
-        return f"{path} was added: {_shorten(difference.after)}"
-    return f"{path} changed from {_shorten(difference.before)} to {_shorten(difference.after)}"
-
-
-def _shorten(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,98 @@
+"""The report of a rehearsal as JSON and as an HTML timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polykind.contract import JsonObject
+from polykind.toolkit.proving.object_diff import MISSING
+from polykind.toolkit.rehearsal.rehearsal import PhaseResult, StageResult
+from polykind.toolkit.rehearsal.rehearsal_finding import Finding, shorten
+from polykind.toolkit.reporting import html_components as html
+from polykind.toolkit.reporting.html_builder import Child, element
+from polykind.toolkit.reporting.html_page import html_page
+
+_LEVELS: dict[str, html.Level] = {"error": "error", "warning": "warning", "acknowledged": "note"}
+_MAX_CARDS = 200
+
+
+def as_json(results: Sequence[StageResult]) -> JsonObject:
+    return {
+        "ok": all(result.ok for result in results),
+        "steps": [
+            {
+                "release": result.stage.name,
+                "direction": "back" if result.back else "forward",
+                "versions": result.stage.versions.split(),
+                "objects": result.objects,
+                "migrated": result.migrated,
+                "stuck": result.stuck,
+                "ok": result.ok,
+                "phases": [{"name": p.name, "text": p.text, "seconds": round(p.seconds, 3)} for p in result.phases],
+                "findings": [finding.as_json() for finding in result.findings],
+            }
+            for result in results
+        ],
+    }
+
+
+def page(crd: str, results: Sequence[StageResult]) -> str:
+    """Return a self-contained HTML page with the timeline of a rehearsal."""
+    problems = sum(len(result.problems) for result in results)
+    warnings = sum(finding.level == "warning" for result in results for finding in result.findings)
+    ok, stuck = not problems, any(result.stuck for result in results)
+    verdict = (
+        "Nothing got lost" if ok else "Stuck" if stuck else f"{problems} problems" if problems > 1 else "1 problem"
+    )
+    facts: list[tuple[str, Child]] = [
+        ("Steps", len(results)),
+        ("Objects", max((result.objects for result in results), default=0)),
+        ("Problems", problems),
+        ("Warnings", warnings),
+    ]
+    level: html.Level = "error" if problems else "warning" if warnings else "ok"
+    return html_page(
+        f"Rehearsal of {crd}",
+        html.header("Rehearsal of an upgrade", crd, level, verdict, facts),
+        html.contents(html.section("timeline", "Timeline", html.timeline("Steps", map(_entry, results)))),
+    )
+
+
+def _entry(result: StageResult) -> html.TimelineEntry:
+    levels = {finding.level for finding in result.findings}
+    level: html.Level = "error" if "error" in levels else "warning" if "warning" in levels else "ok"
+    title = f"Back to {result.stage.name}" if result.back else result.stage.name
+    cards: list[Child] = [_card(finding) for finding in result.findings[:_MAX_CARDS]]
+    if len(result.findings) > _MAX_CARDS:
+        cards.append(html.paragraph(f"And {len(result.findings) - _MAX_CARDS} more."))
+    phases = element("ul", *(element("li", _phase(phase, result)) for phase in result.phases))
+    seconds = sum(phase.seconds for phase in result.phases)
+    return html.TimelineEntry(
+        title, level, f"{result.stage.versions} · {result.objects} objects", f"{seconds:.1f} s", [phases, *cards]
+    )
+
+
+def _phase(phase: PhaseResult, result: StageResult) -> str:
+    found = sum(finding.phase == phase.name and finding.level == "error" for finding in result.findings)
+    outcome = f"{found} problems" if found > 1 else "1 problem" if found else "ok"
+    return f"{phase.text[0].upper()}{phase.text[1:]}: {outcome}"
+
+
+def _card(finding: Finding) -> Child:
+    rows: list[list[Child]] = [
+        [name, html.code(value)]
+        for name, value in (
+            ("Object", finding.object),
+            ("Client", finding.client),
+            ("Seen at", finding.version),
+            ("Field", finding.field),
+            ("Before", "" if finding.before is MISSING else shorten(finding.before)),
+            ("After", "missing" if finding.after is MISSING and finding.field else ""),
+        )
+        if value
+    ]
+    if finding.after is not MISSING:
+        rows.append(["After", html.code(shorten(finding.after))])
+    advice = html.paragraph("What to do: ", finding.advice) if finding.advice else None
+    table = html.data_table("Facts", ["Fact", "Value"], rows) if rows else None
+    return element("article", html.paragraph(finding.text, level=_LEVELS[finding.level]), table, advice, class_="card")
