@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -8,9 +9,12 @@ import yaml
 
 from polykind.toolkit.crd_versions import read_crd
 from polykind.toolkit.declare.library import Library
-from polykind.toolkit.proving.proofs import PROPERTIES, objects, proofs
+from polykind.toolkit.proving.proof_outcome import collect
+from polykind.toolkit.proving.proof_terminal import print_outcome
+from polykind.toolkit.proving.proofs import PROPERTIES, failure_report, objects, proofs
+from polykind.toolkit.reporting.terminal import open_console
 from tests.toolkit.proving import converters as c
-from tests.toolkit.proving.converters import conversions
+from tests.toolkit.proving.converters import conversions, proof_run
 
 test_crontabs = proofs(c.manifest(), conversions(), examples=20)
 test_acknowledged = proofs(
@@ -144,3 +148,12 @@ def test_objects_without_hypothesis_names_the_package_to_install(monkeypatch: py
     monkeypatch.delattr("polykind.toolkit.proving.hypothesis_strategy", raising=False)
     with pytest.raises(ImportError, match=r"objects\(\) needs Hypothesis: pip install 'polykind\[test\]'"):
         objects(c.CRONTAB_CRD, "v1")
+
+
+def test_failure_in_pytest_is_the_text_of_the_command_line() -> None:
+    run = proof_run(conversions(c.bare_down), examples=20, properties=["there-and-back"])
+    shown = failure_report(run, "there-and-back", ("v2", "v1"))
+    out = io.StringIO()
+    print_outcome(open_console("never", out), collect(run, run.pairs))
+    assert shown.partition("\n  Run again: ")[0] in out.getvalue()
+    assert "Run again: pytest " in shown

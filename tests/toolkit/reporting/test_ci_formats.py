@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from xml.etree import ElementTree
 
+import jsonschema_rs
 import pytest
 
 from polykind.toolkit.reporting.github_annotations import in_github_actions, workflow_commands
@@ -22,6 +23,105 @@ LOST = Problem(
     subject="v2 to v1",
 )
 REMARK = Problem("unknown-path", "no such field", level="warning")
+
+
+TEXT = {
+    "type": "object",
+    "required": ["text"],
+    "properties": {"text": {"type": "string"}},
+    "additionalProperties": False,
+}
+LOCATION = {
+    "type": "object",
+    "required": ["physicalLocation"],
+    "additionalProperties": False,
+    "properties": {
+        "id": {"type": "integer", "minimum": 0},
+        "message": TEXT,
+        "physicalLocation": {
+            "type": "object",
+            "required": ["artifactLocation"],
+            "additionalProperties": False,
+            "properties": {
+                "artifactLocation": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "uri": {"type": "string", "format": "uri-reference"},
+                        "uriBaseId": {"const": "SRCROOT"},
+                    },
+                },
+                "region": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {"startLine": {"type": "integer", "minimum": 1}},
+                },
+            },
+        },
+    },
+}
+RESULT = {
+    "type": "object",
+    "required": ["message"],
+    "additionalProperties": False,
+    "properties": {
+        "ruleId": {"type": "string"},
+        "ruleIndex": {"type": "integer", "minimum": 0},
+        "level": {"enum": ["none", "note", "warning", "error"]},
+        "message": TEXT,
+        "locations": {"type": "array", "items": LOCATION},
+        "relatedLocations": {"type": "array", "items": LOCATION},
+        "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+}
+DRIVER = {
+    "type": "object",
+    "required": ["name"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string"},
+        "version": {"type": "string"},
+        "rules": {
+            "type": "array",
+            "uniqueItems": True,
+            "items": {
+                "type": "object",
+                "required": ["id"],
+                "additionalProperties": False,
+                "properties": {"id": {"type": "string"}, "shortDescription": TEXT, "help": TEXT},
+            },
+        },
+    },
+}
+SARIF = {
+    "type": "object",
+    "required": ["version", "runs"],
+    "additionalProperties": False,
+    "properties": {
+        "$schema": {"type": "string", "format": "uri"},
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["tool"],
+                "additionalProperties": False,
+                "properties": {
+                    "tool": {"type": "object", "required": ["driver"], "properties": {"driver": DRIVER}},
+                    "invocations": {
+                        "type": "array",
+                        "items": {"type": "object", "required": ["executionSuccessful"]},
+                    },
+                    "originalUriBaseIds": {"type": "object"},
+                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                    "results": {"type": "array", "items": RESULT},
+                    "properties": {"type": "object"},
+                },
+            },
+        },
+    },
+}
+"""The parts of SARIF 2.1.0 that the reports use. No package registry has the official JSON schema."""
 
 
 def test_junit_lists_passed_failed_and_skipped_checks() -> None:
@@ -70,6 +170,7 @@ def test_github_annotations_are_escaped_and_relative_to_the_checkout() -> None:
 def test_sarif_names_rules_files_and_lines() -> None:
     rules = [Rule("there-and-back", "Nothing is lost.", "Stash it."), Rule("unknown-path", "Fields exist.")]
     log = sarif_log("prove", rules, [LOST, REMARK], properties={"seed": 3})
+    assert [error.message for error in jsonschema_rs.validator_for(SARIF).iter_errors(log)] == []
     [run] = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["there-and-back", "unknown-path"]
     first, second = run["results"]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _KIND_STYLES: dict[str, Style] = {"dropped": "removed", "invented": "added", "changed": "changed"}
+_LINE_STYLES: dict[str, Style] = {"removed": "removed", "added": "added", "changed": "changed", "other": "path"}
 _COLUMNS_WIDTH = 110
 """The width from which a terminal shows the three objects of a finding side by side."""
 
@@ -54,7 +55,7 @@ class ProgressDisplay:
                 f"{' to '.join(event.pair)} ({self._number} of {self._total})",
                 self._number - 1 + event.fraction,
                 self._total,
-                f"{self._objects:,} objects{failed}",
+                f"{self._objects:,} {'object' if self._objects == 1 else 'objects'}{failed}",
             )
 
 
@@ -129,10 +130,16 @@ def _print_objects(console: Console, outcome: ProofOutcome, pair: VersionPair, f
         return
     from polykind.toolkit.reporting.line_diff import align
 
-    texts = [proof_report.yaml(stage.obj) if stage.obj is not None else stage.error for stage in shown]
-    styles: dict[str, Style] = {"removed": "removed", "added": "added", "changed": "changed", "other": "path"}
+    texts = [proof_report.yaml(finding.obj if stage.obj is None else stage.obj) for stage in shown]
     columns = align(texts[0], texts[1], texts[2])
     out = Table([f"{stage.title} ({stage.version})" for stage in shown])
-    for row in zip(*columns, strict=True):
-        out.rows.append([Styled(line.text, styles.get(line.mark, "")) for line in row])
+    for number, row in enumerate(zip(*columns, strict=True)):
+        out.rows.append(
+            [
+                Styled(line.text, _LINE_STYLES.get(line.mark, ""))
+                if stage.obj is not None
+                else Styled("" if number else stage.error, "error")
+                for stage, line in zip(shown, row, strict=True)
+            ]
+        )
     print_table(console, out, indent=2)
