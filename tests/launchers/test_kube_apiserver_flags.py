@@ -23,7 +23,7 @@ from polykind.launchers.kube_apiserver_flags import (
 def translated(*arguments: str) -> tuple[list[str], list[str]]:
     """Return the arguments for `polykind serve` after the launcher's defaults, and the remarks."""
     found = serve_arguments(parse_flags(arguments), ["KnownGate"])
-    return found.arguments[3:], found.remarks
+    return found.arguments[5:], found.remarks
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,30 @@ def test_flags_become_flags_of_serve(argument: str, served: list[str]) -> None:
 
 def test_data_is_kept_if_a_data_directory_is_given() -> None:
     assert translated("--data-dir=/d") == (["--data-dir=/d"], [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "served", "unserved"),
+    [
+        (["batch/v1=false"], ["batch/v1=false"], ""),
+        (["storagemigration.k8s.io/v1beta1=true"], ["storagemigration.k8s.io/v1beta1=true"], ""),
+        (["api/beta=true"], ["api/beta=true"], ""),
+        (["resource.k8s.io/v1beta1=true,resource.k8s.io/v1=true"], ["resource.k8s.io/v1=true"], "v1beta1=true"),
+        (["resource.k8s.io/v1alpha3/devicetaintrules"], [], "v1alpha3/devicetaintrules"),
+        (["storage.k8s.io/v1beta1=false", "batch/v1"], ["batch/v1"], ""),
+    ],
+)
+def test_versions_are_those_of_kube_apiserver(settings: list[str], served: list[str], unserved: str) -> None:
+    flags = [("runtime-config", setting) for setting in settings]
+    found = serve_arguments(flags, [])
+    (config,) = [value for value in found.arguments if value.startswith("--runtime-config=")]
+    values = config.removeprefix("--runtime-config=").split(",")
+    off = ["storagemigration.k8s.io/v1=false", "storagemigration.k8s.io/v1beta1=false"]
+    assert [value for value in values if value not in off] == served
+    assert ("storagemigration.k8s.io/v1=false" in values) == ("api/beta=true" not in values)
+    assert [remark.rpartition(": ")[2] for remark in found.remarks] == (
+        [f"resource.k8s.io/{unserved}"] if unserved else []
+    )
 
 
 def test_one_remark_names_all_flags_without_effect() -> None:

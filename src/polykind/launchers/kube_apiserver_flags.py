@@ -27,7 +27,7 @@ SERVED = _names(
 
 POLYKIND = _names(
     """
-    conversion-cache conversion-fallback converter data-dir garbage-collector namespace-controller resolve
+    conversion-cache conversion-fallback converter data-dir garbage-collector namespace-controller resolve serve-v1beta1
     """
 )
 """Flags of `polykind serve` that kube-apiserver does not have and that the launcher accepts in addition."""
@@ -41,7 +41,7 @@ BOOLEANS = _names(
     encryption-provider-config-automatic-reload help log-json-split-stream log-text-split-stream permit-address-sharing
     permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-extend-token-expiration
     service-account-lookup shutdown-send-retry-after version watch-cache conversion-cache conversion-fallback
-    garbage-collector namespace-controller
+    garbage-collector namespace-controller serve-v1beta1
     """
 )
 """Flags that need no value: `--profiling` is `--profiling=true`, and the next argument is not its value."""
@@ -77,6 +77,21 @@ WITHOUT_EFFECT = _names(
     """
 ) | (BOOLEANS - SERVED - POLYKIND - {"help", "version"})
 """Flags that the launcher accepts and ignores, because they configure parts that Polykind does not have."""
+
+UNSERVED_VERSIONS = _names(
+    """
+    admissionregistration.k8s.io/v1alpha1 admissionregistration.k8s.io/v1beta1 authentication.k8s.io/v1alpha1
+    authentication.k8s.io/v1beta1 certificates.k8s.io/v1alpha1 certificates.k8s.io/v1beta1
+    coordination.k8s.io/v1alpha2 coordination.k8s.io/v1beta1 flowcontrol.apiserver.k8s.io/v1beta1
+    flowcontrol.apiserver.k8s.io/v1beta2 flowcontrol.apiserver.k8s.io/v1beta3 internal.apiserver.k8s.io/v1alpha1
+    networking.k8s.io/v1beta1 resource.k8s.io/v1alpha3 resource.k8s.io/v1beta1 resource.k8s.io/v1beta2
+    scheduling.k8s.io/v1alpha2 storage.k8s.io/v1alpha1 storage.k8s.io/v1beta1
+    """
+)
+"""API versions that --runtime-config enables in kube-apiserver, and that Polykind does not have."""
+
+_OFF_BY_DEFAULT = ("storagemigration.k8s.io/v1", "storagemigration.k8s.io/v1beta1")
+"""API versions that `polykind serve` serves by default and kube-apiserver does not."""
 
 KNOWN = SERVED | POLYKIND | WITHOUT_EFFECT | {"help", "v", "version"}
 """All flags of the launcher."""
@@ -130,9 +145,17 @@ def serve_arguments(flags: Iterable[tuple[str, str]], known_gates: Iterable[str]
     --data-dir is given.
     """
     # Later flags override earlier ones, so these are the launcher's defaults.
-    defaults = {"secure-port": "6443", "garbage-collector": "false", "namespace-controller": "false"}
-    arguments, ignored, gates = [f"--{name}={value}" for name, value in defaults.items()], [], []
     flags = list(flags)
+    settings = ",".join(value for name, value in flags if name == "runtime-config").split(",")
+    versions, unserved = _split_versions([setting for setting in settings if setting])
+    defaults = {
+        "secure-port": "6443",
+        "garbage-collector": "false",
+        "namespace-controller": "false",
+        "serve-v1beta1": "false",
+        "runtime-config": ",".join(versions),
+    }
+    arguments, ignored, gates = [f"--{name}={value}" for name, value in defaults.items()], [], []
     for name, value in flags:
         if name == "feature-gates":
             known, others = _split_gates(value, frozenset(known_gates))
@@ -140,6 +163,9 @@ def serve_arguments(flags: Iterable[tuple[str, str]], known_gates: Iterable[str]
             gates += others
         elif name == "authorization-mode":
             arguments.append(f"--authorization-mode={_without_node(value)}")
+        elif name == "runtime-config":
+            # All values together are among the defaults.
+            continue
         elif name == "v":
             arguments.append(f"--verbosity={value}")
         elif name in SERVED or name in POLYKIND:
@@ -151,6 +177,8 @@ def serve_arguments(flags: Iterable[tuple[str, str]], known_gates: Iterable[str]
     remarks = [f"these flags have no effect: {' '.join(sorted(set(ignored)))}"] if ignored else []
     if gates:
         remarks.append(f"these feature gates have no effect: {' '.join(gates)}")
+    if unserved:
+        remarks.append(f"these API versions are not served: {' '.join(unserved)}")
     return ServeArguments(arguments, remarks)
 
 
@@ -193,6 +221,19 @@ def _split_gates(value: str, known: frozenset[str]) -> tuple[list[str], list[str
     gates = [gate.strip().rpartition(":")[2] for gate in value.split(",") if gate.strip()]
     served = [gate for gate in gates if gate.partition("=")[0] in known]
     return served, [gate for gate in gates if gate not in served]
+
+
+def _split_versions(settings: list[str]) -> tuple[list[str], list[str]]:
+    """Return the values of --runtime-config for Polykind, and the enabled API versions that Polykind does not have."""
+    unserved = [
+        setting for setting in settings if "/".join(setting.partition("=")[0].split("/")[:2]) in UNSERVED_VERSIONS
+    ]
+    served = [setting for setting in settings if setting not in unserved]
+    keys = {setting.partition("=")[0] for setting in served}
+    # A single version takes precedence over api/all and api/beta, so do not turn it off if they are given.
+    off = () if keys & {"api/all", "api/beta"} else _OFF_BY_DEFAULT
+    defaults = [f"{version}=false" for version in off if version not in keys]
+    return [*defaults, *served], [setting for setting in unserved if not setting.endswith("=false")]
 
 
 def _without_node(value: str) -> str:
