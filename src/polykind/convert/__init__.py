@@ -7,18 +7,29 @@ implementation.
 from polykind.toolkit.declare.conversions import ConversionError, Conversions, Incomplete, NoWay
 from polykind.toolkit.declare.field_rules import by_hand, drop, first, move, only, rename_values
 from polykind.toolkit.declare.stash import put, take
+from polykind.toolkit.declare.structure_rules import list_to_map, map_to_list, unwrap, wrap
+from polykind.toolkit.declare.translations import absent_means, duration, join, quantity, split
 
 __all__ = [
     "ConversionError",
     "Conversions",
     "Incomplete",
     "NoWay",
+    "absent_means",
     "by_hand",
     "drop",
+    "duration",
     "first",
+    "join",
+    "list_to_map",
+    "map_to_list",
     "move",
     "only",
     "put",
+    "quantity",
     "rename_values",
+    "split",
     "take",
+    "unwrap",
+    "wrap",
 ]

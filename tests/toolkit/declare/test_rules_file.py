@@ -17,7 +17,9 @@ def test_example_declares_both_directions() -> None:
     conversions = rules_file.parse_rules_file(DOCUMENT)
     assert conversions.kind == KIND
     old = crontab(spec={"cronSpec": "* * * * *", "mode": "On", "host": "a"})
-    new = crontab("v2", spec={"schedule": "* * * * *", "mode": "Enabled", "hosts": ["a"], "timeZone": "UTC"})
+    new = crontab(
+        "v2", spec={"schedule": "* * * * *", "mode": "Enabled", "hosts": ["a"], "timeZone": "UTC", "policy": "Always"}
+    )
     assert conversions.convert(old, "v2") == new
     assert conversions.convert(new, "v1") == old
     assert conversions.steps["v2", "v1"].loses == {"spec.debug": "it is unused"}

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.declare.field_rules import FieldRule, compose, named_paths
+from polykind.toolkit.declare.rule_place import caller_place
 
 ObjectFunction = Callable[[JsonObject], Any]
 F = TypeVar("F", bound=ObjectFunction)
@@ -51,17 +52,6 @@ class Incomplete(ValueError):
         lines = ", ".join(f"{origin} to {goal}" for origin, goal in missing)
         super().__init__(f"{kind}: no steps lead from {lines}")
         self.missing = missing
-
-
-def _caller_place() -> str:
-    """Return the file and line of the code outside this package that declares rules, or "" if there is no such code."""
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
-
-
-_PACKAGE = __file__.removesuffix("toolkit/declare/conversions.py")
 
 
 class ConversionFunction(NamedTuple):
@@ -126,10 +116,13 @@ class Conversions:
     def between(self, old: str, new: str, *rules: FieldRule) -> None:
         """Declare the conversions between two versions, in both directions, by field rules."""
         there, back, there_loses, back_loses = compose(rules, old, new)
-        place = _caller_place()
+        place = next((rule.place for rule in rules if rule.place), "") or caller_place()
         for function in (there, back):
             function.__dict__["declared_at"] = place
-        self.named_paths += [(version, path, place) for version, path in named_paths(rules, old, new)]
+        for rule in rules:
+            self.named_paths += [
+                (version, path, rule.place or place) for version, path in named_paths([rule], old, new)
+            ]
         self.add(old, new, there, loses=there_loses)
         self.add(new, old, back, loses=back_loses)
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.declare import stash
+from polykind.toolkit.declare.rule_place import RuleError, caller_place
 
 _PATH = re.compile(r"[^.\[\]]+(\[\*\])?(\.[^.\[\]]+(\[\*\])?)*").fullmatch
 MISSING: Any = object()
@@ -59,10 +60,11 @@ class FieldPath:
         """Return the value of the field in a scope, or MISSING if the field does not exist."""
         return _get(scope, self._names)
 
-    def pop(self, scope: JsonObject) -> Any:
+    def pop(self, scope: JsonObject, keep: int = 0) -> Any:
         """Remove the field and return its value, or return MISSING if the field does not exist.
 
-        Also remove parent objects that become empty, except the outermost one (such as `spec`).
+        Also remove parent objects that become empty, except the outermost `keep`, and the outermost one (such as
+        `spec`).
         """
         parents = [scope]
         for name in self._names[:-1]:
@@ -72,12 +74,49 @@ class FieldPath:
             parents.append(child)
         value = parents[-1].pop(self._names[-1], MISSING)
         if value is not MISSING:
-            outermost = 0 if self.lists else 1
-            for depth in range(len(parents) - 1, outermost, -1):
-                if parents[depth]:
-                    break
-                del parents[depth - 1][self._names[depth - 1]]
+            self.remove_empty_parents(scope, keep)
         return value
+
+    def remove_empty_parents(self, scope: JsonObject, keep: int = 0) -> None:
+        """Remove the innermost parent objects that are empty, except the outermost `keep`, and the outermost one."""
+        parents = [scope]
+        for name in self._names[:-1]:
+            child = parents[-1].get(name)
+            if not isinstance(child, dict):
+                break
+            parents.append(child)
+        for depth in range(len(parents) - 1, self._kept(keep), -1):
+            if parents[depth]:
+                break
+            del parents[depth - 1][self._names[depth - 1]]
+
+    def create_parents(self, scope: JsonObject, count: int) -> None:
+        """Create the outermost `count` parent objects, unless they exist."""
+        current = scope
+        for name in self._names[:count]:
+            current = current.setdefault(name, {})
+            if not isinstance(current, dict):
+                return
+
+    def empty_parents(self, scope: JsonObject, keep: int = 0) -> int:
+        """Return the number of existing parents if the innermost of them is empty and removable, else 0."""
+        depth = self.parents(scope)
+        current = scope
+        for name in self._names[:depth]:
+            current = current[name]
+        return depth if depth > self._kept(keep) and not current else 0
+
+    def common_parents(self, other: FieldPath) -> int:
+        """Return the number of parents that two fields in the same scope share."""
+        count = 0
+        for name, other_name in zip(self._names[:-1], other._names[:-1], strict=False):
+            if name != other_name:
+                break
+            count += 1
+        return count
+
+    def _kept(self, keep: int) -> int:
+        return max(keep, 0 if self.lists else 1)
 
     def set(self, scope: JsonObject, value: Any) -> None:
         """Set the field in a scope. Create parent objects that do not exist."""
@@ -91,6 +130,21 @@ class FieldPath:
     def reaches(self, scope: JsonObject) -> bool:
         """True if the first parent of the field, such as `spec`, exists in the scope."""
         return len(self._names) == 1 or isinstance(scope.get(self._names[0]), dict)
+
+    def parents(self, scope: JsonObject) -> int:
+        """Return the number of parent objects of the field that exist in the scope."""
+        current = scope
+        for depth, name in enumerate(self._names[:-1]):
+            child = current.get(name)
+            if not isinstance(child, dict):
+                return depth
+            current = child
+        return self.depth
+
+    @property
+    def depth(self) -> int:
+        """The number of parent objects of the field."""
+        return len(self._names) - 1
 
 
 def _get(current: Any, names: list[str] | Iterator[str]) -> Any:
@@ -106,6 +160,7 @@ class FieldRule(NamedTuple):
 
     `version` is the only version that has the field, or "" if both versions can represent it. `loses` maps paths that
     cannot be kept to the reasons. `paths` are the fields that the rule names, each with its version, OLD or NEW.
+    `name` is the rule's name in Python, and `place` the file and line where it is declared.
     """
 
     there: Change
@@ -113,6 +168,12 @@ class FieldRule(NamedTuple):
     version: str = ""
     loses: Mapping[str, str] = {}
     paths: tuple[tuple[str, str], ...] = ()
+    name: str = "by_hand"
+    place: str = ""
+
+    def __str__(self) -> str:
+        paths = ", ".join(dict.fromkeys(path for _, path in self.paths))
+        return f"{self.name}({paths})"
 
 
 def move(old: str, new: str) -> FieldRule:
@@ -124,6 +185,8 @@ def move(old: str, new: str) -> FieldRule:
         lambda obj: _move(obj, old_path, new_path),
         lambda obj: _move(obj, new_path, old_path),
         paths=((OLD, old), (NEW, new)),
+        name="move",
+        place=caller_place(),
     )
 
 
@@ -137,7 +200,11 @@ def rename_values(path: str, values: Mapping[str, str]) -> FieldRule:
         raise ValueError(f"{path}: two values must not become the same value, because that cannot be converted back")
     field_path = FieldPath(path)
     return FieldRule(
-        lambda obj: _rename(obj, field_path, values), lambda obj: _rename(obj, field_path, back), paths=((OLD, path),)
+        lambda obj: _rename(obj, field_path, values),
+        lambda obj: _rename(obj, field_path, back),
+        paths=((OLD, path),),
+        name="rename_values",
+        place=caller_place(),
     )
 
 
@@ -147,24 +214,25 @@ def first(one: str, many: str) -> FieldRule:
     In the older version, the field has the first item of the list, and the whole list is kept in the stash.
     """
     one_path, many_path = _path_without_lists(one), _path_without_lists(many)
+    keep = one_path.common_parents(many_path)
 
     def there(obj: JsonObject) -> None:
-        stashed, value = stash.take(obj, many, MISSING), one_path.pop(obj)
-        if stashed is not MISSING and many_path.reaches(obj):
-            many_path.set(obj, stashed)
-        elif value is not MISSING:
-            many_path.set(obj, [value])
+        stashed, value = stash.take(obj, many, MISSING), leave(obj, obj, one_path, keep)
+        if stashed is not MISSING:
+            # A client of the older version may have removed the parent of the field, and the field with it.
+            enter(obj, obj, many_path, stashed if many_path.parents(obj) >= keep else MISSING, keep)
+        else:
+            enter(obj, obj, many_path, MISSING if value is MISSING else [value], keep)
 
     def back(obj: JsonObject) -> None:
-        values = many_path.pop(obj)
+        values = leave(obj, obj, many_path, keep)
+        enter(obj, obj, one_path, values[0] if isinstance(values, list) and values else MISSING, keep)
         if values is MISSING:
             return
-        if isinstance(values, list) and values:
-            one_path.set(obj, values[0])
         if not isinstance(values, list) or len(values) != 1:
             stash.put(obj, many, values, beside=[one])
 
-    return FieldRule(there, back, paths=((OLD, one), (NEW, many)))
+    return FieldRule(there, back, paths=((OLD, one), (NEW, many)), name="first", place=caller_place())
 
 
 def only(version: str, path: str, *, default: Any = None) -> FieldRule:
@@ -176,21 +244,26 @@ def only(version: str, path: str, *, default: Any = None) -> FieldRule:
     field_path = _path_without_lists(path)
 
     def remove(obj: JsonObject) -> None:
-        value = field_path.pop(obj)
-        if value is not MISSING and (default is None or value != default):
-            stash.put(obj, path, value)
+        kept = stash.take(obj, f"kept parent of {path}", 0, edited=True)
+        value = field_path.pop(obj, kept if isinstance(kept, int) else 0)
+        if value is MISSING:
+            return
+        parents = field_path.parents(obj)
+        if default is None or value != default or parents < field_path.depth:
+            stash.put(obj, path, {"value": value, "parents": parents})
 
     def restore(obj: JsonObject) -> None:
         stashed = stash.take(obj, path, MISSING)
-        if not field_path.reaches(obj):
-            # A client of the other version has removed the parent of the field, such as `spec`. Do not create it again.
-            return
-        if stashed is not MISSING:
-            field_path.set(obj, stashed)
-        elif default is not None:
-            field_path.set(obj, copy_json(default))
+        parents = field_path.parents(obj)
+        if isinstance(stashed, dict) and stashed.keys() == {"value", "parents"}:
+            # If a client of the other version has removed a parent that was left there, such as `spec`, the field is
+            # gone with it. Parents that existed only for this field are created again.
+            if parents >= stashed["parents"]:
+                enter(obj, obj, field_path, stashed["value"])
+        elif default is not None and parents == field_path.depth:
+            enter(obj, obj, field_path, copy_json(default))
 
-    return FieldRule(restore, remove, version, paths=((version, path),))
+    return FieldRule(restore, remove, version, paths=((version, path),), name="only", place=caller_place())
 
 
 def drop(version: str, path: str, *, why: str) -> FieldRule:
@@ -207,12 +280,21 @@ def drop(version: str, path: str, *, why: str) -> FieldRule:
         version,
         {path: why},
         ((version, path),),
+        "drop",
+        caller_place(),
     )
 
 
 def by_hand(there: Change, back: Change) -> FieldRule:
     """Declare a difference by two functions that change an object in place, to the newer version and back."""
-    return FieldRule(there, back)
+    return FieldRule(there, back, place=caller_place())
+
+
+def backwards(rule: FieldRule) -> FieldRule:
+    """Return a rule for the opposite order of the versions: the newer version has the older side of `rule`."""
+    swap = {OLD: NEW, NEW: OLD}
+    paths = tuple((swap.get(version, version), path) for version, path in rule.paths)
+    return rule._replace(there=rule.back, back=rule.there, paths=paths)
 
 
 def named_paths(rules: Iterable[FieldRule], old: str, new: str) -> list[tuple[str, str]]:
@@ -234,17 +316,28 @@ def compose(rules: Iterable[FieldRule], old: str, new: str) -> tuple[Change, Cha
             raise ValueError(f"a rule names the version {rule.version}, but the rules are between {old} and {new}")
         about_old = rule.version == old
         (there_loses if about_old else back_loses).update(rule.loses)
-        oriented.append((rule.back, rule.there) if about_old else (rule.there, rule.back))
+        there_change, back_change = (rule.back, rule.there) if about_old else (rule.there, rule.back)
+        oriented.append((rule, there_change, back_change))
 
     def there(obj: JsonObject) -> None:
-        for change, _ in oriented:
-            change(obj)
+        for rule, change, _ in oriented:
+            _apply(rule, change, obj)
 
     def back(obj: JsonObject) -> None:
-        for _, change in reversed(oriented):
-            change(obj)
+        for rule, _, change in reversed(oriented):
+            _apply(rule, change, obj)
 
     return there, back, there_loses, back_loses
+
+
+def _apply(rule: FieldRule, change: Change, obj: JsonObject) -> None:
+    """Apply a rule. An error of a rule that the toolkit implements names the place where the author declared it."""
+    try:
+        change(obj)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        if rule.name == "by_hand":
+            raise
+        raise RuleError(f"the rule {rule} failed: {error}", rule.place) from error
 
 
 def _path_without_lists(path: str) -> FieldPath:
@@ -259,10 +352,42 @@ def _do_nothing(obj: JsonObject) -> None:
 
 
 def _move(obj: JsonObject, source: FieldPath, target: FieldPath) -> None:
+    keep = source.common_parents(target)
     for scope in source.scopes(obj):
-        value = source.pop(scope)
-        if value is not MISSING:
-            target.set(scope, value)
+        value = leave(obj, scope, source, keep)
+        enter(obj, scope, target, value, keep)
+
+
+def leave(obj: JsonObject, scope: JsonObject, path: FieldPath, keep: int = 0) -> Any:
+    """Remove and return the value of a field that the target version has at another place. Return MISSING if absent.
+
+    Parents that become empty are removed, except the outermost `keep`. An empty parent without the field is removed,
+    too, and `enter` creates it again on the way back. A parent that `enter` found empty stays.
+    """
+    if path.lists or path.depth < 2:
+        return path.pop(scope, keep)
+    kept = stash.take(obj, f"kept parent of {path.text}", 0, edited=True)
+    keep = max(keep, kept if isinstance(kept, int) else 0)
+    value = path.pop(scope, keep)
+    if value is MISSING and (depth := path.empty_parents(scope, keep)):
+        path.remove_empty_parents(scope, keep)
+        stash.put(obj, f"empty parent of {path.text}", depth)
+    return value
+
+
+def enter(obj: JsonObject, scope: JsonObject, path: FieldPath, value: Any, keep: int = 0) -> None:
+    """Set a field to a value that `leave` has returned for its place in the other version. MISSING sets nothing.
+
+    The outermost `keep` parents are the same in both versions.
+    """
+    if not path.lists and path.depth >= 2:
+        empty = stash.take(obj, f"empty parent of {path.text}", 0)
+        if depth := path.empty_parents(scope, keep):
+            stash.put(obj, f"kept parent of {path.text}", depth, beside=[path.text.rpartition(".")[0]])
+        elif value is MISSING and isinstance(empty, int) and empty and path.parents(scope) >= max(keep, 1):
+            path.create_parents(scope, empty)
+    if value is not MISSING:
+        path.set(scope, value)
 
 
 def _rename(obj: JsonObject, field_path: FieldPath, values: Mapping[str, str]) -> None:

@@ -10,6 +10,7 @@ from polykind.codec import yaml_codec
 from polykind.toolkit.declare import rules_file
 from polykind.toolkit.declare.conversions import Conversions
 from polykind.toolkit.declare.library import Library
+from polykind.toolkit.reporting.source_positions import FieldLines, field_lines
 
 
 def load_converter(spec: str) -> Library:
@@ -31,6 +32,19 @@ def load_converter(spec: str) -> Library:
 
 def _load_rules_file(file: Path) -> Conversions:
     try:
-        return rules_file.parse_rules_file(yaml_codec.decode(file.read_bytes()))
+        data = file.read_bytes()
+        return rules_file.parse_rules_file(yaml_codec.decode(data), _line_finder(file, data))
     except (OSError, yaml_codec.MalformedYAMLError, ValueError) as error:
         raise ValueError(f"--converter {file}: {error}") from None
+
+
+def _line_finder(file: Path, data: bytes) -> rules_file.FindPlace:
+    """Return a function that finds the line of a rule. The file is parsed for its lines at the first rule."""
+    lines: list[FieldLines] = []
+
+    def find(pointer: rules_file.Pointer) -> str:
+        if not lines:
+            lines.extend(field_lines(data.decode(errors="replace")) or [FieldLines()])
+        return f"{file}:{lines[0].nearest(pointer)}"
+
+    return find

@@ -9,30 +9,82 @@
       - first: [spec.host, spec.hosts]
       - only: {version: v2, path: spec.timeZone, default: UTC}
       - drop: {version: v2, path: spec.debug, why: it is unused}
+      - split: {text: spec.address, parts: [spec.host, spec.port], separator: ":", integers: [spec.port]}
+      - duration: {paths: [spec.timeoutSeconds, spec.timeout], units: [s, text]}
+      - quantity: {paths: [spec.memoryMb, spec.memory], units: [Mi, text]}
+      - absentMeans: {path: spec.policy, old: Always}
+      - listToMap: {paths: [spec.ports, spec.portsByName], key: name}
+      - wrap: [spec.image, spec.image.name]
 
 The rules are those of `polykind.toolkit.declare.field_rules`. In a pair of paths or versions, the older comes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from polykind.toolkit.declare.conversions import Conversions
 from polykind.toolkit.declare.field_rules import FieldRule, drop, first, move, only, rename_values
+from polykind.toolkit.declare.structure_rules import list_to_map, map_to_list, unwrap, wrap
+from polykind.toolkit.declare.translations import absent_means, duration, join, quantity, split
 
-_RULES: dict[str, tuple[Callable[..., FieldRule], frozenset[str], frozenset[str]]] = {
-    "move": (move, frozenset(), frozenset()),
-    "first": (first, frozenset(), frozenset()),
-    "renameValues": (rename_values, frozenset({"path", "values"}), frozenset()),
-    "only": (only, frozenset({"version", "path"}), frozenset({"default"})),
-    "drop": (drop, frozenset({"version", "path", "why"}), frozenset()),
+Pointer = tuple[str | int, ...]
+FindPlace = Callable[[Pointer], str]
+"""A function that returns the file and line of a field of the rules file."""
+
+
+class _RuleSyntax(NamedTuple):
+    """A rule in a rules file: its function, and its fields. A rule without fields is a list of two paths."""
+
+    build: Callable[..., FieldRule]
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+
+
+def _paired(build: Callable[..., FieldRule]) -> Callable[..., FieldRule]:
+    """Return a function that takes the older and the newer path as one list, `paths`."""
+
+    def build_pair(paths: Sequence[str], **fields: Any) -> FieldRule:
+        return build(*paths, **{**fields, **({"units": tuple(fields["units"])} if "units" in fields else {})})
+
+    return build_pair
+
+
+def _split(text: str, parts: Sequence[str], **fields: Any) -> FieldRule:
+    return split(text, *parts, **fields)
+
+
+def _join(text: str, parts: Sequence[str], **fields: Any) -> FieldRule:
+    return join(*parts, into=text, **fields)
+
+
+_UNITS = frozenset({"paths", "units"})
+_TEXT = (frozenset({"text", "parts", "separator"}), frozenset({"at", "integers"}))
+_KEYED = (frozenset({"paths", "key"}), frozenset({"value"}))
+_RULES: dict[str, _RuleSyntax] = {
+    "move": _RuleSyntax(move),
+    "first": _RuleSyntax(first),
+    "wrap": _RuleSyntax(wrap),
+    "unwrap": _RuleSyntax(unwrap),
+    "renameValues": _RuleSyntax(rename_values, frozenset({"path", "values"})),
+    "only": _RuleSyntax(only, frozenset({"version", "path"}), frozenset({"default"})),
+    "drop": _RuleSyntax(drop, frozenset({"version", "path", "why"})),
+    "split": _RuleSyntax(_split, *_TEXT),
+    "join": _RuleSyntax(_join, *_TEXT),
+    "duration": _RuleSyntax(_paired(duration), _UNITS),
+    "quantity": _RuleSyntax(_paired(quantity), _UNITS),
+    "absentMeans": _RuleSyntax(absent_means, frozenset({"path"}), frozenset({"old", "new"})),
+    "listToMap": _RuleSyntax(_paired(list_to_map), *_KEYED),
+    "mapToList": _RuleSyntax(_paired(map_to_list), *_KEYED),
 }
-"""For each rule, its function, its required fields and its optional fields. A rule without fields has two paths."""
+_ANY_VALUE = frozenset({"default", "old", "new"})
+_PAIRS = frozenset({"paths", "units"})
+_LISTS = frozenset({"parts", "integers"})
 
 
-def parse_rules_file(document: Any) -> Conversions:
-    """Return the conversions that a decoded rules file declares.
+def parse_rules_file(document: Any, find_place: FindPlace | None = None) -> Conversions:
+    """Return the conversions that a decoded rules file declares. `find_place` returns the lines of its rules.
 
     Raise ValueError if the content is invalid. The message names the place of the first error.
     """
@@ -44,7 +96,11 @@ def parse_rules_file(document: Any) -> Conversions:
         place = f"between[{number}]"
         parts = _fields(place, entry, frozenset({"versions", "rules"}))
         old, new = _pair(f"{place}.versions", parts["versions"])
-        rules = [_rule(f"{place}.rules[{n}]", rule) for n, rule in enumerate(_list(f"{place}.rules", parts["rules"]))]
+        rules = []
+        for n, entry in enumerate(_list(f"{place}.rules", parts["rules"])):
+            rule = _rule(f"{place}.rules[{n}]", entry)
+            line = find_place(("between", number, "rules", n)) if find_place is not None else ""
+            rules.append(rule._replace(place=line))
         try:
             out.between(old, new, *rules)
         except ValueError as error:
@@ -70,14 +126,19 @@ def _rule(place: str, entry: Any) -> FieldRule:
         raise ValueError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
 
 
-def _check(place: str, fields: dict[str, Any]) -> None:
+def _check(place: str, fields: Mapping[str, Any]) -> None:
     for field, value in fields.items():
         if field == "values":
             if not isinstance(value, dict) or not all(isinstance(x, str) for pair in value.items() for x in pair):
                 raise ValueError(
                     f"{place}.values must map strings to strings: quote values such as on, off and numbers"
                 )
-        elif field != "default" and not isinstance(value, str):
+        elif field in _PAIRS:
+            _pair(f"{place}.{field}", value)
+        elif field in _LISTS:
+            if not all(isinstance(item, str) for item in _list(f"{place}.{field}", value)):
+                raise ValueError(f"{place}.{field} must be a list of strings")
+        elif field not in _ANY_VALUE and not isinstance(value, str):
             raise ValueError(f"{place}.{field} must be a string")
 
 

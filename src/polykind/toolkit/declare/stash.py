@@ -50,7 +50,7 @@ def put(obj: JsonObject, name: str, value: Any, *, beside: Sequence[str] = ()) -
     key = _key(obj)
     entries = _entries(obj, key)
     entries[name] = {"value": value, "beside": list(beside), "digest": _digest(obj, beside)}
-    text = _encode(entries)
+    text = encode(entries)
     if len(text) > WARN_BYTES:
         log.warning(
             "conversion stash: the stash of an object has %d bytes, but its annotations together may have only 256 KiB",
@@ -61,8 +61,11 @@ def put(obj: JsonObject, name: str, value: Any, *, beside: Sequence[str] = ()) -
     metadata["annotations"] = {**annotations, key: text} if isinstance(annotations, dict) else {key: text}
 
 
-def take(obj: JsonObject, name: str, otherwise: Any = None) -> Any:
-    """Remove and return a stashed value. Return `otherwise` if there is no value or a field in `beside` has changed."""
+def take(obj: JsonObject, name: str, otherwise: Any = None, *, edited: bool = False) -> Any:
+    """Remove and return a stashed value. Return `otherwise` if there is no value or a field in `beside` has changed.
+
+    If `edited` is true, return the value although a field in `beside` has changed.
+    """
     key = _key(obj)
     entries = _entries(obj, key)
     entry = entries.pop(name, None)
@@ -70,14 +73,14 @@ def take(obj: JsonObject, name: str, otherwise: Any = None) -> Any:
         return otherwise
     annotations = {k: v for k, v in obj["metadata"]["annotations"].items() if k != key}
     if entries:
-        annotations[key] = _encode(entries)
+        annotations[key] = encode(entries)
     if annotations:
         obj["metadata"]["annotations"] = annotations
     else:
         del obj["metadata"]["annotations"]
     try:
         beside, digest, value = entry["beside"], entry["digest"], entry["value"]
-        return value if digest == _digest(obj, beside) else otherwise
+        return value if edited or digest == _digest(obj, beside) else otherwise
     except (KeyError, TypeError, AttributeError):
         return otherwise
 
@@ -108,7 +111,7 @@ def _entries(obj: JsonObject, key: str) -> JsonObject:
 
 def _digest(obj: JsonObject, beside: Sequence[str]) -> str:
     """Return a digest of the fields at the paths `beside`. A missing field changes the digest too."""
-    return hashlib.sha256(_encode([_field(obj, path) for path in beside]).encode()).hexdigest()[:16]
+    return hashlib.sha256(encode([_field(obj, path) for path in beside]).encode()).hexdigest()[:16]
 
 
 def _field(obj: JsonObject, path: str) -> list[Any]:
@@ -120,5 +123,11 @@ def _field(obj: JsonObject, path: str) -> list[Any]:
     return [at]
 
 
-def _encode(value: Any) -> str:
+def encode(value: Any) -> str:
+    """Return a JSON value as text that is the same for equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def same(one: Any, other: Any) -> bool:
+    """True if two JSON values are equal. Unlike in Python, true and 1 differ."""
+    return one is other or encode(one) == encode(other)
