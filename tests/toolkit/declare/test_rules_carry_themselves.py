@@ -41,7 +41,10 @@ HOST: JsonObject = {"type": "string", "pattern": "^[a-z]{1,5}$"}
 ADDRESS: JsonObject = {"type": "string", "pattern": "^[a-z]{0,5}(:[0-9]{1,4})?$"}
 DURATION: JsonObject = {"type": "string", "pattern": "^-?([0-9]{1,9}(.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$"}
 QUANTITY: JsonObject = {"type": "string", "pattern": "^-?[0-9]{1,30}(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"}
-SMALL_QUANTITY: JsonObject = {"type": "string", "pattern": "^-?[0-9]{1,12}[numkMG]?$"}
+SMALL_QUANTITY: JsonObject = {
+    "type": "string",
+    "pattern": "^-?([0-9]{1,12}|[0-9]{1,15}m|[0-9]{1,18}u|[0-9]{1,21}n|[0-9]{1,9}k|[0-9]{1,6}M|[0-9]{1,3}G|1T)$",
+}
 ON: JsonObject = {"type": "string", "enum": ["On", "Off"]}
 YES: JsonObject = {"type": "string", "enum": ["Yes", "No"]}
 
@@ -104,7 +107,7 @@ CASES: dict[str, tuple[dict[str, JsonObject], dict[str, JsonObject], Rules]] = {
     "quantity": ({"m": NUMBER}, {"q": QUANTITY}, lambda p: quantity(f"{p}m", f"{p}q", units=("Mi", "text"))),
     "quantity of numbers": (
         {"q": SMALL_QUANTITY},
-        {"n": {"type": "number", "minimum": -1e9, "maximum": 1e9}},
+        {"n": {"type": "number", "minimum": -1e12, "maximum": 1e12}},
         lambda p: quantity(f"{p}q", f"{p}n", units=("text", "number")),
     ),
     "absent_means": ({"a": TEXT}, {"a": defaulted("B")}, lambda p: absent_means(f"{p}a", old="A")),
