@@ -47,3 +47,19 @@ def test_broken_module_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match=f"--converter broken_conversions:x: {says}"):
         load_converter("broken_conversions:x")
+
+
+def test_rules_name_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        f"kind: {KIND}\nbetween:\n- versions: [v1, v2]\n  rules:\n"
+        "  - move: [spec.a, spec.b]\n  # comment\n  - first: [spec.c, spec.d]\n"
+    )
+    declared = load_converter(str(file)).declared
+    assert declared is not None
+    assert declared[KIND].named_paths == [
+        ("v1", "spec.a", f"{file}:5"),
+        ("v2", "spec.b", f"{file}:5"),
+        ("v1", "spec.c", f"{file}:7"),
+        ("v2", "spec.d", f"{file}:7"),
+    ]

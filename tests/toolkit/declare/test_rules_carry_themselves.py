@@ -33,6 +33,7 @@ from polykind.toolkit.declare.field_rules import FieldRule
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving import proof_report
 from polykind.toolkit.proving.proof_run import ProofRun
+from polykind.toolkit.reporting.source_positions import SourcePosition
 
 TEXT: JsonObject = {"type": "string"}
 NUMBER: JsonObject = {"type": "integer"}
@@ -162,7 +163,7 @@ def manifest(old: dict[str, JsonObject], new: dict[str, JsonObject], parents: st
     }
 
 
-def prove(rule: FieldRule, crd: JsonObject, examples: int = 20) -> list[str]:
+def prove(rule: FieldRule, crd: JsonObject, examples: int = 12) -> list[str]:
     conversions = Conversions("Test.example.com")
     conversions.between("v1", "v2", rule)
     run = ProofRun(CRD(crd), Library("rules", conversions), examples=examples)
@@ -171,7 +172,8 @@ def prove(rule: FieldRule, crd: JsonObject, examples: int = 20) -> list[str]:
         for name, pair in run.cases()
         if (finding := run.finding(name, pair)) is not None
     ]
-    return out + proof_report.stale_acknowledgements(run) + proof_report.unknown_paths(run)
+    remarks = [*proof_report.stale_acknowledgements(run), *proof_report.unknown_paths(run)]
+    return out + [remark.message for remark in remarks]
 
 
 @pytest.mark.parametrize("parents", PARENTS)
@@ -184,8 +186,16 @@ def test_a_rule_passes_its_proof(name: str, parents: str) -> None:
 
 
 def test_a_proof_names_a_path_that_no_schema_has() -> None:
-    crd = manifest({"a": TEXT}, {"b": TEXT}, "optional")
-    assert any("spec.c" in failure for failure in prove(move("spec.a", "spec.c"), crd, examples=3))
+    crd = manifest({"timeout": TEXT}, {"timeoutText": TEXT}, "optional")
+    failures = prove(move("spec.timeout", "spec.timeoutTxt"), crd, examples=3)
+    assert any("spec.timeoutTxt of v2" in each and "did you mean spec.timeoutText?" in each for each in failures)
+
+
+def test_a_rule_that_fails_names_its_line() -> None:
+    crd = manifest({"a": TEXT, "b": TEXT}, {"b": obj(a=TEXT)}, "optional")
+    failures = prove(move("spec.a", "spec.b.a"), crd)
+    place = f"raised at {SourcePosition(__file__)}:"
+    assert any("never-fails" in each and place in each for each in failures)
 
 
 def convert(rule: FieldRule, spec: Any, to: str, *more: tuple[str, Any]) -> Any:

@@ -11,6 +11,7 @@ import orjson
 
 from polykind.codec import yaml_codec
 from polykind.contract import JsonObject
+from polykind.evolution.schema_paths import similar_paths
 from polykind.schema.node import SchemaNode
 from polykind.toolkit.declare.conversions import NoWay
 from polykind.toolkit.proving.case import Finding
@@ -244,6 +245,8 @@ def unknown_paths(run: ProofRun) -> list[Remark]:
             position = parse_position(place)
             where = f" ({position})" if position is not None else ""
             message = f"a rule names {path} of {version}{where}, but the schema of {version} has no such field"
+            if similar := similar_paths(known.openapi, path):
+                message += f"; did you mean {' or '.join(similar)}?"
             out.append(Remark(UNKNOWN_PATH, message, position))
     return out
 

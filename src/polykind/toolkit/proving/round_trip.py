@@ -16,6 +16,7 @@ from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
 from polykind.toolkit.declare.conversions import ConversionError, ConversionFunction
 from polykind.toolkit.declare.library import Library
+from polykind.toolkit.declare.rule_place import RuleError
 
 _METADATA_ERRORS = ("must have the same", "returned invalid metadata")
 
@@ -157,6 +158,8 @@ def _describe_error(error: Exception) -> tuple[str, str]:
     cause = error.__cause__ if isinstance(error, ConversionError) and error.__cause__ is not None else error
     frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if not _is_toolkit_file(frame.filename)]
     location = f"{frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
+    if isinstance(cause, RuleError) and cause.place:
+        location = cause.place
     message = str(cause)
     if isinstance(cause, ConversionError):
         # Remove the prefix of the message, which names the object and the versions. The report shows them separately.
