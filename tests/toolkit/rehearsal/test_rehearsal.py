@@ -89,7 +89,8 @@ async def test_losses_are_reported_where_they_show(tmp_path: Path, converters: C
     converters.add("v1", "v2", lambda obj: obj.update(spec={"port": obj["spec"].get("port")}))
     converters.add("v2", "v1", lambda obj: None)
     outcomes = await walked(tmp_path, [ONE, TWO], back=False)
-    migration, clients = texts(outcomes[1])
+    migration, created, clients = texts(outcomes[1])
+    assert created.startswith("one-with-all-of-v1 at v1 after a client at v1 created it: spec.host was removed")
     assert migration == 'one at v1 after the migration: spec.host was removed, it was "a"'
     assert clients.startswith("one-with-all-of-v2 at v2 after a client at v1 edited it and undid the edit (PUT)")
     assert "spec.hosts was removed" in clients
@@ -143,7 +144,7 @@ async def test_objects_that_a_new_schema_rejects_are_reported(tmp_path: Path, co
     converters.between("v1", "v2", first("spec.host", "spec.hosts"), move("spec.port", "spec.target"))
     strict = release("strict", "v1", "v2", storage="v2", new={**NEW, "required": ["target"]})
     outcomes = await walked(tmp_path, [ONE, strict], back=False)
-    assert texts(outcomes[1]) == [
+    assert texts(outcomes[1])[:2] == [
         "one at v2 would be rejected as a new object: spec.target: Required value",
         "one at v1 after the migration: spec.port was removed, it was 1",
     ]
@@ -243,3 +244,19 @@ async def test_field_managers_of_removed_versions_are_a_warning(tmp_path: Path, 
     assert "server-side apply fails on them" in warning.text
     assert "polykind migrate crontabs.stable.example.com" in warning.advice
     assert outcomes[2].ok
+
+
+async def test_field_that_a_new_client_cannot_store_is_found(tmp_path: Path, converters: Conversions) -> None:
+    converters.add("v1", "v2", lambda obj: obj["spec"].update(hosts=[obj["spec"].pop("host", "")]))
+    converters.add("v2", "v1", _without_extra)
+    stage = release("extra", "v1", "v2", storage="v1", new=EXTRA)
+    outcomes = await walked(tmp_path, [ONE, stage], back=False)
+    lost = next(f for f in outcomes[1].problems if f.field == "spec.extra")
+    assert (lost.client, lost.version) == ("v2 (POST)", "v2")
+    assert lost.text.startswith("one-with-all-of-v2 at v2 after a client at v2 created it: spec.extra was removed")
+
+
+def _without_extra(obj: dict[str, Any]) -> None:
+    spec = obj["spec"]
+    spec["host"] = (spec.pop("hosts", None) or [""])[0]
+    spec.pop("extra", None)

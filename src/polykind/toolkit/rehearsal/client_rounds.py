@@ -89,7 +89,19 @@ class ClientRounds:
             if version.validation_errors(copy):
                 return  # The object is not valid as a new object. Reads before the rounds have reported it.
             await self._rehearsal.api.request("POST", f"/apis/{version.api_version}/{collection}", copy)
-            out.append(f"{collection}/{copy['metadata']['name']}")
+            created = f"{collection}/{copy['metadata']['name']}"
+            out.append(created)
+            self._rehearsal.compare(
+                self._outcome,
+                version.name,
+                created,
+                copy,
+                await self._get(version, created),
+                f" after a client at {version.name} created it",
+                "clients",
+                client=f"{version.name} (POST)",
+                advice=self._keep_advice(version),
+            )
 
         await self._each(dict.fromkeys(paths), create, version.name, version.name, verb="create a copy of it")
         return out
@@ -191,10 +203,7 @@ class ClientRounds:
     ) -> None:
         """Check that objects are at this version as the clients wrote them."""
         seen = (await self._rehearsal.snapshot(self._stage, only=version.name, paths=list(edits)))[version.name]
-        advice = (
-            f"convert the field between {version.name} and {self._stage.crd.storage} in both directions, or keep it in "
-            "an annotation (the stash)"
-        )
+        advice = self._keep_advice(version)
         for path, (_, expected) in edits.items():
             if path in seen:
                 self._rehearsal.compare(
@@ -208,6 +217,12 @@ class ClientRounds:
                     client=client,
                     advice=advice,
                 )
+
+    def _keep_advice(self, version: CRDVersion) -> str:
+        return (
+            f"convert the field between {version.name} and {self._stage.crd.storage} in both directions, or keep it in "
+            "an annotation (the stash)"
+        )
 
     async def _check_unchanged(self, baseline: Snapshot, when: str, client: str, writer: str) -> None:
         """Check that all versions are as before. Continue with the current state, so that a loss is reported once."""

@@ -374,10 +374,12 @@ class Rehearsal:
         for difference in visible_differences(before, after):
             same = False
             text = describe_difference(difference)
-            if (version, path, text) in self._reported:
-                continue
-            self._reported.add((version, path, text))
             reason = self._acknowledged(version, difference)
+            # An acknowledged loss is reported for one object, a problem for every object.
+            key = (version, path, text) if reason is None else (version, "", format_path(difference.path))
+            if key in self._reported:
+                continue
+            self._reported.add(key)
             sentence = f"{name_of(path)} at {version}{when}: {text}"
             outcome.findings.append(
                 Finding(

@@ -55,5 +55,5 @@ def describe_difference(difference: Difference) -> str:
 
 def shorten(value: Any) -> str:
     """Return a value as JSON, without its end if it is long."""
-    text = json.dumps(value)
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 3]}..."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.toolkit.proving.object_diff import MISSING
@@ -68,31 +69,39 @@ def _entry(result: StageResult) -> html.TimelineEntry:
     phases = element("ul", *(element("li", _phase(phase, result)) for phase in result.phases))
     seconds = sum(phase.seconds for phase in result.phases)
     return html.TimelineEntry(
-        title, level, f"{result.stage.versions} · {result.objects} objects", f"{seconds:.1f} s", [phases, *cards]
+        title,
+        level,
+        f"{result.stage.versions} · {_count(result.objects, 'object')}",
+        f"{seconds:.1f} s",
+        [phases, *cards],
     )
 
 
 def _phase(phase: PhaseResult, result: StageResult) -> str:
     found = sum(finding.phase == phase.name and finding.level == "error" for finding in result.findings)
-    outcome = f"{found} problems" if found > 1 else "1 problem" if found else "ok"
-    return f"{phase.text[0].upper()}{phase.text[1:]}: {outcome}"
+    return f"{phase.text[0].upper()}{phase.text[1:]}: {_count(found, 'problem') if found else 'ok'}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _card(finding: Finding) -> Child:
-    rows: list[list[Child]] = [
-        [name, html.code(value)]
-        for name, value in (
-            ("Object", finding.object),
-            ("Client", finding.client),
-            ("Seen at", finding.version),
-            ("Field", finding.field),
-            ("Before", "" if finding.before is MISSING else shorten(finding.before)),
-            ("After", "missing" if finding.after is MISSING and finding.field else ""),
-        )
-        if value
-    ]
-    if finding.after is not MISSING:
-        rows.append(["After", html.code(shorten(finding.after))])
+    compared = finding.before is not MISSING or finding.after is not MISSING
+    values = (
+        ("Object", finding.object),
+        ("Client", finding.client),
+        ("Seen at", finding.version),
+        ("Field", finding.field),
+        ("Before", _value(finding.before) if compared else ""),
+        ("After", _value(finding.after) if compared else ""),
+    )
+    rows: list[list[Child]] = [[name, html.code(value)] for name, value in values if value]
     advice = html.paragraph("What to do: ", finding.advice) if finding.advice else None
     table = html.data_table("Facts", ["Fact", "Value"], rows) if rows else None
-    return element("article", html.paragraph(finding.text, level=_LEVELS[finding.level]), table, advice, class_="card")
+    text = html.paragraph(finding.text, level=_LEVELS[finding.level])
+    return element("article", text, table, advice, class_="card")
+
+
+def _value(value: Any) -> str:
+    return "missing" if value is MISSING else shorten(value)
