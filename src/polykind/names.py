@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from polykind.golang.utf8 import byte_length
@@ -192,11 +193,18 @@ def are_simple_labels(labels: dict[str, Any]) -> bool:
     """True if all keys are valid and have no prefix, and all values are valid and not empty. This is a fast check that
     accepts most labels. If it returns False, the labels may still be valid.
     """
+    if len(labels) > _LABELS_AT_ONCE:
+        # One match of a long text would hold the interpreter lock for too long.
+        items = iter(labels.items())
+        return all(are_simple_labels(part) for part in iter(lambda: dict(islice(items, _LABELS_AT_ONCE)), {}))
     try:
         text = "\n".join((*labels, *labels.values()))
     except TypeError:
         return False
     return text.count("\n") == 2 * len(labels) - 1 and _simple_lines(text) is not None
+
+
+_LABELS_AT_ONCE = 1000
 
 
 def path_segment(value: str, prefix: bool = False) -> list[str]:

@@ -4,98 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-from tests.conformance.client import Answer, Server
+from tests.conformance.client import Answer
+from tests.robustness.attacker import (
+    APPLY,
+    BOMBS,
+    CRDS,
+    GROUP,
+    JSON_PATCH,
+    MERGE_PATCH,
+    SIZE,
+    YAML,
+    Attacker,
+    Attacks,
+    JsonObject,
+    bomb,
+    crd,
+    list_of,
+)
+from tests.robustness.builtin_attacks import BUILTIN_ATTACKS
+from tests.robustness.encoding_attacks import ENCODING_ATTACKS
+from tests.robustness.schema_attacks import SCHEMA_ATTACKS
 
-GROUP = "attacks.example.com"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-BOMBS = f"/apis/{GROUP}/v1/namespaces/default/bombs"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-YAML, APPLY, JSON_PATCH, MERGE_PATCH = (
-    "application/yaml",
-    "application/apply-patch+yaml",
-    "application/json-patch+json",
-    "application/merge-patch+json",
-)
-_SIZE = 2_800_000
-"""The size of a body just below kube-apiserver's limit of 3 MiB."""
-
-JsonObject = dict[str, Any]
-
-
-def crd(kind: str, spec: JsonObject) -> JsonObject:
-    """Return a CRD with one version, whose objects have the given schema at `spec`."""
-    plural = f"{kind.lower()}s"
-    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
-
-
-def _list_of(item: JsonObject, **keywords: Any) -> JsonObject:
-    return {"type": "array", "items": item, **keywords}
-
-
-_OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_ENTRY = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "string"}}}
-BOMB = crd(
-    "Bomb",
-    {
-        "type": "object",
-        "properties": {
-            "open": _OPEN,
-            "set": _list_of({"type": "string"}, **{"x-kubernetes-list-type": "set"}),
-            "map": _list_of(_ENTRY, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}),
-            "enum": _list_of({"type": "string", "enum": [f"value-{number}" for number in range(2000)]}),
-            "time": _list_of({"type": "string", "format": "date-time"}),
-            "any": _list_of({**_OPEN, "anyOf": [{"required": [f"x{number}"]} for number in range(100)]}),
-            "rule": _list_of(
-                {"type": "integer"},
-                maxItems=1000,
-                **{"x-kubernetes-validations": [{"rule": "self.all(x, self.exists_one(y, y == x))"}]},
-            ),
-        },
-    },
-)
-
-
-class Attacker:
-    """Sends requests to the server under attack."""
-
-    def __init__(self, url: str, token: str) -> None:
-        self._api = Server(url, token)
-
-    def send(self, method: str, path: str, body: Any = None, content_type: str = "", **headers: str) -> Answer:
-        if body is not None and not isinstance(body, bytes):
-            body = json.dumps(body, separators=(",", ":")).encode()
-        named: dict[str, str | None] = {name.replace("_", "-"): value for name, value in headers.items()}
-        if content_type:
-            named["Content-Type"] = content_type
-        return self._api.call(method, path, body, named)
-
-    def create(self, name: str, **spec: Any) -> Answer:
-        return self.send("POST", f"{BOMBS}?fieldValidation=Ignore", bomb(name, spec))
-
-    def create_raw(self, name: str, spec: bytes, content_type: str = "") -> Answer:
-        head = b'{"apiVersion":"%b/v1","kind":"Bomb","metadata":{"name":"%b"},"spec":' % (GROUP.encode(), name.encode())
-        return self.send("POST", f"{BOMBS}?fieldValidation=Ignore", head + spec + b"}", content_type)
-
-
-def bomb(name: str, spec: JsonObject, **metadata: Any) -> JsonObject:
-    return {"apiVersion": f"{GROUP}/v1", "kind": "Bomb", "metadata": {"name": name, **metadata}, "spec": spec}
 
 
 def _open(content: bytes) -> bytes:
     return b'{"open":{"x":' + content + b"}}"
 
 
-def _items(item: bytes, size: int = _SIZE) -> bytes:
+def _items(item: bytes, size: int = SIZE) -> bytes:
     return b"[" + item * (size // len(item)) + b"1]"
 
 
@@ -151,7 +89,7 @@ def _map_keys() -> JsonObject:
     keys = [f"k{number}" for number in range(10_000)]
     item = {"type": "object", "required": keys, "properties": {key: {"type": "string"} for key in keys}}
     keywords = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
-    return crd("Key", {"type": "object", "properties": {"list": _list_of(item, **keywords)}})
+    return crd("Key", {"type": "object", "properties": {"list": list_of(item, **keywords)}})
 
 
 def _config_map(size: int) -> JsonObject:
@@ -162,16 +100,16 @@ _ADD = {"op": "add", "path": "/spec/open/y", "value": 1}
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _FLOW = b"{apiVersion: %b/v1, kind: Bomb, metadata: {name: flow}, spec: {open: {x: %b}}}"
 
-ATTACKS: dict[str, tuple[Callable[[Attacker], Answer], int]] = {
+CUSTOM_RESOURCE_ATTACKS: Attacks = {
     "dense lists": (lambda a: a.create_raw("a", _open(_items(b"[],"))), 413),
     "dense objects": (lambda a: a.create_raw("a", _open(_items(b"{},", 590_000))), 201),
     "floats": (lambda a: a.create_raw("b", _open(_items(b"1.5,"))), 500),
     "exponents": (lambda a: a.create_raw("b", _open(_items(b"1e3,"))), 500),
     "long integers": (lambda a: a.create_raw("b", _open(_items(b"12345678901234567890,"))), 500),
-    "lone surrogates": (lambda a: a.create_raw("c", _open(b'"' + rb"\ud800" * (_SIZE // 6) + b'"')), 201),
+    "lone surrogates": (lambda a: a.create_raw("c", _open(b'"' + rb"\ud800" * (SIZE // 6) + b'"')), 201),
     "bad UTF-8": (lambda a: a.create_raw("d", _open(_items(b'"\xff",', 800_000))), 201),
     "late syntax error": (lambda a: a.create_raw("e", _open(_items(b"1,"))[:-3]), 400),
-    "duplicate keys": (lambda a: a.create_raw("f", b"{" + b'"open":1,' * (_SIZE // 9) + b'"open":{}}'), 201),
+    "duplicate keys": (lambda a: a.create_raw("f", b"{" + b'"open":1,' * (SIZE // 9) + b'"open":{}}'), 201),
     "nesting": (lambda a: a.create_raw("g", _open(_deep(9900))), 201),
     "repeated nesting": (lambda a: a.create_raw("h", _open(b"[" + b",".join([_deep(1000)] * 150) + b"]")), 201),
     "unknown fields": (lambda a: a.create("i", **{f"unknown{number}": 1 for number in range(100_000)}), 201),
@@ -220,4 +158,12 @@ ATTACKS: dict[str, tuple[Callable[[Attacker], Answer], int]] = {
     "large patterns": (lambda a: a.send("POST", CRDS, _patterns()), 201),
     "list map keys": (lambda a: a.send("POST", CRDS, _map_keys()), 201),
 }
-"""Each attack with the status of its response. 500 is etcd's refusal of large objects, as kube-apiserver sends it."""
+"""500 is etcd's refusal of large objects, as kube-apiserver sends it."""
+ATTACKS: Attacks = {**CUSTOM_RESOURCE_ATTACKS, **BUILTIN_ATTACKS, **SCHEMA_ATTACKS, **ENCODING_ATTACKS}
+CI_ATTACKS = (
+    *CUSTOM_RESOURCE_ATTACKS,
+    "100,000 labels",
+    "10,000 versions",
+    "invalid UTF-8",
+)
+"""The attacks that every run of the tests makes. `make torture` makes all of them."""

@@ -224,7 +224,7 @@ class Encoded:
         before = meta.get("resourceVersion")
         meta["resourceVersion"] = _PLACEHOLDER
         text = json_codec.encode(obj, no_floats=integers_only)
-        if not integers_only and _has_negative_zero(text):
+        if not integers_only and b"-0" in text and _has_negative_zero(text):
             # Decoding turns -0 into 0, so the stored bytes must already contain 0.
             text = json_codec.encode(json_codec.decode(text))
         self.head, _, self.tail = text.partition(_PLACEHOLDER_BYTES)

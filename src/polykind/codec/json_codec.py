@@ -85,7 +85,7 @@ _decode_integers_only = msgspec.json.Decoder(float_hook=_reject_fraction).decode
 
 def _check_density(body: bytes) -> None:
     """Raise RequestTooLargeError if the text has so many objects and lists that decoding would fill the memory."""
-    if len(body) > 2 * _MAX_OBJECTS and (body.count(b"{") > _MAX_OBJECTS or body.count(b"[") > _MAX_LISTS):
+    if body.count(b"{") > _MAX_OBJECTS or body.count(b"[") > _MAX_LISTS:
         limit = f"{_MAX_OBJECTS} objects and {_MAX_LISTS} lists"
         raise RequestTooLargeError(f"Request entity too large: limit is {limit}")
 
@@ -119,7 +119,8 @@ def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
 
     Raise MalformedJSONError if the body is not JSON.
     """
-    _check_density(body)
+    if len(body) > _MAX_OBJECTS:
+        _check_density(body)
     decoder = _decode_fractions if keep_fractions else _decode
     try:
         value = decoder(body)
@@ -133,7 +134,8 @@ def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
 
 def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, bool]:
     """Decode like `decode`. Also return True if all numbers are known to be ints: encoding the value is then faster."""
-    _check_density(body)
+    if len(body) > _MAX_OBJECTS:
+        _check_density(body)
     try:
         value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):
@@ -146,7 +148,8 @@ def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, b
 
 def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
     """Decode like `decode_flagged(body, keep_fractions=True)`, and also return errors about duplicate fields."""
-    _check_density(body)
+    if len(body) > _MAX_OBJECTS:
+        _check_density(body)
     if b"\\" not in body:
         try:
             value = _decode_integers_only(body)
@@ -166,7 +169,8 @@ def decode_literal(body: bytes) -> tuple[Any, bool]:
 
     A number with a fraction becomes a NumberLiteral. An int that does not fit 64 bits stays an int.
     """
-    _check_density(body)
+    if len(body) > _MAX_OBJECTS:
+        _check_density(body)
     try:
         value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):
@@ -201,6 +205,8 @@ def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
 
 def _replace_invalid_text(body: bytes) -> bytes:
     text = decode_utf8(body).encode()
+    if b"\\ud" not in text and b"\\uD" not in text:
+        return text
     return _LONE_SURROGATE.sub(lambda m: m[0] if m[1] or m[2] else rb"\ufffd", text)
 
 

@@ -51,8 +51,10 @@ def validate_spec(spec: JsonObject, options: ValidationOptions, rules: RuleCheck
     if defaults and preserve:
         detail = "must be false in order to use defaults in the schema"
         errors.append(invalid("spec.preserveUnknownFields", True, detail))
+    subresources = _subresources_by_version(spec)
     for index, version in enumerate(spec["versions"] or ()):
-        errors += _validate_version_entry(spec, version, f"spec.versions[{index}]", context)
+        has_status = _has_status(subresources.get(version["name"]))
+        errors += _validate_version_entry(version, f"spec.versions[{index}]", context, has_status=has_status)
     errors += _validate_version_list(spec)
     errors += _validate_version_field(spec)
     errors += validate_spec_names(spec["names"])
@@ -113,16 +115,13 @@ def _has_schema(context: JsonObject | None) -> bool:
 
 
 def _validate_version_entry(
-    spec: JsonObject, version: JsonObject, path: str, context: SchemaContext
+    version: JsonObject, path: str, context: SchemaContext, *, has_status: bool
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     if messages := dns1035_label(version["name"]):
         errors.append(invalid(f"{path}.name", version["name"], ",".join(messages)))
     errors += validate_deprecation(version, path)
-    subresources = _subresources_of(spec, version["name"])
-    errors += validate_version_schema(
-        version.get("schema"), f"{path}.schema", version["name"], context, _has_status(subresources)
-    )
+    errors += validate_version_schema(version.get("schema"), f"{path}.schema", version["name"], context, has_status)
     errors += validate_subresources(version.get("subresources"), f"{path}.subresources")
     errors += validate_printer_columns(version.get("additionalPrinterColumns"), path)
     fields = version.get("selectableFields")
@@ -148,12 +147,12 @@ def _validate_selectable_fields(
     return [schema_error, *validate_selectable_fields(fields, None, path, many_allowed=many_allowed)]
 
 
-def _subresources_of(spec: JsonObject, name: str) -> JsonObject | None:
-    if not any("subresources" in version for version in spec["versions"]):
-        top: JsonObject | None = spec.get("subresources")
-        return top
-    subresources: JsonObject | None = next(v for v in spec["versions"] if v["name"] == name).get("subresources")
-    return subresources
+def _subresources_by_version(spec: JsonObject) -> dict[str, JsonObject | None]:
+    """Return the subresources of each version: from the first entry of its name or from the top level of the spec."""
+    versions = spec["versions"] or ()
+    if any("subresources" in version for version in versions):
+        return {version["name"]: version.get("subresources") for version in reversed(versions)}
+    return dict.fromkeys((version["name"] for version in versions), spec.get("subresources"))
 
 
 def _has_status(subresources: JsonObject | None) -> bool:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import codecs
+import re
 
-
-def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
-    """Replace every invalid byte by U+FFFD. Python's own "replace" handler replaces several bytes by one U+FFFD."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return "\ufffd" * (error.end - error.start), error.end
-
-
-codecs.register_error("polykind.replace_each_byte", _replace_each_byte)
+_ESCAPED_AT_ONCE = 1 << 16
+_replace_escaped = re.compile("[\udc80-\udcff]").sub
 
 
 def decode_utf8(data: bytes) -> str:
     """Decode bytes, with U+FFFD for each byte that is not part of a valid character."""
-    return data.decode(errors="polykind.replace_each_byte")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        pass
+    # "surrogateescape" turns each invalid byte into one lone surrogate. "replace" would turn several bytes into one
+    # U+FFFD. A long text is replaced in parts, because each call holds the interpreter lock.
+    text = data.decode(errors="surrogateescape")
+    starts = range(0, len(text), _ESCAPED_AT_ONCE)
+    return "".join([_replace_escaped("\ufffd", text[start : start + _ESCAPED_AT_ONCE]) for start in starts])
 
 
 def replace_lone_surrogates(text: str) -> str:

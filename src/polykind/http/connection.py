@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------------ RequestReceiver
 
     def on_begin(self) -> None:
-        if not self._busy:
+        if self._task is None and self._stream is None and not self._writing_paused:
             self.deadline = self._server.loop.time() + self._server.limits.receive_seconds
 
     def on_expect_continue(self) -> None:
@@ -161,7 +161,7 @@ class Connection(asyncio.Protocol):
         self._continue_due = False
         request.client_chain = self.client_chain
         self._queue.append((request, keep_alive))
-        if not self._busy:
+        if self._task is None and self._stream is None and not self._writing_paused:
             self._handle_queue()
         elif not self._reading_paused:
             self._reading_paused = True
@@ -185,10 +185,12 @@ class Connection(asyncio.Protocol):
         if self._handling:
             return
         self._handling = True
-        while self._queue and not self._busy and not self.closing:
-            self._handle(*self._queue.popleft())
+        queue = self._queue
+        # These conditions are those of `_busy`, written out because every request evaluates them several times.
+        while queue and self._task is None and self._stream is None and not (self._writing_paused or self.closing):
+            self._handle(*queue.popleft())
         self._handling = False
-        if self._busy or self.closing:
+        if self._task is not None or self._stream is not None or self._writing_paused or self.closing:
             if self._writing_paused and self._task is None and self._stream is None and not self.closing:
                 # The client has request_seconds to read its responses, as for a long response.
                 self.deadline = self._server.loop.time() + self._server.limits.request_seconds
@@ -276,7 +278,8 @@ class Connection(asyncio.Protocol):
             parts.append(b"\r\nTransfer-Encoding: chunked")
         elif response.status != 304:
             # A 304 has no body, and a Content-Length would describe the document that the client has cached.
-            parts.append(b"\r\nContent-Length: %d" % body_size(response.body))
+            body = response.body
+            parts.append(b"\r\nContent-Length: %d" % (len(body) if type(body) is bytes else body_size(body)))
         parts.append(b"\r\n\r\n" if keep_alive else b"\r\nConnection: close\r\n\r\n")
         return b"".join(parts)
 

@@ -172,7 +172,12 @@ class RequestParser:
                 self._headers[name] = previous + b"\0" + value
 
     def on_headers_complete(self) -> None:
-        if error := self._protocol_error():
+        headers = self._headers
+        # The head of most requests has the same Host as the previous one and nothing unusual.
+        is_usual = headers.get(b"host") == self._valid_host and not (
+            self._has_repeated_host or b"transfer-encoding" in headers or self._parser.get_http_version() != "1.1"
+        )
+        if not is_usual and (error := self._protocol_error()):
             self._reject(error)
             return
         length = self._headers.get(b"content-length")

@@ -81,7 +81,8 @@ class RequestMonitor:
 
     def _record_response(self, request: Request, series: RequestSeries, response: Response, started: float) -> None:
         seconds = time.perf_counter() - started
-        series.done(response.status, seconds, body_size(response.body))
+        body = response.body
+        series.done(response.status, seconds, len(body) if type(body) is bytes else body_size(body))
         if log.isEnabledFor(logging.DEBUG):
             _log(request, series.name, response.status, seconds)
 

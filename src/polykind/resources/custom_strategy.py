@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polykind import errors
@@ -13,6 +14,7 @@ from polykind.schema.equality import deep_equal
 from polykind.schema.scale_validation import validate_scale
 
 if TYPE_CHECKING:
+    from polykind.cel import Rules
     from polykind.resources.custom import CustomResource
 
 _BLOCKING = frozenset(
@@ -36,9 +38,14 @@ class CustomStrategy(Strategy):
         self._has_status = has_status
         self._scale = scale
 
+    @cached_property
+    def _rules(self) -> Rules | None:
+        """The CEL rules of the version, compiled at first use. A change of the CRD makes a new strategy."""
+        return self._resource.rules(self._version)
+
     @property
     def evaluates_rules(self) -> bool:
-        return self._resource.rules(self._version) is not None
+        return self._rules is not None
 
     def prepare_create(self, obj: JsonObject) -> None:
         if self._has_status:
@@ -99,6 +106,8 @@ class CustomStrategy(Strategy):
         return self._with_rules(field_errors, new, old, check)
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        if "finalizers" not in new["metadata"]:
+            return []
         return metadata_validation.finalizer_warnings(new["metadata"], (old or {}).get("metadata"))
 
     def _type_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -134,7 +143,7 @@ class CustomStrategy(Strategy):
         """Return the errors together with those of the CEL rules. The rules do not run if an error makes their input
         unusable.
         """
-        rules = self._resource.rules(self._version)
+        rules = self._rules
         if rules is None:
             return Validation(field_errors)
         if _blocks_rules(field_errors):

@@ -283,6 +283,11 @@ class ObjectCodec(ABC):
         """
         return 1
 
+    @cached_property
+    def small_bytes(self) -> int:
+        """The size up to which a body is handled on the event loop, whatever it contains."""
+        return min(1024, 20_000 // max(self.steps_per_value, 1))
+
     def check_default_size(self, data: bytes, obj: JsonObject) -> None:
         """Raise UnknownReasonError if defaults would make an object, whose JSON is `data`, too large to be stored."""
         return

@@ -160,7 +160,9 @@ class Router:
             response = error_response(request, _store_error(error))
         finally:
             inflight.value -= 1
-            ctx.end()
+            request.ended_by_router = False
+            if request.paused_young_only is not None:
+                ctx.end()
         if request.warnings:
             response.headers = (*response.headers, *warning_headers(request.warnings))
         self._monitor.record(ctx, METRIC_LABELS.get(verb, "other"), response, started)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from polykind import errors, names
 from polykind.admission.admission_chain import AdmissionChain
@@ -18,12 +18,14 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, IdSource, RevisionRead, Store
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import Request, parse_query
+from polykind.http.options import WriteOptions
 from polykind.metrics.metrics import Metrics
 from polykind.resources.registry import Registry
 from polykind.resources.resource import Resource, ServedVersion
 from polykind.workers import INLINE_BYTES, Workers
 
 T = TypeVar("T")
+W = TypeVar("W", bound=WriteOptions)
 
 
 _INLINE_CONTAINERS: Final = 500
@@ -68,6 +70,14 @@ class Backend:
     def workers(self) -> Workers:
         """The worker threads for computations on large objects."""
         return self.cache.workers
+
+
+_MAX_CACHED_QUERY: Final = 200
+
+
+@lru_cache(maxsize=256)
+def _write_options(kind: Any, query: str) -> Any:
+    return kind.from_query(parse_query(query))
 
 
 @lru_cache(maxsize=64)
@@ -120,6 +130,14 @@ class RequestContext:
             self._query = parse_query(self.request.query) if self.request.query else {}
         return self._query
 
+    def write_options(self, kind: type[W]) -> W:
+        """Return the options of a create or an update. Clients repeat their queries, so the options are cached."""
+        text = self.request.query
+        if len(text) > _MAX_CACHED_QUERY:
+            return kind.from_query(self.query)
+        options: W = _write_options(cast(Hashable, kind), text)
+        return options
+
     @property
     def user(self) -> User:
         if self.request.user is None:
@@ -135,7 +153,10 @@ class RequestContext:
 
     def is_large(self, data: bytes) -> bool:
         """True if work on an object of the request's version belongs in a worker thread."""
-        return self.version.strategy.expensive or is_large(data, self.version.codec.steps_per_value)
+        version = self.version
+        if len(data) <= version.codec.small_bytes:
+            return version.strategy.expensive
+        return version.strategy.expensive or is_large(data, version.codec.steps_per_value)
 
     async def compute(self, call: Callable[[], T]) -> T:
         """Run a stage of a large write in a worker thread. Users with waiting requests take turns."""
@@ -158,7 +179,6 @@ class RequestContext:
     def end(self) -> None:
         """End the request. The router calls this when the verb has returned."""
         request = self.request
-        request.ended_by_router = False
         if request.paused_young_only is not None:
             self.backend.workers.end_large(young_only=request.paused_young_only)
             request.paused_young_only = None

@@ -32,7 +32,7 @@ _MAX_PREFIX = 58
 
 async def create(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
-    write = await decode(ctx, POST, CreateOptions.from_query(ctx.query))
+    write = await decode(ctx, POST, ctx.write_options(CreateOptions))
     return await respond.object_response(ctx, response_format, 201, await create_object(ctx, write))
 
 
@@ -112,15 +112,16 @@ async def _validate(ctx: RequestContext, write: Write) -> None:
     """Validate the object and send warnings to the client. Raise InvalidError if the object is invalid."""
     strategy, obj = ctx.version.strategy, write.obj
 
-    field_errors = (
-        await run_validation(
-            ctx,
-            write,
-            lambda check: strategy.validate_create(obj, values_validated=write.values_validated, check=check),
-        )
-    ).errors
-    canonicalize = partial(strategy.canonicalize, obj)
-    await ctx.compute(canonicalize) if write.large else canonicalize()
+    if write.large or strategy.evaluates_rules:
+        validate = partial(strategy.validate_create, obj, values_validated=write.values_validated)
+        validation = await run_validation(ctx, write, lambda check: validate(check=check))
+    else:
+        validation = strategy.validate_create(obj, values_validated=write.values_validated)
+    field_errors = validation.errors
+    if write.large:
+        await ctx.compute(partial(strategy.canonicalize, obj))
+    else:
+        strategy.canonicalize(obj)
     if strategy.reads_params and not field_errors and not ctx.backend.authorizer.allows_everything:
         from polykind.verbs.privileges import param_errors
 
@@ -190,7 +191,7 @@ async def create_review(ctx: RequestContext) -> Response:
     if not isinstance(strategy, ReviewStrategy):
         raise AssertionError("not a review")
     response_format = respond.negotiate(ctx, negotiation.METADATA_TRANSFORMS)
-    write = await decode(ctx, POST, CreateOptions.from_query(ctx.query))
+    write = await decode(ctx, POST, ctx.write_options(CreateOptions))
     match_namespace(ctx, write.obj["metadata"])
     await dedupe_owners(ctx, write)
     await track_create(ctx, write)

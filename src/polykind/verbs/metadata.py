@@ -137,7 +137,8 @@ async def track_create(ctx: RequestContext, write: Write) -> None:
     if write.origin is POST:
         for name in _SERVER_FIELDS & meta.keys():
             del meta[name]
-    _set_managers(meta, await _managed_fields(ctx, write))
+    tracking = _track(ctx, write)
+    _set_managers(meta, await (ctx.compute_async(tracking) if write.large else tracking))
 
 
 async def track_update(ctx: RequestContext, write: Write) -> None:
@@ -147,7 +148,11 @@ async def track_update(ctx: RequestContext, write: Write) -> None:
     """
     new = write.obj
     known = new.get("kind") == ctx.resource.kind and new.get("apiVersion") in ctx.resource.models
-    _set_managers(new["metadata"], await _managed_fields(ctx, write) if known else [])
+    if known:
+        tracking = _track(ctx, write)
+        _set_managers(new["metadata"], await (ctx.compute_async(tracking) if write.large else tracking))
+    else:
+        _set_managers(new["metadata"], [])
 
 
 def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
@@ -155,11 +160,6 @@ def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
         meta["managedFields"] = managed_fields
     else:
         meta.pop("managedFields", None)
-
-
-async def _managed_fields(ctx: RequestContext, write: Write) -> list[JsonObject]:
-    tracking = _track(ctx, write)
-    return await (ctx.compute_async(tracking) if write.large else tracking)
 
 
 async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:

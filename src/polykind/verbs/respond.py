@@ -39,7 +39,10 @@ def negotiate(ctx: RequestContext, transforms: frozenset[Transform] = negotiatio
     if ctx.version.is_builtin:
         negotiation.check_names_media_type(accept, streams=ctx.request.method == "GET" and not ctx.name)
     response_format = negotiation.negotiate(accept, offers=ctx.version.media, transforms=transforms)
-    if negotiation.is_pretty(ctx.query, ctx.request.header(b"user-agent")):
+    query = ctx.request.query
+    # Do not parse a query that cannot have the parameter `pretty`.
+    may_ask = "pretty" in query or "%" in query
+    if negotiation.is_pretty(ctx.query if may_ask else {}, ctx.request.header(b"user-agent")):
         return replace(response_format, pretty=True)
     return response_format
 

@@ -46,7 +46,7 @@ View = Callable[[JsonObject], JsonObject]
 
 async def update(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
-    options = UpdateOptions.from_query(ctx.query)
+    options = ctx.write_options(UpdateOptions)
     decoded = [await _decode_update(ctx, options)]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
