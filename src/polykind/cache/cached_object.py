@@ -193,7 +193,15 @@ def _parse_external(key: str, value: bytes, revision: int) -> CachedObject:
     meta["resourceVersion"] = str(revision)
     api_version = obj.get("apiVersion")
     version = api_version.rpartition("/")[2] if isinstance(api_version, str) else ""
-    return _build(key, json_codec.encode(obj), labels_of(obj), revision, sys.intern(version), False)
+    data = json_codec.encode(obj)
+    return _build(key, data, _read_labels(meta.get("labels")), revision, sys.intern(version), False)
+
+
+def _read_labels(labels: Any) -> dict[str, str] | None:
+    """Return the labels that clients see. If a value is not a text, they see no labels."""
+    if not isinstance(labels, dict) or not all(value is None or isinstance(value, str) for value in labels.values()):
+        return None
+    return intern_labels({key: value or "" for key, value in labels.items()})
 
 
 def labels_of(obj: JsonObject) -> dict[str, str] | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
@@ -26,7 +26,6 @@ MIN_UNMARKED = 1000
 """
 MAX_EXCEPTIONS = 1000
 _UNMARKED_PERCENT = 5
-_INTERVAL_SECONDS = 10.0
 _MAX_BACKOFF = 6
 _SLICE = 20_000
 
@@ -106,12 +105,6 @@ class NormalizationMarkers:
             return None
         # A replica that has not yet noticed that etcd was restored from a backup could mark revisions of the future.
         return marker if marker.revision < found.revision else None
-
-    async def run(self, caches: Callable[[], Iterable[ResourceCache]]) -> None:
-        """Write the markers that are due, periodically, until the task is cancelled."""
-        while True:
-            await asyncio.sleep(_INTERVAL_SECONDS)
-            await self.write_due(caches())
 
     async def write_due(self, caches: Iterable[ResourceCache]) -> None:
         """Write a marker for each resource with many objects that no marker covers."""

@@ -9,9 +9,12 @@ from operator import attrgetter
 from typing import Protocol
 
 from polykind.cache.cached_object import CachedObject, parse_stored
+from polykind.cache.value_index import MIN_OBJECTS, IndexQuery, ValueIndexes
 from polykind.contract import HistoryEvent, KeyValue, StoreEvent
 from polykind.workers import Workers
 
+_MIN_SELECTIVITY = 8
+"""If a selection leaves more than an eighth of the objects, a search through all of them takes no longer."""
 WINDOW_EVENTS = 4096
 WINDOW_BYTES = 8 * 1024 * 1024
 """The maximum size of the window of recent changes. Older changes are read from the store's history."""
@@ -82,6 +85,10 @@ class SortedObjects:
         """Return the number of objects of a namespace (None: all namespaces)."""
         return len(self._by_key) if namespace is None else len(self._by_namespace.get(namespace, ()))
 
+    def keys(self) -> list[str]:
+        """Return all keys in no particular order."""
+        return list(self._by_key)
+
     def unordered(self) -> list[CachedObject]:
         """Return all objects in no particular order."""
         return list(self._by_key.values())
@@ -99,6 +106,11 @@ class SortedObjects:
             if limit and len(found) == limit:
                 break
         return found
+
+    def named(self, name: str, after: str = "") -> list[CachedObject]:
+        """Return the objects with a name in all namespaces, in key order, with keys after `after`."""
+        keys = (prefix + name for prefix in self._prefixes)
+        return [cached for key in keys if key > after and (cached := self._by_key.get(key)) is not None]
 
     def remaining(self, namespace: str | None, after: str) -> int:
         """Return the number of objects of a namespace (None: all) whose keys come after `after`."""
@@ -157,6 +169,7 @@ class ResourceCache:
         """The window contains all changes with higher revisions than this."""
         self.observers: list[CacheObserver] = []
         self._objects = SortedObjects()
+        self.indexes = ValueIndexes()
         self._window: deque[ObjectChange] = deque()
         self._window_bytes = 0
         self.schema_generation = 1
@@ -197,6 +210,26 @@ class ResourceCache:
     def unordered(self) -> list[CachedObject]:
         """Return all objects in no particular order. This is faster than a snapshot."""
         return self._objects.unordered()
+
+    def named(self, name: str, after: str = "") -> list[CachedObject]:
+        """Return the objects with a name in all namespaces, in key order, with keys after `after`."""
+        return self._objects.named(name, after)
+
+    async def prepare_indexes(self, queries: list[IndexQuery]) -> None:
+        """Build or update the indexes for a selection, unless the resource is so small that a search is faster."""
+        if len(self._objects) >= MIN_OBJECTS:
+            await self.indexes.prepare(queries, self._objects)
+
+    def find(self, queries: list[IndexQuery], namespace: str | None, after: str) -> list[CachedObject] | None:
+        """Return the objects of a namespace (None: all) with keys after `after` that can meet the requirements.
+
+        Objects that do not meet them may be among the result. Return None if the indexes do not help.
+        """
+        keys = self.indexes.find(queries, self._objects.count(namespace) // _MIN_SELECTIVITY) if self.indexes else None
+        if keys is None:
+            return None
+        found = [cached for key in sorted(keys) if key > after and (cached := self._objects.get(key)) is not None]
+        return found if namespace is None else [cached for cached in found if cached.namespace == namespace]
 
     def remaining(self, namespace: str | None, after: str) -> int:
         """Return the number of objects of a namespace (None: all) whose keys come after `after`."""
@@ -244,6 +277,7 @@ class ResourceCache:
     def load(self, objects: SortedObjects | list[CachedObject], revision: int, unmarked: int = 0) -> None:
         """Replace all objects by those that the store has at a revision. No marker covers `unmarked` of them."""
         previous = self.version_counts
+        self.indexes.clear()
         self._objects = objects if isinstance(objects, SortedObjects) else SortedObjects(objects)
         for version in previous:
             self.version_counts.setdefault(version, 0)
@@ -282,6 +316,8 @@ class ResourceCache:
             return
         self.last_change = changes[-1].revision
         self.unmarked += len(changes)
+        if self.indexes:
+            self.indexes.on_changed([change.cached.key for change in changes])
         for change in changes:
             self._window.append(change)
             self._window_bytes += len(change.old.raw) if change.old else 0

@@ -28,6 +28,7 @@ log = logging.getLogger("polykind.cache")
 _SLICE = 500
 """The number of objects that are parsed before other work may run on the event loop."""
 _RETRY_SECONDS = 0.5
+_MAINTENANCE_SECONDS = 10.0
 _CLOSING_SECONDS = 2.0
 """The time after which the server stops without writing normalization markers, because the store does not respond."""
 _PROGRESS_SECONDS = 2.0
@@ -56,7 +57,7 @@ class WatchCache:
         self.load_progress: dict[str, int] = {}
         """By the prefix of a resource that is being loaded: the number of objects so far."""
         self._markers = NormalizationMarkers(store, prefix)
-        self._marker_task: asyncio.Task[None] | None = None
+        self._maintenance: asyncio.Task[None] | None = None
         self.unused_observers: list[Callable[[StoreEvent], None]] = []
         """Functions to call with each store event of a resource for which `resource_at` was never called."""
 
@@ -68,15 +69,23 @@ class WatchCache:
         self._watch = self.store.watch(self.prefix, self.revision, self)
         self.ready = True
         self._wake_waiters()
-        if self._marker_task is None:
-            self._marker_task = asyncio.create_task(self._markers.run(lambda: self._resources.values()))
+        if self._maintenance is None:
+            self._maintenance = asyncio.create_task(self._maintain())
+
+    async def _maintain(self) -> None:
+        """Drop unused indexes and write the normalization markers that are due, periodically."""
+        while True:
+            await asyncio.sleep(_MAINTENANCE_SECONDS)
+            for cache in self._resources.values():
+                cache.indexes.drop_idle()
+            await self._markers.write_due(self._resources.values())
 
     async def close(self) -> None:
         if self._restarting is not None:
             self._restarting.cancel()
-        if self._marker_task is not None:
-            self._marker_task.cancel()
-            await asyncio.gather(self._marker_task, return_exceptions=True)
+        if self._maintenance is not None:
+            self._maintenance.cancel()
+            await asyncio.gather(self._maintenance, return_exceptions=True)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CLOSING_SECONDS):
                     await self._markers.write_due(self._resources.values())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -66,6 +67,7 @@ async def collect(
     if options.resource_version == "0":
         limit = 0
     page: _Page | None = None
+    await selection.prepare_indexes()
     if revision:
         if await _has_changed_since(ctx, revision):
             page = await _page_at_revision(ctx, selection, revision, after, limit)
@@ -110,7 +112,7 @@ async def _current_page(ctx: RequestContext, selection: RequestSelection, after:
     """Return a page of the objects in the cache."""
     cache = ctx.resource.cache
     if not _takes_all(selection, limit):
-        return await _matching_page(ctx, selection, selection.candidates(after), limit)
+        return await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining)
     objects = cache.snapshot(selection.namespace, after, limit)
     remaining = cache.remaining(selection.namespace, objects[-1].key) if len(objects) == limit else 0
     return await _full_page(ctx, selection, objects, remaining)
@@ -122,7 +124,9 @@ async def _page_at_revision(
     """Return a page of the objects in the store at a past revision."""
     if not _takes_all(selection, limit):
         objects, _ = await _objects_at_revision(ctx, selection, revision, after, 0)
-        return await _matching_page(ctx, selection, objects, limit)
+        found = [cached for cached in objects if selection.may_match(cached)]
+        scanned = found if selection.single else objects
+        return await _matching_page(ctx, selection, found, limit, partial(_count_after, scanned))
     return await _full_page(ctx, selection, *await _objects_at_revision(ctx, selection, revision, after, limit))
 
 
@@ -184,12 +188,18 @@ async def _objects_at_revision(
 
 
 async def _matching_page(
-    ctx: RequestContext, selection: RequestSelection, objects: Sequence[CachedObject], limit: int
+    ctx: RequestContext,
+    selection: RequestSelection,
+    candidates: Sequence[CachedObject],
+    limit: int,
+    count_after: Callable[[CachedObject], int],
 ) -> _Page:
-    """Return a page of the objects that match the selectors, converting no more of them than necessary."""
+    """Return a page of the objects that match the selectors, converting no more of them than necessary.
+
+    `count_after` returns the number of objects after one of them, whether or not they match.
+    """
     representer = ctx.version.representer
     items: list[Item] = []
-    candidates = objects if selection.by_path_only else [c for c in objects if selection.may_match(c)]
     start = 0
     while start < len(candidates):
         part = candidates[start : start + _SLICE]
@@ -204,8 +214,7 @@ async def _matching_page(
         if limit and len(items) == limit:
             last = items[-1][0]
             # kube-apiserver counts all keys after the page, because it does not know which of these objects match.
-            scanned = candidates if selection.single else objects
-            remaining = len(scanned) - 1 - _index(scanned, last, start)
+            remaining = count_after(last)
             if remaining:
                 return _Page(items, last.key, 0 if selection.has_selector else remaining)
             break
@@ -225,5 +234,5 @@ def _matching(
     return list(islice((pair for pair in pairs if selection.matches(pair[1])), limit or None))
 
 
-def _index(objects: Sequence[CachedObject], cached: CachedObject, start: int) -> int:
-    return next(i for i in range(start, len(objects)) if objects[i] is cached)
+def _count_after(objects: Sequence[CachedObject], last: CachedObject) -> int:
+    return len(objects) - bisect_right(objects, last.key, key=lambda cached: cached.key)

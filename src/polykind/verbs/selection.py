@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
+from polykind.cache.value_index import UNKNOWN, IndexQuery, Unknown
 from polykind.codec import json_codec
 from polykind.http.options import ListOptions
+from polykind.resources.resource import ServedVersion
 from polykind.selectors import selectable_fields
+from polykind.selectors.field_selectors import FieldRequirement
+from polykind.selectors.label_selectors import Requirement
 from polykind.verbs.context import RequestContext
 
 _LONG_QUERY = 2048
@@ -37,8 +42,8 @@ class RequestSelection:
         "_fields",
         "_labels",
         "_namespaced",
-        "_path_namespace",
         "_paths",
+        "_queries",
         "everything",
         "key",
         "name",
@@ -56,7 +61,6 @@ class RequestSelection:
         self._paths = (".metadata.name", ".metadata.namespace", *version.selectable)
         self._cache = ctx.resource.cache
         self._namespaced = ctx.resource.namespaced
-        self._path_namespace = ctx.namespace
         self.namespace = ctx.namespace
         self.name: str | None = ctx.name or self._fields.name
         if self.namespace is None and self._namespaced and self._fields.namespace is not None:
@@ -72,17 +76,13 @@ class RequestSelection:
         """True if every object with the selected namespace and name matches the selectors."""
         if error := ctx.invalid_key_error(self.name):
             raise error
+        self._queries = [] if self.everything else self._build_queries(version)
         self.key: Hashable = (self.namespace, self.name, str(self._labels), str(self._fields))
 
     @property
     def has_selector(self) -> bool:
         """True if there is a label or field selector. kube-apiserver then omits remainingItemCount."""
         return not (self._labels.empty and self._fields.empty)
-
-    @property
-    def by_path_only(self) -> bool:
-        """True if only the path's namespace limits the keys: there is no name, and no namespace in a field selector."""
-        return self.name is None and self.namespace == self._path_namespace
 
     @property
     def single(self) -> bool:
@@ -95,11 +95,15 @@ class RequestSelection:
             return False
         if self._fields.empty:
             return True
+        return self._fields.matches(self._field_texts(representation).get)
+
+    def _field_texts(self, representation: Representation) -> dict[str, str]:
+        """Return the texts of the selectable fields. They are kept with the representation."""
         if representation.fields is None:
             value = json_codec.decode(representation.data)
             is_object = isinstance(value, dict)
             representation.fields = selectable_fields.selectable_field_texts(value, self._paths) if is_object else {}
-        return self._fields.matches(representation.fields.get)
+        return representation.fields
 
     def may_match(self, cached: CachedObject) -> bool:
         """False if the object's namespace or name differs from the selected one."""
@@ -107,10 +111,74 @@ class RequestSelection:
             self.namespace is None or cached.namespace == self.namespace
         )
 
+    async def prepare_indexes(self) -> None:
+        """Build or update the indexes that `candidates` uses."""
+        if self._queries and not self.single:
+            await self._cache.prepare_indexes(self._queries)
+
+    def remaining(self, last: CachedObject) -> int:
+        """Return the number of cached objects after `last` with the selected namespace, whether or not they match."""
+        return 0 if self.single else self._cache.remaining(self.namespace, last.key)
+
     def candidates(self, after: str = "") -> list[CachedObject]:
         """Return the cached objects that can match and whose keys follow `after`."""
         if self.name is not None and self.single:
             key = f"{self.namespace}/{self.name}" if self._namespaced else self.name
             cached = self._cache.get(key) if key > after else None
             return [cached] if cached is not None else []
+        if self.name is not None and self.namespace is None:
+            return self._cache.named(self.name, after)
+        if self._queries and (found := self._cache.find(self._queries, self.namespace, after)) is not None:
+            return found
         return self._cache.snapshot(self.namespace, after)
+
+    def _build_queries(self, version: ServedVersion) -> list[IndexQuery]:
+        """Return the queries to the indexes of the resource, the most selective ones first."""
+        labels = [_label_query(version, requirement) for requirement in self._labels.requirements]
+        fields = [
+            self._field_query(version, requirement)
+            for requirement in self._fields.requirements
+            if requirement.field not in ("metadata.name", "metadata.namespace")
+        ]
+        return sorted(fields + labels, key=lambda query: query.values is None)
+
+    def _field_query(self, version: ServedVersion, requirement: FieldRequirement) -> IndexQuery:
+        representer, (field, equal, value) = version.representer, requirement
+
+        def value_of(cached: CachedObject) -> str | Unknown:
+            try:
+                representation = representer.ready(cached)
+            except errors.APIError:
+                return UNKNOWN
+            return UNKNOWN if representation is None else self._field_texts(representation).get(field) or ""
+
+        return IndexQuery(
+            ("field", version.version, version.schema_generation, field),
+            value_of,
+            lambda text: (text == value) is equal,
+            (value,) if equal else None,
+        )
+
+
+def _label_query(version: ServedVersion, requirement: Requirement) -> IndexQuery:
+    key, matches, representer = requirement.key, requirement.matcher(), version.representer
+
+    def value_of(cached: CachedObject) -> str | None:
+        return cached.labels.get(key) if cached.labels else None
+
+    def converted_value_of(cached: CachedObject) -> str | Unknown | None:
+        # A converter may change labels.
+        representation = representer.known(cached)
+        return UNKNOWN if representation is None else (representation.labels or {}).get(key)
+
+    values: tuple[str | None, ...] | None = None
+    if requirement.operator in ("=", "==", "in"):
+        values = requirement.values
+    elif requirement.operator == "!":
+        values = (None,)
+    return IndexQuery(
+        ("label", version.version, version.schema_generation, key) if version.converts else ("label", key),
+        converted_value_of if version.converts else value_of,
+        lambda value: matches({key: value} if value is not None else {}),
+        values,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator
 
@@ -19,6 +20,7 @@ from polykind.verbs.respond import GZIP_HEADERS
 from polykind.verbs.selection import RequestSelection, read_selection
 from polykind.verbs.watch_encoding import JsonEncoder, encoder_for
 
+_SLICE = 500
 _MIN_TIMEOUT, _TIMEOUT_JITTER = 1800.0, 1800.0
 
 
@@ -38,6 +40,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
         return refused
     cache, backend = ctx.resource.cache, ctx.backend
     await backend.cache.wait_until_fresh(cache, ctx.revision_read)
+    await selection.prepare_indexes()
     initial = options.send_initial_events
     if initial is None:
         initial = options.resource_version in ("", "0")
@@ -137,7 +140,7 @@ async def _start_with_state(
     If an object cannot be converted, raise the error; `sent` then has the events of the objects before it.
     """
     cache, representer = ctx.resource.cache, ctx.version.representer
-    objects = [cached for cached in selection.candidates() if selection.may_match(cached)]
+    objects = selection.candidates()
     watcher.after = max(cache.revision, ctx.backend.cache.revision)
     try:
         representations = await representer.view_for_read(objects, ctx.request.warn)
@@ -147,7 +150,11 @@ async def _start_with_state(
             if selection.everything or selection.matches(representation):
                 sent.append(channel.projection.event("ADDED", channel.encode_object(representation, 0)))
         raise
-    selected = [r for r in representations if selection.everything or selection.matches(r)]
+    selected = representations if selection.everything else []
+    if not selection.everything:
+        for start in range(0, len(representations), _SLICE):
+            selected += [r for r in representations[start : start + _SLICE] if selection.matches(r)]
+            await asyncio.sleep(0)
 
     def events() -> Iterator[bytes]:
         for representation in selected:
