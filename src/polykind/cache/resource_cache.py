@@ -10,6 +10,7 @@ from typing import Protocol
 
 from polykind.cache.cached_object import CachedObject, parse_stored
 from polykind.cache.value_index import MIN_OBJECTS, IndexQuery, ValueIndexes
+from polykind.cache.watch_dispatch import WatchDispatch
 from polykind.contract import HistoryEvent, KeyValue, StoreEvent
 from polykind.workers import Workers
 
@@ -168,6 +169,9 @@ class ResourceCache:
         self.window_start = 0
         """The window contains all changes with higher revisions than this."""
         self.observers: list[CacheObserver] = []
+        """Observers of all changes."""
+        self.dispatch = WatchDispatch()
+        """Observers of the changes of some objects."""
         self._objects = SortedObjects()
         self.indexes = ValueIndexes()
         self._window: deque[ObjectChange] = deque()
@@ -327,6 +331,8 @@ class ResourceCache:
             self.window_start = dropped.revision
         for observer in list(self.observers):
             observer.on_changes(changes)
+        if self.dispatch:
+            self.dispatch.on_changes(changes)
         # Drop the encoded events: only the current observers need them, and WINDOW_BYTES does not include them.
         for change in changes:
             change.frames = None
@@ -334,5 +340,5 @@ class ResourceCache:
     def reset(self) -> None:
         """Mark the objects as outdated because events were missed, and make the observers read the resource again."""
         self.loaded = False
-        for observer in list(self.observers):
+        for observer in [*self.observers, *self.dispatch.observers()]:
             observer.on_reset()

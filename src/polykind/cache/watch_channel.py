@@ -16,6 +16,7 @@ from typing import Protocol
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
+from polykind.cache.value_index import IndexQuery
 from polykind.cache.watcher import Watcher
 from polykind.http.framing import HTTP_CHUNKS, Framing
 
@@ -83,8 +84,12 @@ class WatchChannel:
         on_sent: Callable[[int], None],
         on_empty: Callable[[], object] = lambda: None,
         framing: Framing = HTTP_CHUNKS,
+        query: IndexQuery | None = None,
     ) -> None:
-        """`on_sent` is called with the number of sent events, `on_empty` when the last watcher has left."""
+        """`on_sent` is called with the number of sent events, `on_empty` when the last watcher has left.
+
+        `query` describes a value that all selected objects have, or is None if there is no such value.
+        """
         self._cache = cache
         self.view = view
         self.selection = selection
@@ -98,7 +103,10 @@ class WatchChannel:
         """Converted representations for the events of the backlog, kept until these are encoded."""
         self._paused = False
         self._task: asyncio.Task[None] | None = None
-        cache.observers.append(self)
+        if query is None:
+            cache.observers.append(self)
+        else:
+            cache.dispatch.add(self, query)
 
     @property
     def delivered_revision(self) -> int:
@@ -117,6 +125,7 @@ class WatchChannel:
             self._on_empty()
 
     def close(self) -> None:
+        self._cache.dispatch.remove(self)
         if self in self._cache.observers:
             self._cache.observers.remove(self)
         if self._task is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from operator import attrgetter
 
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
@@ -132,6 +133,20 @@ class RequestSelection:
             return found
         return self._cache.snapshot(self.namespace, after)
 
+    def watch_query(self) -> IndexQuery | None:
+        """Return a description of a value that all selected objects have, such as their namespace, or None."""
+        if self.name is not None and self.single:
+            key = f"{self.namespace}/{self.name}" if self._namespaced else self.name
+            return IndexQuery("key", _key_of, key.__eq__, (key,))
+        for query in self._queries:
+            if query.values is not None:
+                return query
+        if self.name is not None:
+            return IndexQuery("name", _name_of, self.name.__eq__, (self.name,))
+        if self.namespace is not None:
+            return IndexQuery("namespace", _namespace_of, self.namespace.__eq__, (self.namespace,))
+        return None
+
     def _build_queries(self, version: ServedVersion) -> list[IndexQuery]:
         """Return the queries to the indexes of the resource, the most selective ones first."""
         labels = [_label_query(version, requirement) for requirement in self._labels.requirements]
@@ -158,6 +173,11 @@ class RequestSelection:
             lambda text: (text == value) is equal,
             (value,) if equal else None,
         )
+
+
+_key_of = attrgetter("key")
+_name_of = attrgetter("name")
+_namespace_of = attrgetter("namespace")
 
 
 def _label_query(version: ServedVersion, requirement: Requirement) -> IndexQuery:

@@ -121,7 +121,9 @@ def _join_channel(
     sent = ctx.backend.metrics.watch_events.of(resource.group, version.version, resource.plural).add
     return resource.watch_channel(
         (version.version, selection.key, encoding, framing),
-        lambda on_empty: WatchChannel(resource.cache, version.representer, selection, encoder, sent, on_empty, framing),
+        lambda on_empty: WatchChannel(
+            resource.cache, version.representer, selection, encoder, sent, on_empty, framing, selection.watch_query()
+        ),
     )
 
 

@@ -1,0 +1,88 @@
+"""Dispatch of changes to watches with selectors: a change costs nothing for the watches that it cannot concern."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from typing import TYPE_CHECKING
+
+from polykind.cache.value_index import IndexQuery, Unknown, ValueOf
+
+if TYPE_CHECKING:
+    from polykind.cache.resource_cache import CacheObserver, ObjectChange
+
+
+class WatchDispatch:
+    """Observers of one resource that want only the changes of objects with certain values of a label or field.
+
+    An object has such a value before or after the change. Otherwise the change cannot cause an event for the observer.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[Hashable, _Group] = {}
+        self._queries: dict[CacheObserver, IndexQuery] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._queries)
+
+    def observers(self) -> list[CacheObserver]:
+        return list(self._queries)
+
+    def add(self, observer: CacheObserver, query: IndexQuery) -> None:
+        """Add an observer. The query must name the values that it accepts."""
+        group = self._groups.get(query.id)
+        if group is None:
+            group = self._groups[query.id] = _Group(query.value_of)
+        group.add(observer, query.values or ())
+        self._queries[observer] = query
+
+    def remove(self, observer: CacheObserver) -> None:
+        """Remove an observer. Do nothing if it was not added."""
+        query = self._queries.pop(observer, None)
+        if query is not None:
+            group = self._groups[query.id]
+            group.remove(observer, query.values or ())
+            if not group.observers:
+                del self._groups[query.id]
+
+    def on_changes(self, changes: list[ObjectChange]) -> None:
+        """Pass changes to the observers that they may concern, in order."""
+        concerned: dict[CacheObserver, list[ObjectChange]] = {}
+        for change in changes:
+            for group in self._groups.values():
+                for observer in group.concerned(change):
+                    concerned.setdefault(observer, []).append(change)
+        for observer, its_changes in concerned.items():
+            observer.on_changes(its_changes)
+
+
+class _Group:
+    """The observers that look at the same label or field."""
+
+    def __init__(self, value_of: ValueOf) -> None:
+        self._value_of = value_of
+        self._by_value: dict[str | None, dict[CacheObserver, None]] = {}
+        self.observers: dict[CacheObserver, None] = {}
+
+    def add(self, observer: CacheObserver, values: tuple[str | None, ...]) -> None:
+        self.observers[observer] = None
+        for value in values:
+            self._by_value.setdefault(value, {})[observer] = None
+
+    def remove(self, observer: CacheObserver, values: tuple[str | None, ...]) -> None:
+        self.observers.pop(observer, None)
+        for value in set(values):
+            found = self._by_value.get(value, {})
+            found.pop(observer, None)
+            if not found:
+                self._by_value.pop(value, None)
+
+    def concerned(self, change: ObjectChange) -> Collection[CacheObserver]:
+        """Return the observers that a change may concern: all of them if a value cannot be read."""
+        states = [state for state in (change.old, change.new) if state is not None]
+        values = [self._value_of(state) for state in states]
+        found: dict[CacheObserver, None] = {}
+        for value in values:
+            if isinstance(value, Unknown):
+                return self.observers
+            found |= self._by_value.get(value, {})
+        return found
