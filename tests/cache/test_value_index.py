@@ -106,11 +106,11 @@ async def test_stale_entries_and_unused_indexes_are_dropped(monkeypatch: pytest.
     for i in range(200):
         cache.apply_events([written("a/x", 2 + i, color=f"c{i}")], 2 + i)
         await cache.prepare_indexes([query("c1")])
-    [index] = cache.indexes._indexes.values()
+    [index] = cache.indexes.values()
     assert len(index._keys) < 20
     for number in range(value_index.MAX_INDEXES + 3):
         await cache.prepare_indexes([IndexQuery(number, color_of, bool, None)])
-    assert len(cache.indexes._indexes) == value_index.MAX_INDEXES
+    assert len(cache.indexes) == value_index.MAX_INDEXES
     cache.indexes.drop_idle()
     assert cache.indexes
     monkeypatch.setattr(value_index, "IDLE_SECONDS", -1.0)

@@ -78,7 +78,7 @@ def test_cost_of_a_change_does_not_depend_on_the_number_of_watches() -> None:
     for observer in observers:
         cache.dispatch.remove(observer)
         cache.dispatch.remove(observer)
-    assert not cache.dispatch
+    assert not cache.dispatch.queries
     assert not cache.dispatch._groups
 
 
@@ -113,7 +113,7 @@ async def test_watches_with_selectors_see_objects_enter_and_leave(tmp_path: Path
             for path, expected in selections.items()
         ]
         cache = running.server.cache.resource("test.example.com", "widgets")
-        while len(cache.dispatch.observers()) < len(selections) - 1:
+        while len(cache.dispatch.queries) < len(selections) - 1:
             await asyncio.sleep(0.01)
         await running.ask("POST", WIDGETS, widget("x", meta={"labels": {"color": "red"}}, note="n"))
         await running.ask("POST", WIDGETS, widget("y"))

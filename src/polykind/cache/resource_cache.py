@@ -331,7 +331,7 @@ class ResourceCache:
             self.window_start = dropped.revision
         for observer in list(self.observers):
             observer.on_changes(changes)
-        if self.dispatch:
+        if self.dispatch.queries:
             self.dispatch.on_changes(changes)
         # Drop the encoded events: only the current observers need them, and WINDOW_BYTES does not include them.
         for change in changes:
@@ -340,5 +340,5 @@ class ResourceCache:
     def reset(self) -> None:
         """Mark the objects as outdated because events were missed, and make the observers read the resource again."""
         self.loaded = False
-        for observer in [*self.observers, *self.dispatch.observers()]:
+        for observer in [*self.observers, *self.dispatch.queries]:
             observer.on_reset()

@@ -39,7 +39,7 @@ ValueOf = Callable[[CachedObject], str | Unknown | None]
 
 
 class IndexQuery(NamedTuple):
-    """What a requirement of a selector asks of an index."""
+    """A requirement of a selector, as a query to an index."""
 
     id: Hashable
     """Identifies the label or field. Queries with equal ids use the same index."""
@@ -135,39 +135,30 @@ class ValueIndex:
         return keys
 
 
-class ValueIndexes:
-    """The indexes of one resource."""
-
-    def __init__(self) -> None:
-        self._indexes: dict[Hashable, ValueIndex] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._indexes)
-
-    def clear(self) -> None:
-        self._indexes.clear()
+class ValueIndexes(dict[Hashable, ValueIndex]):
+    """The indexes of one resource, by the ids of their queries."""
 
     def on_changed(self, keys: Iterable[str]) -> None:
         """Note that objects have changed. A removed object needs no note, because a lookup does not find it."""
-        for index in self._indexes.values():
+        for index in self.values():
             index.pending.update(keys)
 
     def drop_idle(self) -> None:
         """Drop the indexes that no request has used for some minutes."""
         now = monotonic()
-        for key, index in list(self._indexes.items()):
+        for key, index in list(self.items()):
             if now - index.used > IDLE_SECONDS:
-                del self._indexes[key]
+                del self[key]
 
     async def prepare(self, queries: list[IndexQuery], objects: SortedObjects) -> None:
         """Bring the indexes for a selection up to date. If there is none, build the index of the first query."""
-        indexes = [index for query in queries if (index := self._indexes.get(query.id)) is not None]
+        indexes = [index for query in queries if (index := self.get(query.id)) is not None]
         if not indexes:
             first = queries[0]
-            while len(self._indexes) >= MAX_INDEXES:
-                del self._indexes[min(self._indexes, key=lambda key: self._indexes[key].used)]
+            while len(self) >= MAX_INDEXES:
+                del self[min(self, key=lambda key: self[key].used)]
             indexes = [ValueIndex(first.value_of, objects)]
-            self._indexes[first.id] = indexes[0]
+            self[first.id] = indexes[0]
         for index in indexes:
             await index.refresh()
 
@@ -178,7 +169,7 @@ class ValueIndexes:
         """
         best: set[str] | None = None
         for query in queries:
-            index = self._indexes.get(query.id)
+            index = self.get(query.id)
             keys = index.find(query, len(best) if best is not None else most) if index is not None else None
             if keys is not None and (best is None or len(keys) < len(best)):
                 best = keys

@@ -19,13 +19,8 @@ class WatchDispatch:
 
     def __init__(self) -> None:
         self._groups: dict[Hashable, _Group] = {}
-        self._queries: dict[CacheObserver, IndexQuery] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._queries)
-
-    def observers(self) -> list[CacheObserver]:
-        return list(self._queries)
+        self.queries: dict[CacheObserver, IndexQuery] = {}
+        """The queries by observer."""
 
     def add(self, observer: CacheObserver, query: IndexQuery) -> None:
         """Add an observer. The query must name the values that it accepts."""
@@ -33,11 +28,11 @@ class WatchDispatch:
         if group is None:
             group = self._groups[query.id] = _Group(query.value_of)
         group.add(observer, query.values or ())
-        self._queries[observer] = query
+        self.queries[observer] = query
 
     def remove(self, observer: CacheObserver) -> None:
         """Remove an observer. Do nothing if it was not added."""
-        query = self._queries.pop(observer, None)
+        query = self.queries.pop(observer, None)
         if query is not None:
             group = self._groups[query.id]
             group.remove(observer, query.values or ())
