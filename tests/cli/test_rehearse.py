@@ -4,6 +4,7 @@ import json
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -72,7 +73,9 @@ def test_invalid_input_exits_with_2(
 
 def test_page_and_json_show_the_timeline(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = directory / "report.html"
-    more = ("--outages=false", "--converter-process=keep", f"--html={page}", "--json")
+    junit, sarif = directory / "report.xml", directory / "report.sarif"
+    reports = (f"--html={page}", f"--junit={junit}", f"--sarif={sarif}")
+    more = ("--outages=false", "--converter-process=keep", *reports, "--json")
     assert rehearse(directory, "one.json", "two.json", more=more) == 1
     report = json.loads(capsys.readouterr().out)
     assert [(step["release"], step["direction"], step["ok"]) for step in report["steps"]] == [
@@ -87,6 +90,14 @@ def test_page_and_json_show_the_timeline(directory: Path, capsys: pytest.Capture
     assert "Rehearsal of crontabs.stable.example.com" in source
     assert "Back to one.json" in source
     assert "What to do: " in source
+    failures = [
+        case.get("name") for case in ElementTree.parse(junit).iter("testcase") if case.find("failure") is not None
+    ]
+    assert failures == ["crd"]
+    [result] = [each for each in json.loads(sarif.read_text())["runs"][0]["results"] if each["level"] == "error"]
+    assert result["ruleId"] == "crd"
+    location = result["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"]["uri"].endswith("/one.json")
 
 
 def test_generated_objects_and_objects_of_a_cluster(

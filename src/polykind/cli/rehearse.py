@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polykind.cli.flags import add_bool_flag, add_list_flag
-from polykind.cli.report_flags import add_color_flag
+from polykind.cli.report_flags import add_report_flags, check_report_files, write_reports
 from polykind.contract import JsonObject
 from polykind.server.settings import Settings, SettingsError
 
@@ -72,9 +72,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "before and after a restart at each release (default: %(default)s)",
     )
     add_bool_flag(command, "--outages", "let the converter be down, slow, untrusted and wrong at each release")
-    flag("--html", type=Path, metavar="FILE", help="write the timeline as one self-contained HTML page")
     flag("--json", action="store_true", help="print the report as JSON")
-    add_color_flag(command)
+    add_report_flags(command)
     flag("files", nargs="*", type=Path, metavar="FILE", help="file or directory with objects of the first release")
     command.set_defaults(run=run)
 
@@ -101,9 +100,10 @@ async def _rehearse(args: argparse.Namespace) -> int:
     from polykind.server.server import Server
     from polykind.toolkit.rehearsal.rehearsal import Options, Rehearsal
     from polykind.toolkit.rehearsal.rehearsal_client import RehearsalClient
-    from polykind.toolkit.rehearsal.rehearsal_report import as_json, page
+    from polykind.toolkit.rehearsal.rehearsal_report import as_json
     from polykind.toolkit.reporting.terminal import Styled, open_console, print_line, progress_bar
 
+    check_report_files(args)
     stages = [_stage(path, args) for path in args.crd]
     objects = await _objects(args, stages[0])
     console = open_console(args.color)
@@ -133,15 +133,34 @@ async def _rehearse(args: argparse.Namespace) -> int:
             if not args.json:
                 with bar.paused():
                     _show(console, result, width)
-    if args.html is not None:
-        args.html.write_text(page(stages[0].crd.name, results), "utf-8")
     ok = all(result.ok for result in results)
     if args.json:
         print(json.dumps(as_json(results), indent=2))
     else:
         verdict = Styled("no unacknowledged loss", "ok") if ok else Styled("problems found", "error")
         print_line(console, verdict)
+    _write_reports(args, stages, results)
     return 0 if ok else 1
+
+
+def _write_reports(args: argparse.Namespace, stages: list[Stage], results: list[StageResult]) -> None:
+    """Write the report files and annotations. Raise ValueError if a file cannot be written."""
+    from polykind.toolkit.rehearsal.rehearsal_report import RULES, check_results, page
+    from polykind.toolkit.reporting.junit_report import junit_xml
+    from polykind.toolkit.reporting.sarif_report import sarif_log
+    from polykind.toolkit.reporting.source_positions import CRDFile
+
+    crd = stages[0].crd.name
+    files = {stage.name: CRDFile(path, crd) for stage, path in zip(stages, args.crd, strict=True)}
+    checks = check_results(results, files)
+    problems = [problem for check in checks for problem in check.problems]
+    write_reports(
+        args,
+        problems,
+        html=lambda: page(crd, results),
+        junit=lambda: junit_xml(f"rehearsal of {crd}", checks, seconds=sum(check.seconds for check in checks)),
+        sarif=lambda: sarif_log("rehearse", RULES, problems),
+    )
 
 
 def _stage(path: Path, args: argparse.Namespace) -> Stage:

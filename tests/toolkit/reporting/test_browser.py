@@ -6,9 +6,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from polykind.cli import main
 from polykind.toolkit.proving.proof_outcome import collect
 from polykind.toolkit.proving.proof_page import proof_page
+from polykind.toolkit.rehearsal import rehearsal_report
+from polykind.toolkit.rehearsal.rehearsal import Stage, StageResult
+from polykind.toolkit.rehearsal.rehearsal_finding import Finding as RehearsalFinding
+from tests.evolution import crds
 from tests.support.browser import Browser, Page, launch
 from tests.toolkit.proving import converters as c
 from tests.toolkit.proving.converters import conversions, proof_run
@@ -23,9 +29,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run = proof_run(conversions(c.bare_down, loses={"spec.hosts": "one only"}), examples=20)
     outcome = collect(run, run.pairs, repeat=lambda name, pair: "polykind prove --seed 0")
     texts = {"kit": everything(), "proof": proof_page(outcome)}
+    stage = Stage("1.0.yaml", c.CRONTAB_CRD)
+    lost = RehearsalFinding(
+        "orders: " + "x" * 500, "clients", "error", "a/b", "v1 (PUT)", "v2", "spec.x", 1, 2, "do it"
+    )
+    steps = [StageResult(stage, False, 2, True), StageResult(stage, True, 2, findings=[lost], stuck=True)]
+    texts["rehearsal"] = rehearsal_report.page("crontabs.stable.example.com", steps)
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text)
-    return {name: folder / f"{name}.html" for name in texts}
+    old, new = folder / "old.yaml", folder / "new.yaml"
+    old.write_text(yaml.safe_dump(crds.manifest()))
+    new.write_text(yaml.safe_dump(crds.changed(lambda crd: crds.fields(crd)["replicas"].update(maximum=5))))
+    assert main(["check", str(old), str(new), "--html", str(folder / "check.html")]) == 1
+    return {name: folder / f"{name}.html" for name in (*texts, "check")}
 
 
 @pytest.fixture

@@ -175,7 +175,7 @@ def problems(report: CheckReport) -> list[Problem]:
             each.finding.trap,
             each.finding.message,
             _LEVELS[each.finding.severity],
-            f"{each.finding.message}\n{each.finding.meaning}\nInstead: {each.finding.advice}",
+            f"{each.finding.meaning}\nInstead: {each.finding.advice}",
             SourcePosition(each.file, each.line),
             subject=" ".join(filter(None, (each.finding.crd, each.finding.version, each.finding.path))),
         )
@@ -224,23 +224,29 @@ def to_html(report: CheckReport, title: str, failed: bool) -> str:
     level: parts.Level = "error" if failed else "warning" if report.count(Severity.DANGEROUS) else "ok"
     open_findings = [each for each in report.findings if not each.accepted]
     accepted = [each for each in report.findings if each.accepted]
+    info = [each for each in open_findings if each.finding.severity == Severity.INFO]
+    severe = [each for each in open_findings if each.finding.severity > Severity.INFO]
+    cards = [_card(number, each) for number, each in enumerate(severe)]
+    nothing = parts.paragraph("No breaking or dangerous change was found.", level="ok")
     sections = [
-        parts.section("findings", "Findings", *(_card(number, each) for number, each in enumerate(open_findings)))
-        if open_findings
-        else parts.section("findings", "Findings", parts.paragraph("Nothing was found."))
+        ("findings", "Findings", str(len(cards) or ""), parts.section("findings", "Findings", *cards or [nothing]))
     ]
     if report.objects:
-        sections.append(parts.section("objects", "Objects", *_object_tables(report)))
+        sections.append(("objects", "Objects", "", parts.section("objects", "Objects", *_object_tables(report))))
+    if info:
+        sections.append(("info", "Info", str(len(info)), parts.section("info", "Info", _info_table(info))))
     if accepted:
         rows: list[list[Child]] = [
             [parts.code(each.finding.trap), each.finding.message, each.accepted] for each in accepted
         ]
         table = parts.data_table("Accepted findings", ["Finding", "Message", "Why"], rows)
-        sections.append(parts.section("accepted", "Accepted findings", table))
+        section = parts.section("accepted", "Accepted findings", table)
+        sections.append(("accepted", "Accepted", str(len(accepted)), section))
     return html_page(
         title,
         parts.header("polykind check", title, level, verdict, levels, summary(report)),
-        parts.contents(*sections),
+        parts.navigation([(anchor, name, count) for anchor, name, count, _ in sections]),
+        parts.contents(*(section for *_, section in sections)),
     )
 
 
@@ -258,9 +264,22 @@ def _card(number: int, each: ReportedFinding) -> Html:
             parts.code(str(SourcePosition(each.file, each.line))),
         ),
         parts.paragraph(finding.meaning),
-        parts.paragraph(f"Instead: {finding.advice}"),
+        parts.paragraph(f"Instead: {finding.advice}", level="note"),
         level=level,
     )
+
+
+def _info_table(findings: list[ReportedFinding]) -> Html:
+    rows: list[list[Child]] = [
+        [
+            parts.code(each.finding.trap),
+            f"{each.finding.crd} {each.finding.version}",
+            each.finding.message,
+            parts.code(str(SourcePosition(each.file, each.line))),
+        ]
+        for each in findings
+    ]
+    return parts.data_table("Findings of the severity info", ["Finding", "CRD", "Message", "Position"], rows)
 
 
 def _object_tables(report: CheckReport) -> Iterator[Html]:

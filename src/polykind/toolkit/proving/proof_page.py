@@ -93,14 +93,7 @@ def _properties(outcome: ProofOutcome) -> Html:
             else:
                 cells.append(parts.Cell("", "none", word="does not apply"))
         rows.append((name, cells))
-    explained = element(
-        "dl",
-        *(
-            element("div", element("dt", parts.code(name)), element("dd", property_rule(name).summary))
-            for name in run.properties
-        ),
-        class_="terms",
-    )
+    explained = parts.terms((parts.code(name), property_rule(name).summary) for name in run.properties)
     return parts.section(
         "properties",
         "Properties",
@@ -322,6 +315,5 @@ def _settings(outcome: ProofOutcome) -> Html:
         "Seed": str(run.seed),
         **outcome.settings,
     }
-    listed = [element("div", element("dt", name), element("dd", parts.code(value))) for name, value in settings.items()]
-    note = "The same settings generate the same objects."
-    return parts.section("settings", "Settings", element("dl", *listed, class_="terms"), note=note)
+    listed = parts.terms((name, parts.code(value)) for name, value in settings.items())
+    return parts.section("settings", "Settings", listed, note="The same settings generate the same objects.")

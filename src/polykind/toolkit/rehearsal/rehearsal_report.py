@@ -1,8 +1,8 @@
-"""The report of a rehearsal as JSON and as an HTML timeline."""
+"""The report of a rehearsal as JSON, as an HTML timeline, and for CI systems."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polykind.contract import JsonObject
@@ -12,6 +12,8 @@ from polykind.toolkit.rehearsal.rehearsal_finding import Finding, shorten
 from polykind.toolkit.reporting import html_components as html
 from polykind.toolkit.reporting.html_builder import Child, element
 from polykind.toolkit.reporting.html_page import html_page
+from polykind.toolkit.reporting.problem import CheckResult, Level, Problem, Rule
+from polykind.toolkit.reporting.source_positions import CRDFile
 
 _LEVELS: dict[str, html.Level] = {"error": "error", "warning": "warning", "acknowledged": "note"}
 _MAX_CARDS = 200
@@ -35,6 +37,38 @@ def as_json(results: Sequence[StageResult]) -> JsonObject:
             for result in results
         ],
     }
+
+
+RULES = (
+    Rule("crd", "Every release can be applied after the one before it, and rolled back."),
+    Rule("create", "Every object can be created at the first release."),
+    Rule("read", "Every object can be read at every served version, unchanged."),
+    Rule("migration", "Every object can be migrated to the storage version, unchanged."),
+    Rule("clients", "Clients of every served version can edit objects without changing other fields."),
+    Rule("restart", "The results do not depend on the process of the converter."),
+    Rule("outage", "An outage of the converter destroys nothing."),
+)
+"""The phases of a step, as rules that a problem violates."""
+
+
+def check_results(results: Sequence[StageResult], files: Mapping[str, CRDFile]) -> list[CheckResult]:
+    """Return the result of each phase of each step. `files` maps the name of a release to the file of its CRD."""
+    out = []
+    for result in results:
+        step = _title(result)
+        names = dict.fromkeys([*(phase.name for phase in result.phases), *(each.phase for each in result.findings)])
+        seconds = {phase.name: phase.seconds for phase in result.phases}
+        for name in names:
+            found = [_problem(each, step, files[result.stage.name]) for each in result.findings if each.phase == name]
+            out.append(CheckResult(name, step, found, seconds=seconds.get(name, 0.0)))
+    return out
+
+
+def _problem(finding: Finding, step: str, crd_file: CRDFile) -> Problem:
+    levels: dict[str, Level] = {"error": "error", "warning": "warning", "acknowledged": "note"}
+    position = crd_file.position(finding.version, finding.field)
+    subject = " ".join(part for part in (step, finding.object) if part)
+    return Problem(finding.phase, finding.text, levels[finding.level], finding.advice, position, subject=subject)
 
 
 def page(crd: str, results: Sequence[StageResult]) -> str:
@@ -62,7 +96,7 @@ def page(crd: str, results: Sequence[StageResult]) -> str:
 def _entry(result: StageResult) -> html.TimelineEntry:
     levels = {finding.level for finding in result.findings}
     level: html.Level = "error" if "error" in levels else "warning" if "warning" in levels else "ok"
-    title = f"Back to {result.stage.name}" if result.back else result.stage.name
+    title = _title(result)
     cards: list[Child] = [_card(finding) for finding in result.findings[:_MAX_CARDS]]
     if len(result.findings) > _MAX_CARDS:
         cards.append(html.paragraph(f"And {len(result.findings) - _MAX_CARDS} more."))
@@ -75,6 +109,10 @@ def _entry(result: StageResult) -> html.TimelineEntry:
         f"{seconds:.1f} s",
         [phases, *cards],
     )
+
+
+def _title(result: StageResult) -> str:
+    return f"Back to {result.stage.name}" if result.back else result.stage.name
 
 
 def _phase(phase: PhaseResult, result: StageResult) -> str:
@@ -96,11 +134,10 @@ def _card(finding: Finding) -> Child:
         ("Before", _value(finding.before) if compared else ""),
         ("After", _value(finding.after) if compared else ""),
     )
-    rows: list[list[Child]] = [[name, html.code(value)] for name, value in values if value]
-    advice = html.paragraph("What to do: ", finding.advice) if finding.advice else None
-    table = html.data_table("Facts", ["Fact", "Value"], rows) if rows else None
+    facts: list[tuple[Child, Child]] = [(name, html.code(value)) for name, value in values if value]
+    advice = html.paragraph("What to do: ", finding.advice, level="note") if finding.advice else None
     text = html.paragraph(finding.text, level=_LEVELS[finding.level])
-    return element("article", text, table, advice, class_="card")
+    return element("article", text, html.terms(facts) if facts else None, advice, class_="card")
 
 
 def _value(value: Any) -> str:

@@ -111,6 +111,12 @@ def code_block(text: str, label: str) -> Html:
     return element("pre", element("code", text), tabindex="0", role="region", aria_label=label, class_="code")
 
 
+def terms(pairs: Iterable[tuple[Child, Child]]) -> Html:
+    """Return names with their values or explanations, one pair per line."""
+    listed = [element("div", element("dt", name), element("dd", value)) for name, value in pairs]
+    return element("dl", *listed, class_="terms")
+
+
 def disclosure(summary: Child, *children: Child, opened: bool = False) -> Html:
     """Return a part that the reader can open and close. A printed page shows it open."""
     return element("details", element("summary", summary), *children, open=opened)
