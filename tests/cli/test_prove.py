@@ -28,7 +28,20 @@ def crd(tmp_path: Path) -> Path:
 
 
 def prove(crd: Path, name: str, *more: str) -> int:
-    return main(["prove", "--converter", f"{__name__}:{name}", "--crd", str(crd), *more])
+    budget = () if {"--examples", "--seconds"} & {*more} else ("--examples", "100")
+    return main(
+        [
+            "prove",
+            "--crd",
+            str(crd),
+            "--converter",
+            f"{__name__}:{name}",
+            *more,
+            *budget,
+            "--save",
+            str(crd.parent / "saved"),
+        ]
+    )
 
 
 def test_success_prints_a_table_and_a_summary(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,12 +49,12 @@ def test_success_prints_a_table_and_a_summary(crd: Path, capsys: pytest.CaptureF
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert lines[:4] == [
-        "                    v2 to v1  v1 to v2",
-        "never-fails         ok        ok",
-        "there-and-back      ok        .",
-        "back-and-there      .         ok",
+        "                       v2 to v1  v1 to v2",
+        "never-fails            ok        ok",
+        "there-and-back         ok        .",
+        "back-and-there         .         ok",
     ]
-    assert len(lines) == 15
+    assert len(lines) == 18
     assert re.fullmatch(
         r"CronTab\.stable\.example\.com: all properties hold "
         r"\(tested with 200 objects, 2 pairs of versions, seed 0, [\d.]+s\)",
@@ -53,7 +66,9 @@ def test_success_prints_a_table_and_a_summary(crd: Path, capsys: pytest.CaptureF
 def test_failure_prints_the_command_that_repeats_it(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove(crd, "lossy", "--seed", "3") == 1
     out = capsys.readouterr().out
-    command = f"prove --converter {__name__}:lossy --crd {crd} --property there-and-back --pair v2:v1 --seed 3"
+    command = (
+        f"prove --crd {crd} --converter {__name__}:lossy --property there-and-back --pair v2:v1 --seed 3 --examples 100"
+    )
     assert f"  Run again: polykind {command}\n" in out
     assert "lost on the way there and back:\nv2 to v1  spec.hosts " in out
     assert ": 1 problem (tested with " in out
@@ -124,7 +139,7 @@ def test_colour_is_used_when_asked(crd: Path, capsys: pytest.CaptureFixture[str]
     out = capsys.readouterr().out
     assert "\x1b[1;31mFAILED" in out
     plain = re.sub(r"\x1b\[[\d;]*m", "", out)
-    assert "│ there-and-back     │ FAILED   │ .        │" in plain
+    assert "│ there-and-back        │ FAILED   │ .        │" in plain
     assert "│ Before (v2)" in plain
     assert "Run again: polykind prove" in plain
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polykind.cli.flags import add_list_flag
+from polykind.cli.prove_source import add_source_flags, open_source
 from polykind.cli.report_flags import add_report_flags, check_report_files, write_reports
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from polykind.toolkit.proving.proof_run import ProofRun
     from polykind.toolkit.proving.proof_terminal import ProgressDisplay
 
+_SECONDS = 10.0
+_EXAMPLES = 100
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 + SIGINT."""
 
@@ -30,18 +33,25 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "prove",
         help="test with generated objects that conversions lose nothing",
         description="Generate objects from a CRD's schemas and convert them as the API server does: there and back, "
-        "with edits in between, one by one and in lists. "
+        "with edits in between, one by one and in lists. The converter is a Python object, a rules file, a webhook, or "
+        "the conversion that the CRD specifies. "
         "Exit codes: 0 all properties hold; 1 a property fails; 2 invalid usage; 130 interrupted.",
     )
     flag = command.add_argument
-    flag("--converter", required=True, metavar="MODULE:OBJECT", help="the conversions: a Python object or a rules file")
-    flag("--crd", required=True, type=Path, metavar="FILE", help="CRD of the kind")
+    add_source_flags(command)
+    flag(
+        "--seconds",
+        type=_positive_seconds,
+        default=None,
+        metavar="N",
+        help=f"time for all pairs together: CPU time, or elapsed time for a webhook (default: {_SECONDS:g})",
+    )
     flag(
         "--examples",
         type=_positive,
-        default=100,
+        default=None,
         metavar="N",
-        help="number of objects to generate for each pair of versions (default: %(default)s)",
+        help="number of objects to generate for each pair of versions, instead of --seconds",
     )
     flag(
         "--seed",
@@ -59,6 +69,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="FILE",
         help="file or directory with real objects, used unchanged and with parts exchanged; may be repeated",
     )
+    flag(
+        "--save",
+        default=None,
+        metavar="DIR",
+        help="folder for objects that broke a property, which the next run tries first; empty to save nothing "
+        "(default: .polykind/regressions)",
+    )
     flag("--json", action="store_true", help="print the report as JSON")
     add_report_flags(command)
     command.set_defaults(run=run)
@@ -66,15 +83,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from polykind.toolkit.proving import proof_terminal
+    from polykind.toolkit.proving.round_trip import ConverterUnavailableError
 
     display = proof_terminal.ProgressDisplay()
     try:
         check_report_files(args)
         proof_run, pairs = _prepare(args, display)
-    except (ValueError, ImportError) as error:
+        outcome = _test(args, proof_run, pairs, display)
+        _save(args, outcome)
+    except (ValueError, ImportError, ConverterUnavailableError) as error:
         print(f"polykind prove: {error}", file=sys.stderr)
         return 2
-    outcome = _test(args, proof_run, pairs, display)
     if args.json:
         from polykind.toolkit.proving import proof_json
 
@@ -108,7 +127,7 @@ def _test(
             proof_run,
             pairs,
             settings=_settings(args, proof_run),
-            crd_file=CRDFile(args.crd, proof_run.crd.name),
+            crd_file=CRDFile(Path(args.crd), proof_run.crd.name),
             repeat=lambda name, pair: _repeat_command(args, proof_run, name, pair),
         )
     outcome.seconds = time.monotonic() - started
@@ -117,7 +136,11 @@ def _test(
 
 def _settings(args: argparse.Namespace, proof_run: ProofRun) -> dict[str, str]:
     """Return the settings of the run for the reports."""
-    out = {"Converter": args.converter, "CRD file": str(args.crd), "Objects per pair": str(proof_run.examples)}
+    out = {"Converter": args.source.name, "CRD" if args.kubeconfig else "CRD file": str(args.crd)}
+    if proof_run.seconds is None:
+        out["Objects per pair"] = str(proof_run.examples)
+    else:
+        out["Seconds"] = f"{proof_run.seconds:g}"
     if args.samples:
         out["Samples"] = ", ".join(map(str, args.samples))
     return out
@@ -143,33 +166,71 @@ def _write_reports(args: argparse.Namespace, outcome: ProofOutcome) -> None:
 
 
 def _prepare(args: argparse.Namespace, observer: Observer) -> tuple[ProofRun, list[VersionPair]]:
-    from polykind.toolkit.crd_versions import read_crd
-    from polykind.toolkit.declare.loading import load_converter
-    from polykind.toolkit.proving.proofs import PROPERTIES, ProofRun
+    from polykind.toolkit.proving import regressions
+    from polykind.toolkit.proving.loss_file import read_losses
+    from polykind.toolkit.proving.proof_run import ProofRun, version_pairs
+    from polykind.toolkit.proving.properties import PROPERTIES
 
     if unknown := [name for name in args.property if name not in PROPERTIES]:
         raise ValueError(f"--property {unknown[0]}: known properties: {', '.join(PROPERTIES)}")
-    library = load_converter(args.converter)
-    crd = read_crd(args.crd, library)
-    samples = [sample for file in args.samples for sample in _samples(file, crd.kind)]
-    properties = args.property or PROPERTIES
+    if args.seconds and args.examples:
+        raise ValueError("--seconds: cannot be combined with --examples")
     seed = _seed(args.seed)
-    proof_run = ProofRun(
-        crd, library, examples=args.examples, seed=seed, properties=properties, samples=samples, observer=observer
-    )
-    pairs = [_pair(text, proof_run.pairs) for text in args.pair] or proof_run.pairs
+    source = args.source = open_source(args)
+    crd = source.crd
+    samples = [sample for file in args.samples for sample in _samples(file, crd.kind)]
+    pairs = [_pair(text, version_pairs(crd)) for text in args.pair] or version_pairs(crd)
     if not pairs:
         raise ValueError(f"{crd.name} has only one version, so there is nothing to convert")
+    proof_run = ProofRun(
+        crd,
+        source.converter,
+        examples=args.examples or _EXAMPLES,
+        seconds=None if args.examples else args.seconds or _SECONDS,
+        seed=seed,
+        properties=args.property or PROPERTIES,
+        samples=samples,
+        pairs=pairs,
+        acknowledged=read_losses(args.losses, crd) if args.losses else (),
+        observer=observer,
+        clock=source.clock,
+        fresh=source.fresh,
+        regressions=regressions.load(_folder(args), crd) if _saves(args) else (),
+    )
     return proof_run, pairs
 
 
+def _saves(args: argparse.Namespace) -> bool:
+    return args.save is None or args.save != ""
+
+
+def _folder(args: argparse.Namespace) -> Path:
+    from polykind.toolkit.proving import regressions
+
+    return regressions.FOLDER if args.save is None else Path(args.save)
+
+
+def _save(args: argparse.Namespace, outcome: ProofOutcome) -> None:
+    """Save the objects of the findings for the next run. Raise ValueError if that fails."""
+    from polykind.toolkit.proving import regressions
+
+    if not _saves(args) or not outcome.findings:
+        return
+    try:
+        regressions.save(_folder(args), outcome.run.crd, outcome.findings)
+    except OSError as error:
+        raise ValueError(f"--save {_folder(args)}: {error.strerror}; pass --save= to save nothing") from None
+
+
 def _repeat_command(args: argparse.Namespace, proof_run: ProofRun, name: str, pair: VersionPair) -> str:
-    words = ["polykind", "prove", "--converter", args.converter, "--crd", str(args.crd)]
-    words += ["--property", name, "--pair", ":".join(pair)]
+    words = ["polykind", "prove", *args.source.words, "--property", name, "--pair", ":".join(pair)]
     if proof_run.seed:
         words += ["--seed", str(proof_run.seed)]
-    if proof_run.examples != 100:
+    if proof_run.seconds is None:
         words += ["--examples", str(proof_run.examples)]
+    else:
+        # A number of objects does not depend on the speed of the machine, so the command finds the same object again.
+        words += ["--examples", str(max(_EXAMPLES, proof_run.result(pair).failed_at.get(name, 0) + 1))]
     for file in args.samples:
         words += ["--samples", str(file)]
     return shlex.join(words)
@@ -203,6 +264,13 @@ def _seed(text: str) -> int:
     if not text.isdecimal():
         raise ValueError(f"--seed {text}: must be a number or random")
     return int(text)
+
+
+def _positive_seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e6:
+        raise argparse.ArgumentTypeError("must be a positive number of seconds")
+    return number
 
 
 def _positive(text: str) -> int:

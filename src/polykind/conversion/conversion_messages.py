@@ -75,6 +75,15 @@ def parse_response(version: str, uid: str, body: bytes, objects: Sequence[JsonOb
 
     `objects` are the originals in the order in which they were sent. Raise AttemptError if the response is invalid.
     """
+    converted = decode_response(version, uid, body, objects)
+    return [check_converted(original, item, to) for original, item in zip(objects, converted, strict=True)]
+
+
+def decode_response(version: str, uid: str, body: bytes, objects: Sequence[JsonObject]) -> list[JsonObject]:
+    """Parse a response and return the converted objects, without comparing them with the originals.
+
+    Raise AttemptError if the response is not a successful review with one object for each of `objects`.
+    """
     prefix = error_prefix(objects[0])
     try:
         header = decode_header(REVIEWS, version, body)
@@ -90,9 +99,7 @@ def parse_response(version: str, uid: str, body: bytes, objects: Sequence[JsonOb
         converted = _raw_items(raw_fields(header.fields["response"])["convertedObjects"])
     if len(converted) != len(objects):
         raise AttemptError(f"{prefix} returned {len(converted)} objects, expected {len(objects)}", PARTIAL, "Answer")
-    return [
-        check_converted(original, _decode_object(item), to) for original, item in zip(objects, converted, strict=True)
-    ]
+    return [_decode_object(item) for item in converted]
 
 
 def _response_error(version: str, uid: str, header: Header, response: JsonObject | None) -> str | None:

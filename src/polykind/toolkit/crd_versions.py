@@ -12,6 +12,7 @@ from polykind.conversion.conversion_errors import AttemptError
 from polykind.conversion.conversion_messages import check_converted
 from polykind.errors import APIError, aggregate_message
 from polykind.schema import CompiledSchema, metadata_validation, object_meta
+from polykind.toolkit.crossplane_xrd import generated_crds, is_xrd
 from polykind.toolkit.files import manifests
 
 if TYPE_CHECKING:
@@ -148,6 +149,9 @@ def accept_converted(original: JsonObject, converted: JsonObject, target: CRDVer
 def read_crd(file: str | Path, library: Library | None = None) -> CRD:
     """Return the CRD in a file. If the file contains several CRDs, return the one whose kind the library converts.
 
+    A CompositeResourceDefinition of Crossplane stands for the CRDs that Crossplane generates from it. Without a
+    library, the composite resource is preferred to its claim.
+
     Raise ValueError if the file has no such CRD or cannot be read.
     """
     try:
@@ -157,7 +161,10 @@ def read_crd(file: str | Path, library: Library | None = None) -> CRD:
     values = [document.value for document in documents if isinstance(document.value, dict)]
     try:
         crds = [CRD(value) for value in values if value.get("kind") == "CustomResourceDefinition"]
-    except RejectedError as error:
+        for xrd in filter(is_xrd, values):
+            generated = generated_crds(xrd)
+            crds += [CRD(value) for value in (generated if library is not None else generated[:1])]
+    except (RejectedError, ValueError) as error:
         raise ValueError(f"{file}: {error}") from None
     if not crds:
         raise ValueError(f"{file}: the file has no CustomResourceDefinition")

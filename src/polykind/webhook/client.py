@@ -96,7 +96,8 @@ class WebhookClient:
     """The client of the webhook that a clientConfig describes. Opens connections on the first call.
 
     `name` is the webhook's name in error messages. If `plain_timeouts` is true, the error message of a timeout omits
-    the suffix "(Client.Timeout ...)" that Go adds for an HTTP client with a timeout.
+    the suffix "(Client.Timeout ...)" that Go adds for an HTTP client with a timeout. If `verify` is
+    false, any certificate is accepted.
     """
 
     def __init__(
@@ -107,12 +108,14 @@ class WebhookClient:
         *,
         client_certificate: ClientCertificate | None = None,
         plain_timeouts: bool = False,
+        verify: bool = True,
     ) -> None:
         self._config = config
         self._name = name
         self._resolver = resolver
         self._client_certificate = client_certificate
         self._plain_timeouts = plain_timeouts
+        self._verify = verify
         self._target: Target | None = None
         self._session: Session | None = None
         self._opening = asyncio.Lock()
@@ -160,6 +163,8 @@ class WebhookClient:
                     context = await asyncio.to_thread(build_ssl_context, pem, self._client_certificate)
                 except (TargetError, CABundleError, OSError) as error:
                     raise WebhookConfigError(str(error)) from error
+                if not self._verify:
+                    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
                 transport = await asyncio.to_thread(importlib.import_module, "polykind.webhook.transport")
                 self._session = transport.Session(
                     target, context, lambda: target.endpoint(self._resolver), plain_timeouts=self._plain_timeouts

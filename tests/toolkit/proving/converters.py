@@ -12,6 +12,7 @@ from polykind.convert import Conversions, put, take
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.proof_run import ProofRun
+from tests.toolkit.crds import crd_manifest
 
 KIND = "CronTab.stable.example.com"
 Object = dict[str, Any]
@@ -186,6 +187,53 @@ def forgets_on_edit() -> Conversions:
     return conversions(keep, restore)
 
 
+def keeps_stash() -> Conversions:
+    """Return conversions that never remove the stash of the time zone, and restore it over a later edit."""
+    name = "example.com/zone"
+
+    def keep(obj: Object) -> None:
+        zone = (obj.get("spec") or {}).pop("timeZone", None)
+        down(obj)
+        notes = obj.setdefault("metadata", {}).setdefault("annotations", {})
+        if zone is not None:
+            notes.setdefault(name, zone)
+        if not notes:
+            del obj["metadata"]["annotations"]
+
+    def restore(obj: Object) -> None:
+        up(obj)
+        zone = ((obj.get("metadata") or {}).get("annotations") or {}).get(name)
+        if zone is not None and "spec" in obj:
+            obj["spec"]["timeZone"] = zone
+
+    return conversions(keep, restore)
+
+
+def grows(obj: Object) -> None:
+    """Append to an annotation."""
+    notes = obj.setdefault("metadata", {}).setdefault("annotations", {})
+    notes["example.com/history"] = notes.get("example.com/history", "") + "v1 "
+
+
+def disagrees() -> Conversions:
+    """Return conversions of three versions in which the direct path exchanges two values."""
+    out = Conversions(KIND)
+
+    def unchanged(obj: Object) -> None:
+        return None
+
+    def exchanged(obj: Object) -> None:
+        spec = obj.get("spec") or {}
+        if spec.get("mode") in ("on", "off"):
+            spec["mode"] = "off" if spec["mode"] == "on" else "on"
+
+    for origin, goal in (("v1", "v2"), ("v2", "v1"), ("v2", "v3"), ("v3", "v2")):
+        out.add(origin, goal, unchanged)
+    out.add("v1", "v3", exchanged)
+    out.add("v3", "v1", exchanged)
+    return out
+
+
 def remembers() -> Conversions:
     """Return a converter that annotates each object with the previous one."""
     last: list[str] = [""]
@@ -261,6 +309,8 @@ def forgets_debug(obj: Object) -> None:
     (obj.get("spec") or {}).pop("debug", None)
 
 
+THREE = CRD(crd_manifest(*[{"properties": {"mode": {"type": "string", "enum": ["on", "off"]}}}] * 3))
+"""A CRD with three equal versions."""
 WIDER = CRD(manifest(older={"debug": {"type": "string"}}))
 """A CRD whose v1 has a field that its v2 does not have."""
 STRICTER = CRD(manifest(older={"cronSpec": {"type": "string", "maxLength": 5}}))

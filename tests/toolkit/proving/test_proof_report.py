@@ -68,10 +68,10 @@ def test_failure_shows_the_edit() -> None:
               replicas: 1
 
           edited at v1:
-            spec.replicas  changed  1 -> 0
+            spec.host  set  "a"
 
           what differs:
-            spec.replicas  changed  0 -> 1
+            spec.host  dropped  was "a"
 
           conversion path:
             v2 to v1  keep (converters.py:N)

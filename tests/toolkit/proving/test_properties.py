@@ -50,10 +50,13 @@ BREAKERS: list[tuple[str, Any, set[str]]] = [
     ("output-validates", conversions(), {"v2:v1"}),
     ("output-settled", conversions(after(c.down, c.off_schema)), {"v2:v1"}),
     ("deterministic", c.counts(), {"v2:v1"}),
+    ("edit-after-round-trip", c.keeps_stash(), {"v2:v1"}),
+    ("fixed-point", conversions(after(c.down, c.grows)), {"v2:v1", "v1:v2"}),
+    ("paths-agree", c.disagrees(), {f"{a}:{b}" for a in ("v1", "v2", "v3") for b in ("v1", "v2", "v3") if a != b}),
 ]
 
 
-CRDS = {"back-and-there": c.WIDER, "output-validates": c.STRICTER}
+CRDS = {"back-and-there": c.WIDER, "output-validates": c.STRICTER, "paths-agree": c.THREE}
 
 
 def test_every_property_has_a_faulty_converter() -> None:
@@ -63,7 +66,11 @@ def test_every_property_has_a_faulty_converter() -> None:
 @pytest.mark.parametrize(("name", "converter", "pairs"), BREAKERS, ids=[f"{i}-{b[0]}" for i, b in enumerate(BREAKERS)])
 def test_faulty_converter_breaks_only_its_property(name: str, converter: Any, pairs: set[str]) -> None:
     for seed in (0, 1):
-        assert failures(converter, CRDS.get(name, c.CRONTAB_CRD), seed=seed) == {name: pairs}
+        found = failures(converter, CRDS.get(name, c.CRONTAB_CRD), seed=seed)
+        if name == "edit-survives":
+            # A stash that wins over an edit also wins over an edit after a round trip from the other version.
+            found.pop("edit-after-round-trip", None)
+        assert found == {name: pairs}
 
 
 def failure_of(converter: Any, name: str, pair: tuple[str, str] = ("v2", "v1")) -> tuple[str, Sequence[Difference]]:

@@ -81,12 +81,14 @@ def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACC
     return ClusterAccess(f"https://{host_part}:{port}", _read_file(folder / "ca.crt"), token_file=folder / "token")
 
 
-def read_kubeconfigs(files: list[Path]) -> ClusterAccess:
-    """Merge kubeconfigs, and return the access that their current context defines. The first file with a value wins.
+def read_kubeconfigs(files: list[Path], context_name: str = "") -> ClusterAccess:
+    """Merge kubeconfigs, and return the access that a context defines. The first file with a value wins.
+
+    `context_name` is the context, or an empty string for the current context.
 
     Raise KubeconfigError if the kubeconfigs cannot be used.
     """
-    current = ""
+    current = context_name
     sections: dict[str, dict[str, Any]] = {"cluster": {}, "user": {}, "context": {}}
     for file in files:
         config = _read_config(file)

@@ -11,6 +11,7 @@ from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.declare.stash import ANNOTATION
 from polykind.toolkit.proving.case import Finding, ProofCase
 from polykind.toolkit.proving.edits import Edit
+from polykind.toolkit.proving.list_items import exchanged_values
 from polykind.toolkit.proving.losses import user_differences
 from polykind.toolkit.proving.object_diff import Difference, Path, differences
 from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
@@ -43,16 +44,14 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
         d
         for d in user_differences(edit.obj, again)
         if d.path not in unavoidable
-        and not _is_converter_annotation(round_trip, d.path)
-        and not case.losses.is_acknowledged(round_trip, d, goal)
+        and not is_converter_annotation(round_trip, d.path)
+        and not case.losses.is_acknowledged(round_trip.reversed(edit.obj), d)
     ]
     if lost:
         message = f"the object written at {goal} is not the object read at {goal} afterwards"
         return case.finding("edit-survives", message, lost, edit=edit)
     unrelated = [
-        d
-        for d in _unrelated_changes(round_trip, edit, stored)
-        if not case.losses.is_acknowledged(round_trip, d, origin)
+        d for d in unrelated_changes(round_trip, edit, stored) if not case.losses.is_acknowledged(round_trip, d)
     ]
     if unrelated:
         message = f"the edit at {goal} changed unrelated fields of {origin}"
@@ -67,11 +66,11 @@ def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:
 
     Raise ConversionFailedError if the object cannot be converted.
     """
-    fresh = _without_converter_annotations(round_trip, edit.obj)
+    fresh = without_converter_annotations(round_trip, edit.obj)
     return list(user_differences(fresh, round_trip.converter.convert(round_trip.convert_back(fresh), round_trip.goal)))
 
 
-def _unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) -> Iterator[Difference]:
+def unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) -> Iterator[Difference]:
     """Yield the fields of the source version that the edit should not have changed.
 
     The edit is expected to change the fields that it changes in an object without a stash. `stored` is the edited
@@ -80,25 +79,26 @@ def _unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) ->
     if _overrides_stash(edit, round_trip):
         return
     before, after = (
-        round_trip.convert_back(_without_converter_annotations(round_trip, obj))
+        round_trip.convert_back(without_converter_annotations(round_trip, obj))
         for obj in (round_trip.admitted, edit.obj)
     )
+    yield from exchanged_values(edit, round_trip.admitted, (before, after), (round_trip.returned, stored))
     expected = [_path_to_first_list(d.path) for d in differences(before, after)]
     for found in user_differences(round_trip.returned, stored):
-        if _is_converter_annotation(round_trip, found.path):
+        if is_converter_annotation(round_trip, found.path):
             continue
         coarse = _path_to_first_list(found.path)
         if not any(coarse[: len(path)] == path[: len(coarse)] for path in expected):
             yield found
 
 
-def _is_converter_annotation(round_trip: RoundTrip, path: Path) -> bool:
+def is_converter_annotation(round_trip: RoundTrip, path: Path) -> bool:
     """True if the path is an annotation that the original object does not have, so the converter has added it."""
     own = (round_trip.obj.get("metadata") or {}).get("annotations") or {}
     return path[:2] == ("metadata", "annotations") and (len(path) == 2 or path[2] not in own)
 
 
-def _without_converter_annotations(round_trip: RoundTrip, obj: JsonObject) -> JsonObject:
+def without_converter_annotations(round_trip: RoundTrip, obj: JsonObject) -> JsonObject:
     """Return a copy of `obj` with only those annotations that the original object of the round trip has."""
     own = (round_trip.obj.get("metadata") or {}).get("annotations") or {}
     out: JsonObject = copy_json(obj)

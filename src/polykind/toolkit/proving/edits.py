@@ -18,12 +18,15 @@ from polykind.toolkit.proving.object_generator import ObjectGenerator
 from polykind.toolkit.proving.round_trip import ConversionFailedError, admit
 
 _ATTEMPTS = 6
+_LABEL: JsonObject = {"type": "string", "enum": ["yes"]}
+_LABELS: JsonObject = {"type": "object", "enum": [{"edited": "yes"}]}
 
 
 class Edit(NamedTuple):
     """An edit of the value at `path` from `before` to `after`. `obj` is the edited object as the server stores it.
 
-    `operation` is `set`, or one of LIST_OPERATIONS for an edit of the list at `path` as a whole.
+    `operation` is `set`, or one of LIST_OPERATIONS for an edit of the list at `path` as a whole. `argument` is the
+    value to set, or the item to insert into the list.
     """
 
     path: Path
@@ -31,6 +34,7 @@ class Edit(NamedTuple):
     after: Any
     obj: JsonObject
     operation: str = "set"
+    argument: Any = MISSING
 
 
 class EditTarget(NamedTuple):
@@ -55,7 +59,7 @@ class Editor:
 
     def edit(self, choices: Choices, obj: JsonObject) -> Edit | None:
         """Return one valid edit of an object, or None if no attempt gives a valid edit."""
-        targets = list(_edit_targets(self._generator.version.openapi, obj, ()))
+        targets = [*_edit_targets(self._generator.version.openapi, obj, ()), *_metadata_targets(obj)]
         for _ in range(_ATTEMPTS if targets else 0):
             least = min(self._edit_counts[target.kind] for target in targets)
             target = pick(choices, [target for target in targets if self._edit_counts[target.kind] == least])
@@ -92,7 +96,7 @@ def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any, ope
     out = admit(version, out)
     if deep_equal(out, obj) or version.validation_errors(out):
         return None
-    return Edit(path, before, value, out, operation)
+    return Edit(path, before, new, out, operation, value)
 
 
 def _insert(items: list[Any], new: Any) -> list[Any]:
@@ -145,6 +149,13 @@ def _edit_targets(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarge
             for at, item in enumerate(value):
                 yield EditTarget("remove", (*path, at), items)
                 yield from _targets_below(items, item, (*path, at))
+
+
+def _metadata_targets(obj: JsonObject) -> Iterator[EditTarget]:
+    """Yield an edit target for a label that a user sets."""
+    metadata = obj.get("metadata") or {}
+    label: Path = ("metadata", "labels", "edited") if "labels" in metadata else ("metadata", "labels")
+    yield EditTarget("set", label, _LABEL if len(label) == 3 else _LABELS)
 
 
 def _targets_below(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarget]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -87,8 +87,10 @@ class Loss:
 class LossTracker:
     """Collects the fields that conversions lost in a test run, and compares them with the declared losses."""
 
-    def __init__(self, converter: TestedConverter) -> None:
+    def __init__(self, converter: TestedConverter, acknowledged: Sequence[ConversionFunction] = ()) -> None:
+        """`acknowledged` are losses that the converter does not declare itself."""
         self._converter = converter
+        self._foreign = acknowledged
         self.observed: dict[tuple[str, str, str, str, bool], Loss] = {}
         self._observed_losses: set[tuple[str, str, str]] = set()
         self._present_counts: Counter[tuple[str, str, str]] = Counter()
@@ -128,16 +130,14 @@ class LossTracker:
             if self._acknowledgement_for(round_trip, difference) is None
         ]
 
-    def is_acknowledged(self, round_trip: RoundTrip, difference: Difference, version: str) -> bool:
-        """True if the conversion functions of this round trip acknowledge a difference between objects of `version`."""
-        return any(
-            known.step.origin == version and known.covers(difference) for known in self._acknowledged(round_trip)
-        )
+    def is_acknowledged(self, round_trip: RoundTrip, difference: Difference) -> bool:
+        """True if the functions of this round trip acknowledge a difference between objects of its source version."""
+        return self._acknowledgement_for(round_trip, difference) is not None
 
     def stale(self) -> list[Acknowledgement]:
         """Return the declared losses that no conversion showed, although enough objects had the field."""
         declared = self._converter.declared
-        steps = declared.steps.values() if declared is not None else ()
+        steps = [*(declared.steps.values() if declared is not None else ()), *self._foreign]
         return [
             Acknowledgement(step, path, reason)
             for step in steps
@@ -153,6 +153,7 @@ class LossTracker:
                 yield self._converter.path(*pair)
             except NoWay:
                 continue
+        yield tuple(step for step in self._foreign if {step.origin, step.goal} == {origin, goal})
 
     def _acknowledged(self, round_trip: RoundTrip) -> list[Acknowledgement]:
         return [

@@ -11,40 +11,54 @@ from polykind.contract import JsonObject, copy_json
 from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.toolkit.crd_versions import CRDVersion, RejectedError
 from polykind.toolkit.proving.choices import Choices, GenerationError, chance, pick
+from polykind.toolkit.proving.text_style import THEMES, Style
 from polykind.toolkit.proving.value_generator import ValueGenerator, generate_head
+from polykind.toolkit.proving.vocabulary import Vocabulary
 
 _VALUE_BUDGET = 60.0
 """The approximate maximum number of optional values in an object."""
 _DENSITIES = (25, 50, 75, 10, 95)
 """Percentages of optional fields to set. The generator chooses one percentage for each object."""
+_THEME_DENSITIES = {"dense": 95, "sparse": 10, "equal": 75}
 
 
 class ObjectGenerator:
     """Generates objects of one version. Some of them are `samples` (real objects), possibly with some other fields."""
 
-    def __init__(self, version: CRDVersion, samples: Sequence[JsonObject] = ()) -> None:
+    def __init__(
+        self, version: CRDVersion, samples: Sequence[JsonObject] = (), vocabulary: Vocabulary | None = None
+    ) -> None:
         self.version = version
         self.samples = [admitted for sample in samples if (admitted := self._admit_sample(sample)) is not None]
         self.rejections: Counter[str] = Counter()
         """The reasons why generated objects were invalid, with the number of objects for each reason."""
-        self._values = ValueGenerator()
+        self._theme = THEMES[0]
+        self._values = ValueGenerator(Style(vocabulary))
 
     @cached_property
     def leaf_nodes(self) -> list[tuple[int, ...]]:
         """The leaves of the schema, each as the `id()` of all schema nodes on the path from the root to the leaf."""
         return list(_leaf_nodes(self.version.openapi, (), root=True))
 
-    def theme(self, number: int) -> str:
-        """Return the theme of the object with this number in a run."""
-        return "plain"
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Constants that the generated objects may contain."""
+        return self._values.style.vocabulary
+
+    @vocabulary.setter
+    def vocabulary(self, vocabulary: Vocabulary) -> None:
+        self._values.style.vocabulary = vocabulary
 
     def object(
-        self, choices: Choices, targets: Iterable[tuple[int, ...]] = (), theme: str = "plain"
+        self, choices: Choices, targets: Iterable[tuple[int, ...]] = (), theme: str | None = None
     ) -> JsonObject | None:
         """Return a valid object as the server stores it (pruned, with defaults), or None if the attempt fails.
 
-        `targets` are items of `leaf_nodes`. If possible, the object has values for these leaves of the schema.
+        `targets` are items of `leaf_nodes`. If possible, the object has values for these leaves of the schema. `theme`
+        is one of THEMES, or None to choose one.
         """
+        self._theme = theme or pick(choices, THEMES)
+        self._values.begin(choices, self._theme)
         self._values.targets = {node for path in targets for node in path}
         try:
             generated = self._vary_sample(choices) if self.samples and chance(choices, 40) else self._generate(choices)
@@ -67,7 +81,7 @@ class ObjectGenerator:
         body = {key: value for key, value in raw.items() if key != "x-kubernetes-validations"}
         properties = {k: v for k, v in (raw.get("properties") or {}).items() if k not in META_KEYS}
         body |= {"properties": properties, "required": [k for k in raw.get("required") or () if k not in META_KEYS]}
-        density = pick(choices, _DENSITIES)
+        density = _THEME_DENSITIES.get(self._theme) or pick(choices, _DENSITIES)
         if "spec" in properties and chance(choices, 95):
             body["required"].append("spec")
         if self.version.schema.preserve_unknown or not raw:

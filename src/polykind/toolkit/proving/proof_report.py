@@ -19,7 +19,6 @@ from polykind.toolkit.proving.losses import ANY, Loss, parse_path
 from polykind.toolkit.proving.object_diff import MISSING, Difference, format_path
 from polykind.toolkit.proving.progress import VersionPair
 from polykind.toolkit.proving.proof_run import ProofRun
-from polykind.toolkit.proving.properties import applies
 from polykind.toolkit.reporting.source_positions import (
     SourcePosition,
     function_position,
@@ -40,6 +39,9 @@ _ADVICE = {
     "never-fails": "Convert every valid object. Stash what the other version cannot represent, and never reject it.",
     "partial-object": 'Use obj.get("spec"), because server-side apply converts partial objects.',
     "edit-survives": 'Restore a stashed value only if its field was not edited: put(..., beside=["spec.x"]).',
+    "edit-after-round-trip": "Remove the stash when you restore a value, so that it cannot overwrite a later edit.",
+    "fixed-point": "Replace or remove your annotations in each conversion, and do not append to values.",
+    "paths-agree": "Convert through one hub version, or keep the functions of all pairs of versions consistent.",
     "batch-independence": "Keep no state between two calls.",
     "order-kept": "Return the result for each object in its place, and keep no state between two calls.",
     "input-untouched": "Create lists and objects anew in each call, or copy them.",
@@ -78,7 +80,7 @@ def table(run: ProofRun, pairs: Sequence[VersionPair]) -> Table:
 
 def property_result(run: ProofRun, name: str, pair: VersionPair) -> Literal["ok", "failed", "untested", ""]:
     """Return the result of a property for a pair, or an empty string if the property does not apply to the pair."""
-    if not applies(name, pair[0] == run.crd.storage):
+    if not run.applies(name, pair):
         return ""
     result = run.result(pair)
     return "failed" if name in result.failed else "ok" if result.tested else "untested"

@@ -6,20 +6,25 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from random import Random
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
 from polykind.schema.equality import deep_equal
 from polykind.toolkit.crd_versions import CRD, RejectedError
+from polykind.toolkit.declare.conversions import ConversionFunction
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.budget import Budget
 from polykind.toolkit.proving.case import Finding, ProofCase
 from polykind.toolkit.proving.choices import Choices, RandomChoices
+from polykind.toolkit.proving.constants import converter_constants
 from polykind.toolkit.proving.edits import Editor, apply_edit
 from polykind.toolkit.proving.field_coverage import FieldCoverage, FieldUse
 from polykind.toolkit.proving.losses import LossTracker
 from polykind.toolkit.proving.object_generator import ObjectGenerator
+from polykind.toolkit.proving.process_comparison import ProcessComparison, not_repeatable
 from polykind.toolkit.proving.progress import (
     FindingShrunk,
     ObjectTested,
@@ -31,8 +36,16 @@ from polykind.toolkit.proving.progress import (
     ignore_event,
 )
 from polykind.toolkit.proving.properties import EXPENSIVE, PROPERTIES, applies, check_property
-from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip, TestedConverter
+from polykind.toolkit.proving.regressions import RegressionSample, SavedEdit
+from polykind.toolkit.proving.round_trip import (
+    ConversionFailedError,
+    ConverterUnavailableError,
+    RoundTrip,
+    TestedConverter,
+)
 from polykind.toolkit.proving.shrink import shrink, simpler_values, without_defaults
+from polykind.toolkit.proving.text_style import THEMES
+from polykind.toolkit.proving.vocabulary import Vocabulary
 
 _EDITS_PER_OBJECT = 3
 """The number of edits that are generated for each object."""
@@ -61,6 +74,8 @@ class PairResult:
     """False if the run was interrupted before the budget of the pair was used."""
     failed: dict[str, tuple[ProofCase, Finding]] = field(default_factory=dict)
     smallest: dict[str, Finding] = field(default_factory=dict)
+    failed_at: dict[str, int] = field(default_factory=dict)
+    """The number of the generated object with the first failure of each property, counted from 0."""
 
 
 class _Candidate(NamedTuple):
@@ -70,6 +85,7 @@ class _Candidate(NamedTuple):
     obj: JsonObject
     choices: Choices
     theme: str
+    edit: SavedEdit | None = None
 
 
 class _Checked(NamedTuple):
@@ -85,25 +101,29 @@ class ProofRun:
     def __init__(
         self,
         crd: CRD,
-        library: Library,
+        library: Library | TestedConverter,
         *,
         examples: int = 100,
         seconds: float | None = None,
         seed: int = 0,
         properties: Iterable[str] = PROPERTIES,
         samples: Sequence[JsonObject] = (),
+        acknowledged: Sequence[ConversionFunction] = (),
         pairs: Sequence[VersionPair] | None = None,
         observer: Observer = ignore_event,
         clock: Callable[[], float] = time.process_time,
+        fail_fast: bool = False,
+        fresh: Callable[[], TestedConverter] | None = None,
+        regressions: Sequence[RegressionSample] = (),
     ) -> None:
         """Raise ValueError if the converter, the properties or the samples do not match the CRD.
 
         The run generates `examples` objects for each pair of versions, or, if `seconds` is given, as many objects as
-        `clock` allows in that time for all `pairs` together.
+        `clock` allows in that time for all `pairs` together. With `fail_fast`, a pair ends with its first failure.
+        `fresh` returns the converter in a new process, which confirms findings. `regressions` are tried first.
         """
         self.crd = crd
-        self.library = library
-        self.converter = TestedConverter(library, crd)
+        self.converter = TestedConverter(library, crd) if isinstance(library, Library) else library
         if self.converter.declared is not None:
             self.converter.declared.check(crd.versions)
         self.examples = examples
@@ -111,21 +131,28 @@ class ProofRun:
         self.seed = seed
         selected = set(properties)
         self.properties = [name for name in PROPERTIES if name in selected]
-        self.losses = LossTracker(self.converter)
+        self.losses = LossTracker(self.converter, acknowledged)
         for sample in samples:
             _check_sample(crd, sample)
         self.pairs = list(pairs) if pairs is not None else version_pairs(crd)
         """The pairs of versions to check: those from the storage version, then those to it, then all others."""
         self._observe = observer
+        self._fail_fast = fail_fast
+        self._regressions = regressions
+        self._process = ProcessComparison(self.converter, fresh)
         self._budget = Budget(len(self.pairs), examples, seconds, clock)
         self._generators = {name: ObjectGenerator(version, samples) for name, version in crd.versions.items()}
+        self._constants = converter_constants(library, crd) if isinstance(library, Library) else Vocabulary()
         self._orders: dict[str, list[int]] = {}
         self._results: dict[VersionPair, PairResult] = {}
 
     def cases(self) -> list[tuple[str, VersionPair]]:
         """Return all combinations of a property and a version pair to which the property applies."""
-        stored = self.crd.storage
-        return [(name, pair) for pair in self.pairs for name in self.properties if applies(name, pair[0] == stored)]
+        return [(name, pair) for pair in self.pairs for name in self.properties if self.applies(name, pair)]
+
+    def applies(self, name: str, pair: VersionPair) -> bool:
+        """True if a property applies to a version pair."""
+        return applies(name, pair[0] == self.crd.storage, len(self.crd.versions))
 
     def result(self, pair: VersionPair) -> PairResult:
         """Return the result of all properties for a pair of versions. The first call runs the checks."""
@@ -153,29 +180,59 @@ class ProofRun:
     def _run_pair(self, pair: VersionPair, out: PairResult) -> None:
         """Test a pair and write the result to `out` step by step, so that an interrupted run has a result, too."""
         coverage = FieldCoverage(self.crd.versions[pair[0]])
+        # Each pair learns anew, so that a run of one pair generates the same objects as a run of all pairs.
+        vocabulary = self._constants.copy()
+        for name in pair:
+            self._generators[name].vocabulary = vocabulary
         editors = tuple(Editor(self._generators[name]) for name in pair)
         try:
             with self._budget.pair():
-                for candidate in self._candidates(pair, out):
-                    checked = self._check(pair, candidate, editors, skip=out.failed)
-                    out.tested += 1
-                    coverage.add(candidate.obj)
-                    for name, finding in checked.findings.items():
-                        out.failed[name] = checked.case, finding
-                        self._observe(PropertyFailed(pair, finding))
-                    with suppress(ConversionFailedError):
-                        self.losses.observe(checked.case.round_trip)
-                    self._observe(ObjectTested(pair, out.tested, self._budget.used, candidate.theme))
+                for chunk in _chunks(self._candidates(pair, out), self.converter.concurrency):
+                    checks = [partial(self._check, pair, one, editors, frozenset(out.failed)) for one in chunk]
+                    for candidate, checked in zip(chunk, self.converter.run_together(checks), strict=True):
+                        out.tested += 1
+                        coverage.add(candidate.obj)
+                        for name, finding in checked.findings.items():
+                            if name not in out.failed:
+                                out.failed[name] = checked.case, finding
+                                out.failed_at[name] = max(0, candidate.number)
+                                self._observe(PropertyFailed(pair, finding))
+                        self._learn(vocabulary, checked.case.round_trip)
+                        self._process.remember(pair, checked.case)
+                        self._observe(ObjectTested(pair, out.tested, self._budget.used, candidate.theme))
+                    if out.failed and self._fail_fast:
+                        break
+            if "deterministic" in self.properties and "deterministic" not in out.failed:
+                different = self._process.compare(pair, lambda obj: self._admitted(pair, obj))
+                if different is not None:
+                    out.failed["deterministic"] = different
+                    out.smallest["deterministic"] = different[1]
+                    self._observe(PropertyFailed(pair, different[1]))
             out.complete = True
+        except ConverterUnavailableError:
+            # A converter that hangs for some objects has failed already. Report that instead.
+            if not out.failed:
+                raise
         finally:
             out.uncovered = coverage.uncovered()
             out.coverage = coverage.fields
             out.rejections = self._generators[pair[0]].rejections.most_common(3)
 
+    def _learn(self, vocabulary: Vocabulary, round_trip: RoundTrip) -> None:
+        """Record the losses of a round trip, and the texts and numbers in the converter's answers."""
+        try:
+            self.losses.observe(round_trip)
+            vocabulary.learn(round_trip.obj, round_trip.converted)
+            vocabulary.learn(round_trip.converted, round_trip.returned)
+        except ConversionFailedError as error:
+            vocabulary.learn_message(str(error))
+
     def _check(
         self, pair: VersionPair, candidate: _Candidate, editors: tuple[Editor, ...], skip: Iterable[str]
     ) -> _Checked:
         case = self._make_case(pair, candidate.obj, editors, candidate.choices)
+        if candidate.edit is not None:
+            self._add_edit(case, candidate.edit)
         often = candidate.number < _ALWAYS_CHECKED or candidate.number % _CHECK_EVERY == 0
         findings = {}
         for name in self.properties:
@@ -192,12 +249,15 @@ class ProofRun:
         Each generated object depends only on the seed, the version pair and its number in the run.
         """
         generator = self._generators[pair[0]]
-        for number, sample in enumerate(generator.samples):
-            yield _Candidate(-1, sample, self._choices(pair, f"sample {number}"), "sample")
+        for sample in self._regressions:
+            if sample.pair == pair and (admitted := self._admitted(pair, sample.obj)) is not None:
+                yield _Candidate(-1, admitted, self._choices(pair, "regression"), "regression", sample.edit)
+        for number, given in enumerate(generator.samples):
+            yield _Candidate(-1, given, self._choices(pair, f"sample {number}"), "sample")
         number = 0
         while self._budget.allows(number, number - result.invalid):
             choices = self._choices(pair, str(number))
-            theme = generator.theme(number)
+            theme = THEMES[number % len(THEMES)]
             obj = generator.object(choices, self._choose_targets(generator, number), theme)
             if obj is None:
                 result.invalid += 1
@@ -213,7 +273,7 @@ class ProofRun:
         places = generator.leaf_nodes
         if not places:
             return []
-        within = _LEAVES_WITHIN if self.seconds is not None else self.examples
+        within = _LEAVES_WITHIN if self.seconds is not None else min(self.examples, _LEAVES_WITHIN)
         count = min(_MAX_TARGETS, -(-len(places) // within))
         order = self._orders.get(generator.version.name)
         if order is None:
@@ -240,37 +300,81 @@ class ProofRun:
         return RoundTrip(self.converter, origin, goal, obj)
 
     def _shrink(self, name: str, pair: VersionPair, case: ProofCase, finding: Finding) -> Finding:
-        origin, goal = (self.crd.versions[version] for version in pair)
-        edit = finding.edit
-        later = edit is not None and edit in case.later_edits
+        """Return the finding with the simplest object that was found, confirmed in a fresh process if possible."""
+        edit = _saved_edit(finding)
 
         def fails(obj: JsonObject) -> Finding | None:
-            try:
-                admitted = origin.admit(obj)[0]
-            except RejectedError:
-                return None
-            if origin.validation_errors(admitted):
-                return None
-            retry = ProofCase(self._round_trip(pair, admitted), self.losses)
-            if edit is not None:
-                with suppress(ConversionFailedError):
-                    version, start = (origin, retry.round_trip.returned) if later else (goal, retry.round_trip.admitted)
-                    same_edit = apply_edit(version, start, edit.path, edit.after, edit.operation)
-                    edits = [same_edit] if same_edit is not None else []
-                    retry.edits, retry.later_edits = ([], edits) if later else (edits, [])
-            return check_property(name, retry)
+            return self._recheck(self.converter, name, pair, obj, edit)
 
-        with self._budget.shrinking() as in_time:
-            obj, finding = shrink(
-                without_defaults(origin.schema.root, case.round_trip.obj), finding, fails, in_time=in_time
-            )
-            if edit is None or finding.edit is None:
-                return finding
-            for value in simpler_values(edit.after):
-                edit = edit._replace(after=value)
+        obj, original = case.round_trip.obj, finding
+        with self._budget.shrinking() as in_time, suppress(ConverterUnavailableError):
+            if fails(case.round_trip.obj) is None:
+                return not_repeatable(finding, "does not fail again for the same object alone")
+            simple = without_defaults(self.crd.versions[pair[0]].schema.root, case.round_trip.obj)
+            obj, finding = shrink(simple, finding, fails, in_time=in_time)
+            for value in simpler_values(edit.argument) if edit is not None and finding.edit is not None else ():
+                edit = edit._replace(argument=value) if edit is not None else None
                 if in_time() and (result := fails(obj)) is not None:
-                    return result
+                    finding = result
+                    break
+        fresh = self._process.converter()
+        if fresh is None:
+            return finding
+        with suppress(ConverterUnavailableError):
+            for known, tested in ((finding, obj), (original, case.round_trip.obj)):
+                if self._recheck(fresh, name, pair, tested, _saved_edit(known)) is not None:
+                    return known
+            return not_repeatable(finding, "does not fail in a fresh process")
         return finding
+
+    def _recheck(
+        self, converter: TestedConverter, name: str, pair: VersionPair, obj: JsonObject, edit: SavedEdit | None
+    ) -> Finding | None:
+        """Check a property again, with another object or converter.
+
+        Return None if the property holds or the object is invalid.
+        """
+        admitted = self._admitted(pair, obj)
+        if admitted is None:
+            return None
+        origin, goal = (self.crd.versions[version] for version in pair)
+        case = ProofCase(RoundTrip(converter, origin, goal, admitted), self.losses)
+        if edit is not None:
+            self._add_edit(case, edit)
+        return check_property(name, case)
+
+    def _admitted(self, pair: VersionPair, obj: JsonObject) -> JsonObject | None:
+        """Return an object of the source version as the API server stores it, or None if it is invalid."""
+        origin = self.crd.versions[pair[0]]
+        try:
+            admitted = origin.admit(obj)[0]
+        except RejectedError:
+            return None
+        return None if origin.validation_errors(admitted) else admitted
+
+    def _add_edit(self, case: ProofCase, saved: SavedEdit) -> None:
+        """Add an edit to a case, if the edit is possible there."""
+        with suppress(ConversionFailedError):
+            round_trip = case.round_trip
+            version, start = (
+                (round_trip.origin, round_trip.returned) if saved.later else (round_trip.goal, round_trip.admitted)
+            )
+            edit = apply_edit(version, start, saved.path, saved.argument, saved.operation)
+            if edit is not None:
+                (case.later_edits if saved.later else case.edits).insert(0, edit)
+
+
+def _saved_edit(finding: Finding) -> SavedEdit | None:
+    """Return the edit of a finding without the edited object, or None if the finding has no edit."""
+    if finding.edit is None:
+        return None
+    later = finding.property == "edit-after-round-trip"
+    return SavedEdit(finding.edit.path, finding.edit.operation, finding.edit.argument, later)
+
+
+def _chunks(candidates: Iterator[_Candidate], size: int) -> Iterator[list[_Candidate]]:
+    while chunk := list(islice(candidates, size)):
+        yield chunk
 
 
 def version_pairs(crd: CRD) -> list[VersionPair]:

@@ -10,18 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-import orjson
-
 from polykind.contract import JsonObject, copy_json
 from polykind.schema.equality import deep_equal
-from polykind.schema.node import META_KEYS
-from polykind.toolkit.declare.library import Library
-from polykind.toolkit.hosting import review_response
+from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.toolkit.proving.case import Finding, ProofCase
 from polykind.toolkit.proving.edit_survival import edit_survives
 from polykind.toolkit.proving.object_diff import Path, differences, format_path, leaf_paths
 from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip, TestedConverter
+from polykind.toolkit.proving.stability import edit_after_round_trip, fixed_point, paths_agree
 
 _MAX_SINGLE_FIELDS = 24
 """The maximum number of partial objects with a single field that are tested per generated object."""
@@ -40,7 +36,7 @@ def batch_independence(case: ProofCase) -> Finding | None:
     batch = _convertible_batch(round_trip)
     alone = [_convert_repeatedly(round_trip.converter, obj, round_trip) for obj in batch]
     for order in (batch, batch[::-1]):
-        results = _review(round_trip, order)
+        results = round_trip.converter.review(order, round_trip.goal)
         wanted = alone if order is batch else alone[::-1]
         for obj, got, want in zip(order, results, wanted, strict=True):
             if want is not None and _identity(got) == _identity(obj) and not deep_equal(got, want):
@@ -76,28 +72,12 @@ def order_kept(case: ProofCase) -> Finding | None:
     """Check that a review of several objects returns the converted objects in the order of the originals."""
     round_trip = case.round_trip
     batch = _convertible_batch(round_trip)
-    results = _review(round_trip, batch)
+    results = round_trip.converter.review(batch, round_trip.goal)
     sent, returned = [_identity(obj) for obj in batch], [_identity(obj) for obj in results]
     if not any(want != have and have in sent for want, have in zip(sent, returned, strict=True)):
         return None
     received = " ".join(name for _, name in returned)
     return case.finding("order-kept", f"sent {' '.join(name for _, name in sent)}, received {received}")
-
-
-def _review(round_trip: RoundTrip, batch: list[JsonObject]) -> list[JsonObject]:
-    """Convert objects by a ConversionReview, with the code that a webhook host uses. Return the converted objects.
-
-    Raise ConversionFailedError if the review fails.
-    """
-    request = {"uid": "1", "desiredAPIVersion": round_trip.goal.api_version, "objects": batch}
-    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
-    converter = round_trip.converter
-    hosted = Library("tried", lambda obj, _: converter.call(obj, round_trip.goal))
-    answered = review_response.convert_review(orjson.dumps(body), [hosted])
-    response = msgspec.json.decode(answered)["response"]
-    if response["result"]["status"] != "Success":
-        raise ConversionFailedError(response["result"]["message"])
-    return response["convertedObjects"]  # type: ignore[no-any-return]
 
 
 def _identity(obj: JsonObject) -> tuple[str, str]:
@@ -108,7 +88,7 @@ def _identity(obj: JsonObject) -> tuple[str, str]:
 def input_untouched(case: ProofCase) -> Finding | None:
     """Check that conversions share no objects: changing one result in place does not change other results."""
     round_trip = case.round_trip
-    if not deep_equal(*round_trip.responses[1:]):
+    if not round_trip.converter.shares_memory or not deep_equal(*round_trip.responses[1:]):
         return None
     converter, goal = round_trip.converter, round_trip.goal
     handed = copy_json(round_trip.obj)
@@ -158,8 +138,12 @@ def deterministic(case: ProofCase) -> Finding | None:
     return case.finding("deterministic", "the same object was converted twice, to two results", differences(two, three))
 
 
-def partial_objects(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yield partial objects, as server-side apply may send them, each with a description."""
+def partial_objects(obj: JsonObject, root: SchemaNode) -> Iterator[tuple[str, JsonObject]]:
+    """Yield partial objects, as server-side apply may send them, each with a description.
+
+    A field manager owns an atomic list as a whole, and each item of a list of type map has its keys. `root` is the
+    schema of the object.
+    """
     head = {key: obj[key] for key in ("apiVersion", "kind")}
     body = {key: value for key, value in obj.items() if key not in META_KEYS}
     metadata = {key: value for key, value in obj["metadata"].items() if key in ("name", "namespace")}
@@ -172,15 +156,23 @@ def partial_objects(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
             yield f"with an empty {key}", copy_json({**named, key: {}})
     paths = [path for path in leaf_paths(body) if path]
     for path in paths[:: max(1, len(paths) // _MAX_SINGLE_FIELDS)]:
-        yield f"nothing but {format_path(path)}", copy_json({**named, **_keep_only(body, path)})
+        yield f"nothing but {format_path(path)}", copy_json({**named, **_keep_only(body, path, root)})
 
 
-def _keep_only(value: Any, path: Path) -> Any:
-    """Return a copy of the value that contains only the field or list item at the path."""
+def _keep_only(value: Any, path: Path, node: SchemaNode | None) -> Any:
+    """Return the value with only the field or list item at the path. Lists that are owned as a whole stay whole."""
     if not path:
         return value
-    inner = _keep_only(value[path[0]], path[1:])
-    return [inner] if isinstance(path[0], int) else {path[0]: inner}
+    step = path[0]
+    if not isinstance(step, int):
+        return {step: _keep_only(value[step], path[1:], node.child(str(step)) if node else None)}
+    if node is None or node.list_type not in ("map", "set"):
+        return value
+    item = value[step]
+    kept = _keep_only(item, path[1:], node.items)
+    if isinstance(item, dict):
+        kept = {**{key: item[key] for key in node.list_map_keys if key in item}, **kept}
+    return [kept]
 
 
 def related_objects(obj: JsonObject) -> list[JsonObject]:
@@ -249,7 +241,7 @@ def partial_object(case: ProofCase) -> Finding | None:
     """
     round_trip = case.round_trip
     _ = round_trip.converted
-    for message, part in partial_objects(round_trip.obj):
+    for message, part in partial_objects(round_trip.obj, round_trip.origin.schema.root):
         try:
             round_trip.converter.convert(part, round_trip.goal)
         except ConversionFailedError as stop:
@@ -317,6 +309,9 @@ PROPERTIES: dict[str, Check] = {
     "there-and-back": there_and_back,
     "back-and-there": back_and_there,
     "edit-survives": edit_survives,
+    "edit-after-round-trip": edit_after_round_trip,
+    "fixed-point": fixed_point,
+    "paths-agree": paths_agree,
     "partial-object": partial_object,
     "batch-independence": batch_independence,
     "order-kept": order_kept,
@@ -328,15 +323,18 @@ PROPERTIES: dict[str, Check] = {
 }
 
 
-EXPENSIVE = frozenset({"partial-object", "batch-independence", "order-kept", "input-untouched"})
+EXPENSIVE = frozenset({"partial-object", "batch-independence", "order-kept", "input-untouched", "fixed-point"})
 """Properties that need many conversions per object. Long runs check them only with some objects."""
 
 
-def applies(name: str, origin_is_stored: bool) -> bool:
+def applies(name: str, origin_is_stored: bool, versions: int = 2) -> bool:
     """True if a property applies to a version pair.
 
-    `origin_is_stored` is true if the source version of the pair is the storage version.
+    `origin_is_stored` is true if the source version of the pair is the storage version. `versions` is the number of
+    versions of the CRD.
     """
+    if name == "paths-agree":
+        return versions > 2
     return name != ("back-and-there" if origin_is_stored else "there-and-back")
 
 

@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import traceback
 import weakref
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import orjson
@@ -17,8 +18,36 @@ from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept
 from polykind.toolkit.declare.conversions import ConversionError, ConversionFunction
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.declare.rule_place import RuleError
+from polykind.toolkit.hosting import review_response
+from polykind.toolkit.proving.time_limit import TimeLimitError, time_limit
 
+T = TypeVar("T")
+CALL_SECONDS = 10.0
+"""The default time limit of a call. kube-apiserver waits for 30 seconds."""
+_SECONDS_AFTER_TIMEOUT = 1.0
+"""The time limit of later calls, so that a converter that hangs cannot use up the time of a run."""
+_MAX_TIMEOUTS = 12
+"""The number of calls without a result after which a run ends."""
 _METADATA_ERRORS = ("must have the same", "returned invalid metadata")
+
+
+class lazy_property(Generic[T]):  # noqa: N801
+    """A property that is computed once. Unlike functools.cached_property in Python 3.11, it holds no lock meanwhile.
+
+    Checks that run in lockstep wait for conversions while they compute such properties.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        value = self._compute(instance)
+        instance.__dict__[self._name] = value
+        return value
 
 
 class ConversionFailedError(Exception):
@@ -34,10 +63,15 @@ class ConversionFailedError(Exception):
         """True if the API server rejects the converted object because of its metadata."""
 
 
+class ConverterUnavailableError(Exception):
+    """A converter cannot be called, or does not return any more. The message says why."""
+
+
 class TestedConverter:
     """Calls the converter of a CRD's objects, sync or async, and checks the results like the API server."""
 
-    def __init__(self, library: Library, crd: CRD) -> None:
+    def __init__(self, library: Library, crd: CRD, seconds: float = CALL_SECONDS) -> None:
+        """`seconds` is the time limit of one call."""
         kind, _, group = crd.kind.partition(".")
         if not library.handles(group, kind):
             raise ValueError(f"{library.spec} does not convert {crd.kind}")
@@ -45,6 +79,17 @@ class TestedConverter:
         self.declared = library.declared[crd.kind] if library.declared is not None else None
         self.function = library.function(group, kind)
         self.author = getattr(library, "_convert", None)
+        self._seconds = seconds
+        self._timeouts = 0
+
+    concurrency = 1
+    """The number of objects that are checked at the same time."""
+    shares_memory = True
+    """True if results may share objects with each other, because the converter runs in this process."""
+
+    def run_together(self, checks: Sequence[Callable[[], T]]) -> list[T]:
+        """Run the checks of some objects. Subclasses may convert the objects of several checks in one call."""
+        return [check() for check in checks]
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -61,9 +106,12 @@ class TestedConverter:
         """Call the converter, which may change `obj`, and return its result."""
         origin = obj.get("apiVersion")
         try:
-            out = self.function(obj, goal.api_version)
-            if inspect.isawaitable(out):
-                out = self._loop.run_until_complete(out)
+            with time_limit(self._seconds):
+                out = self.function(obj, goal.api_version)
+                if inspect.isawaitable(out):
+                    out = self._loop.run_until_complete(out)
+        except TimeLimitError:
+            raise self._timeout_error() from None
         except Exception as error:
             raise ConversionFailedError(*_describe_error(error)) from error
         if not isinstance(out, dict):
@@ -71,6 +119,28 @@ class TestedConverter:
         if out.get("apiVersion") == origin:
             out["apiVersion"] = goal.api_version
         return out
+
+    def _timeout_error(self) -> ConversionFailedError:
+        """Return the error of a call that did not return. Raise ConverterUnavailableError after several such calls."""
+        self._timeouts += 1
+        message = f"the converter did not return within {self._seconds:g} seconds"
+        if self._timeouts > _MAX_TIMEOUTS:
+            raise ConverterUnavailableError(f"{message}, {self._timeouts} times")
+        self._seconds = min(self._seconds, _SECONDS_AFTER_TIMEOUT)
+        return ConversionFailedError(message)
+
+    def review(self, objects: Sequence[JsonObject], goal: CRDVersion) -> list[JsonObject]:
+        """Convert objects by one ConversionReview, with the code that a webhook host uses.
+
+        Raise ConversionFailedError if the review fails.
+        """
+        request = {"uid": "1", "desiredAPIVersion": goal.api_version, "objects": objects}
+        body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+        hosted = Library("tested", lambda obj, _: self.call(obj, goal))
+        response = msgspec.json.decode(review_response.convert_review(orjson.dumps(body), [hosted]))["response"]
+        if response["result"]["status"] != "Success":
+            raise ConversionFailedError(response["result"]["message"])
+        return response["convertedObjects"]  # type: ignore[no-any-return]
 
     def convert_raw(self, obj: JsonObject, goal: CRDVersion) -> JsonObject:
         """Convert a copy of the object and return the result as decoded JSON."""
@@ -113,28 +183,39 @@ class RoundTrip:
         self.origin = origin
         self.goal = goal
         self.obj = obj
+        self._failure: ConversionFailedError | None = None
 
     def of(self, obj: JsonObject) -> RoundTrip:
         """Return the round trip of another object between the same versions."""
         return RoundTrip(self.converter, self.origin, self.goal, obj)
 
-    @cached_property
+    def reversed(self, obj: JsonObject) -> RoundTrip:
+        """Return the round trip of an object of the version `goal` to the version `origin` and back."""
+        return RoundTrip(self.converter, self.goal, self.origin, obj)
+
+    @lazy_property
     def responses(self) -> tuple[JsonObject, JsonObject, JsonObject]:
         """The results of converting the object three times. The first may still depend on objects converted earlier."""
-        first, second, third = (self.converter.convert_raw(self.obj, self.goal) for _ in range(3))
+        if self._failure is not None:
+            raise self._failure
+        try:
+            first, second, third = (self.converter.convert_raw(self.obj, self.goal) for _ in range(3))
+        except ConversionFailedError as error:
+            self._failure = error
+            raise
         return first, second, third
 
-    @cached_property
+    @lazy_property
     def converted(self) -> JsonObject:
         """The object as a client reads it at the version `goal`."""
         return self.converter.accept(self.obj, self.responses[1], self.goal)
 
-    @cached_property
+    @lazy_property
     def admitted(self) -> JsonObject:
         """The converted object as the API server stores it after a client has written it at the version `goal`."""
         return admit(self.goal, self.converted)
 
-    @cached_property
+    @lazy_property
     def returned(self) -> JsonObject:
         """The object as a client reads it at the version `origin` after the round trip."""
         return self.convert_back(self.admitted)

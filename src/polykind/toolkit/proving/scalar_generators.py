@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from polykind.schema.node import SchemaNode
 from polykind.toolkit.proving.choices import Choices, between, chance, pick
 from polykind.toolkit.proving.pattern_generator import UNBOUNDED, UnsupportedPatternError, pattern_generator
+from polykind.toolkit.proving.text_style import Style
+from polykind.toolkit.proving.vocabulary import FRACTIONS, NUMBERS, map_key
 
 WORDS = (
     "a", "b", "web", "db", "one", "two", "eu-west-1", "10", "0", "100m", "1Gi", "50%", "true", "null", "http",
@@ -20,15 +23,23 @@ _HEX = "0123456789abcdef"
 _SMALL, _LARGE = 12, 1 << 40
 
 
-def generate_string(choices: Choices, node: SchemaNode, hints: Sequence[str] = ()) -> str | None:
+def generate_string(
+    choices: Choices, node: SchemaNode, hints: Sequence[str] = (), style: Style | None = None, name: str = ""
+) -> str | None:
     """Generate a string for a schema node, or return None if no attempt is valid.
 
-    `hints` are strings that are likely valid, for example because a CEL rule contains them.
+    `hints` are strings that are likely valid, for example because a CEL rule contains them. `style` prefers some kinds
+    of texts, and `name` is the name of the field. A text of the style may be invalid, so the caller must validate it.
     """
     least, most = node.min_length or 0, UNBOUNDED if node.max_length is None else node.max_length
     if hints and chance(choices, 60):
         hint = pick(choices, hints)
         return b64encode(hint.encode()).decode() if node.format == "byte" else hint
+    constrained = bool(node.pattern or node.format)
+    if style is not None and (not constrained or chance(choices, 30)):
+        text = style.text(choices, name)
+        if text is not None:
+            return _fit(text, least, most)
     if node.pattern:
         try:
             return pattern_generator(node.pattern).draw(choices, least, most)
@@ -50,6 +61,13 @@ def plain_string(choices: Choices, least: int = 0, most: int = UNBOUNDED) -> str
     return random_string(choices, _LETTERS, least, min(most, least + 8))
 
 
+def _fit(text: str, least: int, most: int) -> str:
+    """Return the text, repeated or cut to a valid length."""
+    if len(text) < least:
+        text = ((text or "a") * (least // max(1, len(text)) + 1))[:least]
+    return text[:most]
+
+
 def random_string(choices: Choices, options: str, least: int, most: int) -> str:
     return "".join(pick(choices, options) for _ in range(between(choices, least, max(least, most))))
 
@@ -60,9 +78,16 @@ def generate_name(choices: Choices) -> str:
     return f"{word}-{choices.up_to(99)}" if chance(choices, 40) else word
 
 
-def generate_integer(choices: Choices, node: SchemaNode) -> int:
+def generate_map_key(choices: Choices, style: Style) -> str:
+    """Generate a key of a map: a name, or an unusual key such as `example.com/name` or `NODE_ENV`."""
+    if not chance(choices, style.odd_key_percent):
+        return generate_name(choices)
+    return map_key(choices, style.vocabulary.strings)
+
+
+def generate_integer(choices: Choices, node: SchemaNode, style: Style | None = None) -> int:
     """Generate an integer within the bounds of a schema node: mostly small, sometimes a bound, rarely large."""
-    wide = 31 if node.format == "int32" else 53 if not node.format else 63
+    wide = 31 if node.format == "int32" else 63
     low, high = -(1 << wide), (1 << wide) - 1
     if node.minimum is not None:
         low = math.floor(node.minimum) + 1 if node.exclusive_minimum else math.ceil(node.minimum)
@@ -73,6 +98,12 @@ def generate_integer(choices: Choices, node: SchemaNode) -> int:
     if high < low:
         return low * step
     start = min(max(0, low), high)
+    if style is not None:
+        special = style.number(choices)
+        if special is not None and low <= special <= high:
+            return int(special) // step * step if step > 1 else int(special)
+        if chance(choices, style.extreme_percent):
+            return pick(choices, _numbers_between(low * step, high * step, step))
     kind = choices.up_to(19)
     if kind == 19:
         return pick(choices, (high, low)) * step
@@ -83,9 +114,18 @@ def generate_integer(choices: Choices, node: SchemaNode) -> int:
     return min(high, start + choices.up_to(_SMALL)) * step
 
 
-def generate_number(choices: Choices, node: SchemaNode) -> int | float:
+@lru_cache(maxsize=256)
+def _numbers_between(low: int, high: int, step: int) -> tuple[int, ...]:
+    inside = [number for number in NUMBERS if low <= number <= high and number % step == 0]
+    return tuple(dict.fromkeys((*inside, low, high, min(high, low + step), max(low, high - step))))
+
+
+def generate_number(choices: Choices, node: SchemaNode, style: Style | None = None) -> int | float:
     """Generate a number within the bounds of a schema node: an integer, or a fraction that a float can represent."""
-    integer = generate_integer(choices, node)
+    integer = generate_integer(choices, node, style)
+    if style is not None and not node.multiple_of and chance(choices, 30):
+        special = style.number(choices) if chance(choices, 30) else None
+        return pick(choices, FRACTIONS) if special is None else special
     if node.multiple_of and node.multiple_of < 1:
         return integer * node.multiple_of
     if node.multiple_of or chance(choices, 50):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import orjson
+
 from polykind import names
 from polykind.contract import JsonObject, copy_json
 from polykind.schema.equality import hashable_key
@@ -19,31 +21,50 @@ from polykind.toolkit.proving import scalar_generators
 from polykind.toolkit.proving.cel_repair import CelRepair
 from polykind.toolkit.proving.choices import Choices, GenerationError, between, chance, pick
 from polykind.toolkit.proving.schema_branches import FORBIDDEN_KEY, BranchSelector, has_combinators, source_id
+from polykind.toolkit.proving.text_style import Style
 
 _NAME_ATTEMPTS = 12
 _TIME = "2026-01-02T03:04:05Z"
-_LABELS = ("app", "app.kubernetes.io/name", "tier", "example.com/team")
-_ANNOTATIONS = ("note", "example.com/owner", "kubectl.kubernetes.io/last-applied-configuration")
+_LABELS = ("app", "app.kubernetes.io/name", "tier", "example.com/team", "Upper", "a.b_c")
+_ANNOTATIONS = ("note", "example.com/owner", "kubectl.kubernetes.io/last-applied-configuration", "Upper", "a.b_c")
+_OWN_NAMES = ("owner", "reviewed-by", "cost-center", "Imported-From")
+"""Names of labels and annotations whose prefix is the CRD's own group. They belong to users, not to the converter."""
+_LABEL_VALUES = ("a", "Web", "1.2.3", "", "true", "a" * 63, "a_b-C")
+_ANNOTATION_VALUES = ("a", "", "line\nline", '{"a": 1}', "x" * 300, " a ", "true")
+_LONG_NAMES = (
+    "a.b.example.com",
+    "a" * 64,
+    "0",
+    "1-a",
+    "name-of-more-than-sixty-three-letters-in-one-single-label-of-dns-x.y",
+)
 _EXTRA_BUDGET = (15, 6.0)
 """A percentage and a budget: this percentage of the objects and lists with a smaller budget get this budget instead."""
 _UNBOUNDED = 1 << 20
 _ATTEMPTS = 6
-_FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels")
+_FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels", "Upper-Case", "example.com/a", "a.b")
 
 
 def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> JsonObject:
     """Generate apiVersion, kind and metadata of an object. `limits` are the schemas of metadata fields in the CRD."""
     kind = version.crd.kind.partition(".")[0]
     metadata: JsonObject = {"name": _generate_name(choices, limits.get("name") or {})}
+    own = tuple(f"{version.crd.group}/{name}" for name in _OWN_NAMES)
     if version.crd.namespaced:
         metadata["namespace"] = pick(choices, ("default", "team-a"))
     if chance(choices, 30):
         metadata["labels"] = {
-            pick(choices, _LABELS): scalar_generators.generate_name(choices) for _ in range(1 + choices.up_to(1))
+            pick(choices, own if chance(choices, 30) else _LABELS): pick(choices, _LABEL_VALUES)
+            if chance(choices, 40)
+            else scalar_generators.generate_name(choices)
+            for _ in range(1 + choices.up_to(2))
         }
     if chance(choices, 30):
         metadata["annotations"] = {
-            pick(choices, _ANNOTATIONS): scalar_generators.plain_string(choices) for _ in range(1 + choices.up_to(1))
+            pick(choices, own if chance(choices, 40) else _ANNOTATIONS): pick(choices, _ANNOTATION_VALUES)
+            if chance(choices, 40)
+            else scalar_generators.plain_string(choices)
+            for _ in range(1 + choices.up_to(2))
         }
     if chance(choices, 40):
         _add_server_metadata(choices, version, metadata)
@@ -84,6 +105,8 @@ def make_embedded_resource(choices: Choices, out: JsonObject) -> None:
 def _generate_name(choices: Choices, limits: JsonObject) -> str:
     """Generate an object name. `limits` is the CRD's schema for metadata.name, with a pattern or a maximum length."""
     if not limits:
+        if chance(choices, 8):
+            return pick(choices, _LONG_NAMES)
         return scalar_generators.generate_name(choices)
     node = SchemaNode(limits)
     for _ in range(_NAME_ATTEMPTS if node.pattern else 0):
@@ -100,12 +123,25 @@ class ValueGenerator:
     percentage of optional fields that are set.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, style: Style | None = None) -> None:
+        self.style = style or Style()
+        """The theme of the object that is being generated."""
         self.repair = CelRepair(self.value, self.is_target)
         self.targets: set[int] = set()
         """Ids of schema nodes for which a generated object should have a value, if possible."""
         self._branches = BranchSelector()
         self._nodes: dict[int, tuple[JsonObject, SchemaNode]] = {}
+        self._field = ""
+        """The name of the innermost field whose value is being generated."""
+        self._signatures: dict[int, tuple[JsonObject, bytes]] = {}
+        self._repeatable: dict[bytes, Any] = {}
+        """Values of the object that is being generated, by their schema, for the theme `equal`."""
+
+    def begin(self, choices: Choices, theme: str) -> None:
+        """Begin to generate another object."""
+        self._field = ""
+        self._repeatable = {}
+        self.style.begin(choices, theme)
 
     def value(
         self, choices: Choices, raw: JsonObject, budget: float = 4, density: int = 50, strings: Sequence[str] = ()
@@ -166,22 +202,41 @@ class ValueGenerator:
         kind = node.types[0] if node.types else ""
         if raw.get("x-kubernetes-int-or-string"):
             kind = raw.get("type") or ("string" if node.pattern or chance(choices, 50) else "integer")
-        if kind == "object" or (not kind and (node.embedded_resource or raw.get("properties"))):
-            return self.object(choices, raw, node, budget, density)
-        if kind == "array":
-            return self._generate_list(choices, raw, node, budget, density)
+        if kind == "array" or kind == "object" or (not kind and (node.embedded_resource or raw.get("properties"))):
+            if self.style.theme == "equal" and not strings:
+                signature = self._signature(raw)
+                if signature in self._repeatable and chance(choices, 60):
+                    return copy_json(self._repeatable[signature])
+                out = self._generate_container(choices, raw, node, budget, density, kind)
+                self._repeatable[signature] = copy_json(out)
+                return out
+            return self._generate_container(choices, raw, node, budget, density, kind)
         if kind == "string":
-            text = scalar_generators.generate_string(choices, node, strings)
+            text = scalar_generators.generate_string(choices, node, strings, self.style, self._field)
             if text is None:
                 raise GenerationError(f"no string was found that matches {node.pattern}")
             return text
         if kind == "integer":
-            return scalar_generators.generate_integer(choices, node)
+            return scalar_generators.generate_integer(choices, node, self.style)
         if kind == "number":
-            return scalar_generators.generate_number(choices, node)
+            return scalar_generators.generate_number(choices, node, self.style)
         if kind == "boolean":
-            return choices.up_to(1) == 1
+            return choices.up_to(1) == 1 and not (self.style.theme == "empty" and chance(choices, 60))
         return arbitrary_value(choices)
+
+    def _generate_container(
+        self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int, kind: str
+    ) -> Any:
+        if kind == "array":
+            return self._generate_list(choices, raw, node, budget, density)
+        return self.object(choices, raw, node, budget, density)
+
+    def _signature(self, raw: JsonObject) -> bytes:
+        """Return a key that is equal for schemas with the same content. It is cached by the id of `raw`."""
+        cached = self._signatures.get(id(raw))
+        if cached is None:
+            cached = self._signatures[id(raw)] = (raw, orjson.dumps(raw, option=orjson.OPT_SORT_KEYS))
+        return cached[1]
 
     def object(self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int) -> JsonObject:
         """Generate an object for a schema node. It may be invalid, so the caller must validate it."""
@@ -226,11 +281,14 @@ class ValueGenerator:
         percent, favour = _EXTRA_BUDGET
         if share < favour and raw.get("type") in ("object", "array") and chance(choices, percent):
             share = favour
+        parent, self._field = self._field, name
         try:
             out[name] = choices.part(lambda: self.value(choices, raw, share, density))
         except GenerationError as error:
             if required_here:
                 raise error.below(name) from None
+        finally:
+            self._field = parent
 
     def _add_unlisted_keys(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, out: JsonObject, share: float, density: int
@@ -243,9 +301,12 @@ class ValueGenerator:
         if isinstance(more, dict) or more is True:
             child = more if isinstance(more, dict) else {}
             targeted = self.is_target(child)
-            count = min(room - len(out), between(choices, int(targeted), 3 if share >= 1 else 1))
+            most = 5 if self.style.theme in ("keys", "lists") else 3 if share >= 1 else 1
+            if self.style.theme == "empty" and chance(choices, 50):
+                most = int(targeted)
+            count = min(room - len(out), between(choices, int(targeted), max(most, int(targeted))))
             for at in range(max(count, least - len(out), len(missing))):
-                key = missing[at] if at < len(missing) else scalar_generators.generate_name(choices)
+                key = missing[at] if at < len(missing) else scalar_generators.generate_map_key(choices, self.style)
                 while key in out:
                     key += "x"
                 make: Callable[[], Any] = lambda: self.value(choices, child, share / 2, density)  # noqa: E731
@@ -263,14 +324,23 @@ class ValueGenerator:
     ) -> list[Any]:
         least = node.min_items or 0
         items = raw.get("items") or {}
-        extra = 3 if budget >= 2 or items.get("type") not in ("object", "array") else 2
+        simple = items.get("type") not in ("object", "array")
+        extra = self.style.longest_list if budget >= 2 or simple else 2
+        if self.style.theme == "empty" and chance(choices, 50):
+            extra = 0
         most = min(least + extra, _UNBOUNDED if node.max_items is None else node.max_items)
         fewest = max(least, min(most, 1)) if self.is_target(items) else least
+        if self.style.theme == "lists" and chance(choices, 60):
+            fewest = max(fewest, min(4, most))
         count = between(choices, fewest, max(fewest, most))
         out: list[Any] = []
         keys: set[Any] = set()
         must_differ = node.list_type in ("set", "map") or node.unique_items
+        repeats = 50 if self.style.theme == "duplicates" and not must_differ else 0
         for _ in range(count):
+            if out and repeats and chance(choices, repeats):
+                out.append(copy_json(pick(choices, out)))
+                continue
             for _again in range(_ATTEMPTS):
                 item = choices.part(lambda: self.value(choices, items, (budget - count) / max(1, count), density))
                 key = self._item_key(items, node, item)
@@ -295,13 +365,16 @@ class ValueGenerator:
         )
 
 
+ARBITRARY_NUMBERS = (0, 0.5, -1, (1 << 53) + 1, 1 << 31, 100)
+
+
 def arbitrary_value(choices: Choices, depth: int = 0) -> Any:
     """Generate a value for a schema without constraints. The value is never null, because pruning may drop null."""
     kind = choices.up_to(6 if depth < 2 else 3)
     if kind <= 1:
         return scalar_generators.plain_string(choices)
     if kind == 2:
-        return choices.up_to(20)
+        return pick(choices, ARBITRARY_NUMBERS) if chance(choices, 30) else choices.up_to(20)
     if kind == 3:
         return choices.up_to(1) == 1
     if kind == 4:
