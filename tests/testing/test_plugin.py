@@ -167,11 +167,12 @@ def test_setup_errors_have_no_traceback(project: pytest.Pytester) -> None:
             "polykind: the marker takes keyword arguments only, not 'crds': polykind(crds=*",
             '>*polykind.apply({[*][*]TAB, "kind": "Pod"})',
             "E *Refused: Pod mine was not applied: this server does not serve Pod of stable.example.com/v1*",
+            "run this test with --polykind-trace to see all requests to the server",
             "run this test with --polykind-keep to keep the server's data*",
         ]
     )
     assert "Traceback" not in result.stdout.str()
-    for inner in ("apiserver.py", "applying.py", "tracing.py"):
+    for inner in ("apiserver.py", "object_apply.py", "blocking.py", "loop_thread.py"):
         assert inner not in result.stdout.str()
     assert [file.name for file in (project.path / "base" / "polykind0").iterdir()] == ["pki"]
 
@@ -222,7 +223,9 @@ def test_report_names_refused_requests_and_traces_all(project: pytest.Pytester) 
     result.assert_outcomes(failed=1, passed=1)
     path = "/apis/stable.example.com/v1/namespaces/default/crontabs/mine"
     missing = f'404 GET {path}: crontabs.stable.example.com "mine" not found'
-    result.stdout.fnmatch_lines([f"refused: {missing} (2 times)", "*polykind requests*", missing, missing])
+    traced = f"{missing}  [[]polykind-testing]"
+    result.stdout.fnmatch_lines([f"refused: {missing} (2 times)", "*polykind requests*", traced, traced])
+    assert "--polykind-trace to see" not in result.stdout.str()
     result.stdout.fnmatch_lines([f"201 PATCH {path}[?]fieldManager=polykind-testing&*"])
 
 

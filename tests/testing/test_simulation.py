@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from polykind.testing import ApiServer, Refused
+from polykind.testing import ApiServer, Refused, Unmet
 
 Json = dict[str, Any]
 
@@ -261,6 +261,20 @@ def test_simulation_continues_after_a_rollback_and_ends_with_its_block(polykind:
     assert polykind.get(later)["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
+def test_wait_for_a_workload_without_simulation_has_a_hint(polykind: ApiServer) -> None:
+    [created] = polykind.apply(deployment())
+    advice = r'no controller runs here: start one with polykind\.simulate\("deployments"\)'
+    with pytest.raises(Unmet, match=advice):
+        polykind.wait_for(created, "condition=Available", timeout=0.01)
+    with polykind.simulate("deployments") as simulation:
+        simulation.fail("pods")
+        with pytest.raises(Unmet) as unmet:
+            polykind.wait_for(created, "condition=Available", timeout=0.01)
+    assert "no controller runs" not in str(unmet.value)
+    found = polykind.wait_for(created, "create")
+    assert polykind.get(found)["kind"] == "Deployment"
+
+
 def test_wrong_calls_are_rejected(polykind: ApiServer) -> None:
     with pytest.raises(Refused, match="lamps cannot be simulated: the kinds are cronjobs, daemonsets"):
         polykind.simulate("lamps")
@@ -269,3 +283,8 @@ def test_wrong_calls_are_rejected(polykind: ApiServer) -> None:
             simulation.fail("nodes")
         with pytest.raises(Refused, match="CronJobs are not simulated"):
             simulation.trigger("web")
+        with pytest.raises(Refused, match=r'jobs are not simulated here: use simulate\("jobs", \.\.\.\)'):
+            simulation.fail("jobs")
+        with pytest.raises(Refused, match="did you mean ImagePullBackOff"):
+            simulation.fail("pods", reason="ImagePullBackoff")
+        simulation.fail("pods", reason="OutOfCheese")

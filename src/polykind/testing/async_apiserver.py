@@ -90,7 +90,8 @@ class AsyncApiServer(ServerDetails):
         TypeError, AttributeError or AssertionError, for example because status is missing, the wait continues.
         Raise Unmet, an AssertionError that shows the object, if the object does not meet the condition in time.
         """
-        return await Wait(self._instance.client, obj, Condition(condition), timeout).run()
+        hint = self._instance.simulation_hint(str(obj.get("kind")))
+        return await Wait(self._instance.client, obj, Condition(condition), timeout, hint).run()
 
     def watch(
         self,

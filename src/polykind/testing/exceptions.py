@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -47,8 +48,17 @@ def raise_at_awaiter(method: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine
     async def called(*args: P.args, **kwargs: P.kwargs) -> R:
         __tracebackhide__ = True
         try:
+            _require_asyncio()
             return await method(*args, **kwargs)
         except (Refused, Unmet) as error:
             raise error.with_traceback(None) from None
 
     return called
+
+
+def _require_asyncio() -> None:
+    """Raise Refused if the running event loop is not one of asyncio, but for example trio's."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise Refused("the async methods need asyncio: use pytest-asyncio, or anyio's asyncio backend") from None

@@ -54,7 +54,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if server is not None and report.failed and report.when == "call":
         server.keep_data = item.config.getoption("polykind_keep")
         problems = [*server.unserved_requests, *server.refused_requests]
-        report.sections.append(("polykind", "\n".join([*problems, _inspection_hint(server)])))
+        report.sections.append(("polykind", "\n".join([*problems, *_hints(item.config, server)])))
     if server is not None and report.when == "call" and item.config.getoption("polykind_trace"):
         report.sections.append(("polykind requests", "\n".join(map(str, server.requests))))
     return report
@@ -163,11 +163,17 @@ def _marker_options(item: pytest.Item) -> dict[str, Any]:
     return wanted
 
 
-def _inspection_hint(server: ApiServer) -> str:
+def _hints(config: pytest.Config, server: ApiServer) -> list[str]:
+    """Return the options and commands that help to find the cause of a failure."""
+    hints = []
+    if not config.getoption("polykind_trace"):
+        hints.append("run this test with --polykind-trace to see all requests to the server")
     if not server.keep_data:
-        return "run this test with --polykind-keep to keep the server's data and inspect it with kubectl"
-    return (
-        "the server's data was kept; to inspect it:\n"
-        f"  polykind serve --data-dir {server.data_dir} &\n"
-        f"  kubectl --kubeconfig {server.kubeconfig} get crds"
-    )
+        hints.append("run this test with --polykind-keep to keep the server's data and inspect it with kubectl")
+        return hints
+    return [
+        *hints,
+        "the server's data was kept; to inspect it:",
+        f"  polykind serve --data-dir {server.data_dir} &",
+        f"  kubectl --kubeconfig {server.kubeconfig} get crds",
+    ]

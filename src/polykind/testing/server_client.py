@@ -17,6 +17,7 @@ from polykind.contract import JsonObject
 from polykind.testing.exceptions import Refused
 
 TIMEOUT_SECONDS = 60.0
+USER_AGENT = "polykind-testing"
 _CHUNK = 65536
 
 
@@ -99,7 +100,8 @@ class Connection:
         data = b"" if body is None else json.dumps(body).encode()
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nAuthorization: Bearer {self._token}\r\n"
-            f"Accept: application/json\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n"
+            f"User-Agent: {USER_AGENT}\r\nAccept: application/json\r\nContent-Type: {kind}\r\n"
+            f"Content-Length: {len(data)}\r\n\r\n"
         )
         self._writer.write(head.encode("latin-1") + data)
 

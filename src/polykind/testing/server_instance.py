@@ -23,6 +23,20 @@ from polykind.verbs.context import Backend
 if TYPE_CHECKING:
     from polykind.testing.simulation.simulation import AsyncSimulation
 
+SIMULATED = frozenset(
+    (
+        "cronjobs",
+        "daemonsets",
+        "deployments",
+        "jobs",
+        "persistentvolumeclaims",
+        "pods",
+        "replicasets",
+        "services",
+        "statefulsets",
+    )
+)
+"""The resources that a simulation can change. They are listed here, so that a wait does not import the simulation."""
 STOP_SECONDS = 2.0
 """The maximum time that a stopping server waits for the requests in progress, in seconds."""
 CLOSE_SECONDS = 0.002
@@ -112,6 +126,13 @@ class ServerInstance:
         """Start a simulation. It continues after a rollback, and ends with the server."""
         await self.loop.call(simulation.attach(self.backend))
         self._simulations.append(simulation)
+
+    def simulation_hint(self, kind: str) -> str:
+        """Return advice for a test that waits for a kind which only controllers change, but which nothing simulates."""
+        plural = f"{kind.lower()}s"
+        if plural not in SIMULATED or any(one.includes(plural) for one in self._running_simulations()):
+            return ""
+        return f'no controller runs here: start one with polykind.simulate("{plural}")'
 
     async def _rollback(self, to: Checkpoint) -> None:
         await self._stop()

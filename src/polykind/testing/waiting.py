@@ -76,8 +76,12 @@ class Condition:
 class Wait:
     """Waits until one object meets a condition."""
 
-    def __init__(self, client: Client, target: Mapping[str, Any], condition: Condition, seconds: float) -> None:
+    def __init__(
+        self, client: Client, target: Mapping[str, Any], condition: Condition, seconds: float, hint: str = ""
+    ) -> None:
+        """`hint` is added to the message of Unmet. It says what the test can do."""
         self._client = client
+        self._hint = hint
         self._target = dict(target)
         self._condition = condition
         self._seconds = seconds
@@ -139,14 +143,16 @@ class Wait:
 
     async def _check(self, obj: JsonObject | None) -> bool:
         if obj is not None:
-            self._last = obj
+            # The items of lists of built-in kinds lack these two fields.
+            kind = {field: self._target[field] for field in ("apiVersion", "kind")}
+            self._last = obj = {**kind, **obj}
         self._reason = await self._condition.unmet_reason(obj)
         return not self._reason
 
     def _failure_message(self) -> str:
         target = f"{describe_object(self._target)} of {self._target.get('apiVersion')}"
         problem = f"did not meet the condition {self._condition.label} within {self._seconds:g} s"
-        lines = [f"{target} {problem}: {self._reason}"]
+        lines = [f"{target} {problem}: {self._reason}", *([self._hint] if self._hint else [])]
         if self._last is not None:
             plain = {**self._last, "metadata": {**self._last["metadata"]}}
             plain["metadata"].pop("managedFields", None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
+from polykind.testing.exceptions import Refused
 
 DEFAULT_REASONS = {
     "deployments": "ProgressDeadlineExceeded",
@@ -16,6 +18,38 @@ DEFAULT_REASONS = {
     "services": "SyncLoadBalancerFailed",
 }
 """The kinds that can fail, each with the reason that `Simulation.fail` uses if the test gives none."""
+
+CONTAINER_REASONS = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "ContainerCreating",
+    "RunContainerError",
+)
+"""Failure reasons with which a container of a pod stays in the state `waiting` and never starts."""
+_POD_REASONS = (
+    *CONTAINER_REASONS,
+    "CrashLoopBackOff",
+    "Error",
+    "Evicted",
+    "NotReady",
+    "OOMKilled",
+    "Unschedulable",
+)
+
+
+def check_reason(plural: str, reason: str) -> None:
+    """Raise Refused if the reason of a pod's failure is one of the known reasons, but misspelt.
+
+    Other reasons are valid: a container may end with any reason.
+    """
+    known = {name.lower(): name for name in _POD_REASONS}
+    close = difflib.get_close_matches(reason.lower(), known, 1, cutoff=0.85)
+    if plural == "pods" and close and known[close[0]] != reason:
+        raise Refused(f"{reason} is not a reason of a pod's failure: did you mean {known[close[0]]}?")
 
 
 class Failure(NamedTuple):

@@ -12,20 +12,11 @@ from polykind.testing.simulation.simulated_controller import (
     remove_condition,
     set_condition,
 )
-from polykind.testing.simulation.simulated_failures import Failure
+from polykind.testing.simulation.simulated_failures import CONTAINER_REASONS, Failure
 
 NODE = "simulated-node"
 """The name of the node that the simulation creates if the cluster has no node."""
 _HOST_IP = "192.168.0.1"
-_IMAGE_REASONS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
-_CONTAINER_REASONS = (
-    *_IMAGE_REASONS,
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "ContainerCreating",
-    "RunContainerError",
-)
-"""Failure reasons with which a container stays in the state `waiting` and never starts."""
 _NOT_READY = "NotReady"
 _UNSCHEDULABLE = "Unschedulable"
 _NODE_CONDITIONS = (
@@ -129,7 +120,7 @@ class _PodStatus:
         self._reason = failure.reason if failure is not None else ""
         self._message = failure.message if failure is not None else ""
         self._now = now
-        self._waits = self._reason in _CONTAINER_REASONS
+        self._waits = self._reason in CONTAINER_REASONS
         completes = pod["spec"].get("restartPolicy") != "Always"
         crashes = self._reason not in ("", _NOT_READY, _UNSCHEDULABLE) and not self._waits
         self._evicted = self._reason == "Evicted"

@@ -18,7 +18,7 @@ from polykind.testing.simulation.simulated_controller import SimulatedController
 from polykind.testing.simulation.simulated_cron_jobs import SimulatedCronJobs
 from polykind.testing.simulation.simulated_daemon_sets import SimulatedDaemonSets
 from polykind.testing.simulation.simulated_deployments import SimulatedDeployments
-from polykind.testing.simulation.simulated_failures import DEFAULT_REASONS, Failure, Failures
+from polykind.testing.simulation.simulated_failures import DEFAULT_REASONS, Failure, Failures, check_reason
 from polykind.testing.simulation.simulated_jobs import SimulatedJobs
 from polykind.testing.simulation.simulated_pods import SimulatedPods
 from polykind.testing.simulation.simulated_replica_sets import SimulatedReplicaSets
@@ -86,6 +86,7 @@ class AsyncSimulation:
             raise Refused(f"{kind} cannot fail by themselves: fail one of {', '.join(DEFAULT_REASONS)}")
         if kind not in self._plurals:
             raise Refused(f'{kind} are not simulated here: use simulate("{kind}", ...)')
+        check_reason(kind, reason)
         self._failures.add(Failure(kind, name, namespace, reason or DEFAULT_REASONS[kind], message))
         await self._loop.call(self._reconcile_all([kind]))
 
@@ -106,6 +107,10 @@ class AsyncSimulation:
         await self._loop.call(self._reconcile_all(["cronjobs"]))
 
     # ------------------------------------------------------------------ used by ServerInstance
+
+    def includes(self, plural: str) -> bool:
+        """True if this simulation changes objects of a resource."""
+        return plural in self._plurals
 
     async def attach(self, backend: Backend) -> None:
         """Start the simulated controllers for the objects of a server."""
