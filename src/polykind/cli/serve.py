@@ -104,7 +104,7 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="MODES",
-        help="comma-separated authorizers in order: AlwaysAllow, AlwaysDeny, RBAC (default: AlwaysAllow)",
+        help="comma-separated authorizers in order: AlwaysAllow, AlwaysDeny, RBAC (default: RBAC)",
     )
     for verb in ("enable", "disable"):
         flag(
@@ -260,7 +260,7 @@ def settings(args: argparse.Namespace) -> Settings:
         "secure_port": _secure_port(args),
         "etcd_servers": tuple(url for url in args.etcd_servers.split(",") if url),
         "feature_gates": gates,
-        "authorization_mode": tuple((",".join(args.authorization_mode) or "AlwaysAllow").split(",")),
+        "authorization_mode": tuple((",".join(args.authorization_mode) or "RBAC").split(",")),
         "enable_admission_plugins": _split(args.enable_admission_plugins),
         "disable_admission_plugins": _split(args.disable_admission_plugins),
         "runtime_config": dict(_key_value(part) for part in _split(args.runtime_config)),

@@ -163,6 +163,8 @@ class Server:
             certificates=self._certificates,
         )
         authorizer, rbac = build_authorizer(settings.authorization_mode)
+        if authorizer.allows_everything:
+            log.warning("server: --authorization-mode=AlwaysAllow: every user with valid credentials may do everything")
         await self.store.start()
         on_stop(self.store.close)
         self.metrics = Metrics()

@@ -67,7 +67,7 @@ class Settings:
     etcd_compaction_interval: float = 300.0
     feature_gates: dict[str, bool] = field(default_factory=dict)
     request_timeout: float = 60.0
-    authorization_mode: tuple[str, ...] = ("AlwaysAllow",)
+    authorization_mode: tuple[str, ...] = ("RBAC",)
     conversion_cache: bool = True
     conversion_fallback: bool = False
     resolve: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ _SERVER: pytest.StashKey[ApiServer] = pytest.StashKey()
 MARKER = (
     "polykind(crds=[...], converters=[...], **settings): CRDs, converters and settings of this test's server, in "
     "addition to polykind_crds and polykind_converters; settings are flags of `polykind serve`, such as "
-    "authorization_mode=('RBAC',)"
+    "authorization_mode=('AlwaysAllow',)"
 )
 
 
