@@ -25,7 +25,7 @@ class _Authorizer(AlwaysDeny):
     def __init__(self) -> None:
         self.accesses: list[Access] = []
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
         self.accesses.append(access)
         return Decision(access.verb in ("get", "list"), f"{access.user.name} {access.verb}", error="oh")
 

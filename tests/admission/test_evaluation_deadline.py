@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from polykind.admission import evaluation_deadline
-from polykind.admission.evaluation_deadline import EvaluationInterruptedError, call_on_event_loop, run_with_deadline
+from polykind.admission.evaluation_deadline import EvaluationInterruptedError, run_on_event_loop, run_with_deadline
 from polykind.admission.match_conditions import MatchConditionError, MatchConditions
 from polykind.contract import InterruptCheck, JsonObject
 
@@ -76,27 +76,45 @@ async def test_event_loop_is_not_blocked() -> None:
     assert longest < 0.5
 
 
-async def test_call_on_event_loop_sees_consistent_state(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_coroutine_runs_on_the_thread_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation_deadline, "ON_LOOP_SECONDS", -1.0)
+
+    async def thread() -> int:
+        return threading.get_ident()
 
     def evaluate(check: InterruptCheck) -> tuple[int, int]:
         check(0)
-        return threading.get_ident(), call_on_event_loop(threading.get_ident)
+        return threading.get_ident(), run_on_event_loop(thread())
 
     away, home = await run_with_deadline(evaluate)
     assert away != home == threading.get_ident()
-    assert call_on_event_loop(threading.get_ident) == threading.get_ident()
+    assert run_on_event_loop(thread()) == threading.get_ident()
+
+
+async def test_coroutine_that_waits_moves_the_evaluation_to_a_thread() -> None:
+    runs = []
+
+    async def wait() -> str:
+        await asyncio.sleep(0)
+        return "allowed"
+
+    def evaluate(check: InterruptCheck) -> str:
+        runs.append(threading.get_ident())
+        return run_on_event_loop(wait())
+
+    assert await run_with_deadline(evaluate) == "allowed"
+    assert runs[0] == threading.get_ident() != runs[1]
 
 
 async def test_error_on_the_event_loop_is_raised_in_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation_deadline, "ON_LOOP_SECONDS", -1.0)
 
-    def fail() -> None:
+    async def fail() -> None:
         raise LookupError("nothing there")
 
     def evaluate(check: InterruptCheck) -> None:
         check(0)
-        call_on_event_loop(fail)
+        run_on_event_loop(fail())
 
     with pytest.raises(LookupError, match="nothing there"):
         await run_with_deadline(evaluate)

@@ -31,22 +31,22 @@ def test_always_allow_needs_no_union() -> None:
         (("RBAC", "AlwaysAllow"), Decision(True), True, True),
     ],
 )
-def test_modes_decide_in_order_after_the_superuser_group(
+async def test_modes_decide_in_order_after_the_superuser_group(
     modes: tuple[str, ...], decision: Decision, allows_everything: bool, has_rbac: bool
 ) -> None:
     authorizer, rbac = build_authorizer(modes)
-    assert authorizer.decide(ADMIN) == Decision(True)
-    assert authorizer.decide(ANN) == decision
+    assert await authorizer.decide(ADMIN) == Decision(True)
+    assert await authorizer.decide(ANN) == decision
     assert (authorizer.allows_everything, rbac is not None) == (allows_everything, has_rbac)
 
 
-def test_rbac_mode_decides_by_roles() -> None:
+async def test_rbac_mode_decides_by_roles() -> None:
     authorizer, rbac = build_authorizer(("RBAC",))
     assert rbac is not None
     rbac.put_role("", "reader", [{"verbs": ["get"], "apiGroups": [""], "resources": ["widgets"]}])
     ann = {"kind": "User", "name": "ann"}
     rbac.put_binding("", "b", {"roleRef": {"kind": "ClusterRole", "name": "reader"}, "subjects": [ann]})
-    assert authorizer.decide(ANN).allowed
+    assert (await authorizer.decide(ANN)).allowed
 
 
 @dataclass
@@ -57,7 +57,7 @@ class FixedAuthorizer:
     fixed_rules: Rules = Rules([], [])  # noqa: RUF009
     allows_everything: bool = False
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
         return self.decision
 
     def rules(self, user: User, namespace: str) -> Rules:
@@ -82,10 +82,10 @@ ALLOW, DENY = FixedAuthorizer(Decision(True, "yes")), FixedAuthorizer(Decision(F
         ([REASON, FixedAuthorizer(Decision(False, error="bad"))], Decision(False, "why", error="[wrong, bad]")),
     ],
 )
-def test_first_opinion_decides_and_earlier_reasons_are_joined(
+async def test_first_opinion_decides_and_earlier_reasons_are_joined(
     authorizers: list[FixedAuthorizer], decision: Decision
 ) -> None:
-    assert Union(authorizers).decide(ANN) == decision
+    assert await Union(authorizers).decide(ANN) == decision
 
 
 def test_rules_of_all_authorizers_are_joined() -> None:
@@ -101,10 +101,10 @@ def test_union_allows_everything_if_one_authorizer_does() -> None:
     assert not Union([AlwaysDeny(), Superusers()]).allows_everything
 
 
-def test_superusers_are_allowed_everything_by_their_group() -> None:
+async def test_superusers_are_allowed_everything_by_their_group() -> None:
     admin = Access(User("x", groups=("system:masters",)), "get", path="/")
-    assert Union([Superusers(), AlwaysDeny()]).decide(admin) == Decision(True)
-    assert Union([Superusers(), AlwaysDeny()]).decide(ANN) == Decision(False, "Everything is forbidden.")
+    assert await Union([Superusers(), AlwaysDeny()]).decide(admin) == Decision(True)
+    assert await Union([Superusers(), AlwaysDeny()]).decide(ANN) == Decision(False, "Everything is forbidden.")
     assert Superusers().rules(admin.user, "here") == Rules([], [])
 
 

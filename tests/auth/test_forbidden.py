@@ -47,7 +47,7 @@ def test_forbidden_names_user_verb_resource_and_scope(
     assert (status["code"], status["reason"]) == (403, "Forbidden")
 
 
-def test_require_raises_only_if_not_allowed() -> None:
-    require(AlwaysAllow(), Access(ANN, "get", path="/"))
+async def test_require_raises_only_if_not_allowed() -> None:
+    await require(AlwaysAllow(), Access(ANN, "get", path="/"))
     with pytest.raises(errors.ForbiddenError, match=r'cannot get path "/": Everything is forbidden\.$'):
-        require(AlwaysDeny(), Access(ANN, "get", path="/"))
+        await require(AlwaysDeny(), Access(ANN, "get", path="/"))

@@ -23,7 +23,7 @@ class PrefixAuthorizer:
         self.prefixes = prefixes
         self.recorded: list[str] = []
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
         resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
         self.recorded.append(f"{access.verb} {access.group}:{resource} {access.namespace}/{access.name}")
         return Decision(any(self.recorded[-1].startswith(one) for one in self.prefixes))
@@ -32,9 +32,11 @@ class PrefixAuthorizer:
         return Rules([], [])
 
 
-def forbidden_message(authorizer: PrefixAuthorizer, other: User, impersonation: Impersonation | None = None) -> str:
+async def forbidden_message(
+    authorizer: PrefixAuthorizer, other: User, impersonation: Impersonation | None = None
+) -> str:
     with pytest.raises(errors.ForbiddenError) as caught:
-        (impersonation or Impersonation(authorizer)).impersonate(other, READING)
+        await (impersonation or Impersonation(authorizer)).impersonate(other, READING)
     return caught.value.message
 
 
@@ -103,8 +105,8 @@ def test_impersonation_without_user_name_is_rejected(headers: dict[bytes, bytes]
         (User("bob", groups=("system:masters",)), ("system:masters", AUTHENTICATED)),
     ],
 )
-def test_impersonated_user_gets_implied_groups(other: User, groups: tuple[str, ...]) -> None:
-    user = Impersonation(AlwaysAllow()).impersonate(other, READING)
+async def test_impersonated_user_gets_implied_groups(other: User, groups: tuple[str, ...]) -> None:
+    user = await Impersonation(AlwaysAllow()).impersonate(other, READING)
     assert user == User(other.name, other.uid, groups, other.extra)
 
 
@@ -128,10 +130,10 @@ def test_parse_service_account(name: str, account: tuple[str, str] | None) -> No
 # ---------------------------------------------------------------------- permissions
 
 
-def test_legacy_mode_checks_each_attribute() -> None:
+async def test_legacy_mode_checks_each_attribute() -> None:
     authorizer = PrefixAuthorizer("impersonate ")
     extra = {"scopes": ("x", "y")}
-    Impersonation(authorizer).impersonate(User("bob", "7", ("g", "h"), extra), READING)
+    await Impersonation(authorizer).impersonate(User("bob", "7", ("g", "h"), extra), READING)
     assert authorizer.recorded[1:] == [
         "impersonate :users /bob",
         "impersonate authentication.k8s.io:uids /7",
@@ -142,9 +144,9 @@ def test_legacy_mode_checks_each_attribute() -> None:
     ]
 
 
-def test_constrained_mode_also_checks_the_request() -> None:
+async def test_constrained_mode_also_checks_the_request() -> None:
     authorizer = PrefixAuthorizer("impersonate:", "impersonate-on:")
-    Impersonation(authorizer).impersonate(User("bob", "7", ("g",), {"a.io/b": ("x",)}), READING)
+    await Impersonation(authorizer).impersonate(User("bob", "7", ("g",), {"a.io/b": ("x",)}), READING)
     assert authorizer.recorded == [
         "impersonate-on:user-info:get example.com:widgets default/w",
         "impersonate:user-info authentication.k8s.io:users /bob",
@@ -162,9 +164,9 @@ def test_constrained_mode_also_checks_the_request() -> None:
         ("system:node:N1", ("user-info", "authentication.k8s.io:users /system:node:N1")),
     ],
 )
-def test_constrained_mode_follows_the_kind_of_user(name: str, expected: tuple[str, str]) -> None:
+async def test_constrained_mode_follows_the_kind_of_user(name: str, expected: tuple[str, str]) -> None:
     authorizer = PrefixAuthorizer("impersonate:", "impersonate-on:")
-    Impersonation(authorizer).impersonate(User(name), READING)
+    await Impersonation(authorizer).impersonate(User(name), READING)
     constraint, part = expected
     assert authorizer.recorded == [
         f"impersonate-on:{constraint}:get example.com:widgets default/w",
@@ -172,43 +174,43 @@ def test_constrained_mode_follows_the_kind_of_user(name: str, expected: tuple[st
     ]
 
 
-def test_many_groups_are_checked_by_wildcard_first() -> None:
+async def test_many_groups_are_checked_by_wildcard_first() -> None:
     groups = ("a", "b", "c", "d")
     authorizer = PrefixAuthorizer("impersonate:user-info", "impersonate-on:")
-    Impersonation(authorizer).impersonate(User("bob", "", groups, {"a.io/b": groups}), READING)
+    await Impersonation(authorizer).impersonate(User("bob", "", groups, {"a.io/b": groups}), READING)
     assert authorizer.recorded[2:] == [
         "impersonate:user-info authentication.k8s.io:groups /*",
         "impersonate:user-info authentication.k8s.io:userextras/* /*",
     ]
     begun = "impersonate:user-info authentication.k8s.io:"
     authorizer = PrefixAuthorizer(f"{begun}users", *(f"{begun}groups /{group}" for group in groups), "impersonate-on:")
-    Impersonation(authorizer).impersonate(User("bob", "", groups), READING)
+    await Impersonation(authorizer).impersonate(User("bob", "", groups), READING)
     assert authorizer.recorded[2:] == [f"{begun}groups /{name}" for name in ("*", *groups)]
 
 
 # ---------------------------------------------------------------------- errors
 
 
-def test_first_error_is_reported() -> None:
-    assert forbidden_message(PrefixAuthorizer(), User("bob")) == (
+async def test_first_error_is_reported() -> None:
+    assert await forbidden_message(PrefixAuthorizer(), User("bob")) == (
         'widgets.example.com "w" is forbidden: User "ann" cannot impersonate-on:user-info:get resource "widgets" '
         'in API group "example.com" in the namespace "default"'
     )
-    assert forbidden_message(PrefixAuthorizer(), User("system:serviceaccount:team:robot", groups=("g",))) == (
+    assert await forbidden_message(PrefixAuthorizer(), User("system:serviceaccount:team:robot", groups=("g",))) == (
         'serviceaccounts "robot" is forbidden: User "ann" cannot impersonate resource "serviceaccounts" '
         'in API group "" in the namespace "team"'
     )
 
 
-def test_last_successful_mode_is_tried_first() -> None:
+async def test_last_successful_mode_is_tried_first() -> None:
     authorizer = PrefixAuthorizer("impersonate :users /bob")
     impersonation = Impersonation(authorizer)
-    impersonation.impersonate(User("bob"), READING)
-    assert forbidden_message(authorizer, User("eve"), impersonation) == (
+    await impersonation.impersonate(User("bob"), READING)
+    assert await forbidden_message(authorizer, User("eve"), impersonation) == (
         'users "eve" is forbidden: User "ann" cannot impersonate resource "users" in API group "" at the cluster scope'
     )
     authorizer.recorded.clear()
-    impersonation.impersonate(User("bob"), READING)
+    await impersonation.impersonate(User("bob"), READING)
     assert authorizer.recorded == ["impersonate :users /bob"]
 
 
@@ -232,7 +234,7 @@ def test_last_successful_mode_is_tried_first() -> None:
         ),
     ],
 )
-def test_constrained_modes_reject_what_legacy_mode_allows(other: User, message: str) -> None:
+async def test_constrained_modes_reject_what_legacy_mode_allows(other: User, message: str) -> None:
     constrained = PrefixAuthorizer("impersonate:", "impersonate-on:")
-    assert forbidden_message(constrained, other).endswith(f": {message}")
-    assert Impersonation(PrefixAuthorizer("impersonate ")).impersonate(other, READING).name == "bob"
+    assert (await forbidden_message(constrained, other)).endswith(f": {message}")
+    assert (await Impersonation(PrefixAuthorizer("impersonate ")).impersonate(other, READING)).name == "bob"

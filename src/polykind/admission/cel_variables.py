@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from polykind.admission.attributes import Attributes
-from polykind.admission.evaluation_deadline import call_on_event_loop
+from polykind.admission.evaluation_deadline import run_on_event_loop
 from polykind.auth.authorizer import Access
 from polykind.auth.user import User, service_account_groups, service_account_name
 from polykind.cel.library.authz import AuthorizationAttributes, AuthorizationResult, Authorizer, ResourceCheck
@@ -99,7 +99,7 @@ def _decide(attributes: Attributes, check: AuthorizationAttributes) -> Authoriza
     result = attributes.authorization_results.get(check)
     if result is None:
         access = _access(attributes.user, check)
-        decision = call_on_event_loop(lambda: attributes.authorizer.decide(access))
+        decision = run_on_event_loop(attributes.authorizer.decide(access))
         result = AuthorizationResult(decision.allowed, decision.reason, decision.error)
         attributes.authorization_results[check] = result
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Final, TypeVar
@@ -66,22 +66,30 @@ async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
     return await loop.run_in_executor(_executor, evaluate_in_thread)
 
 
-def call_on_event_loop(call: Callable[[], T]) -> T:
-    """Run `call` on the event loop's thread, because that thread may change the data that `call` reads.
+def run_on_event_loop(coroutine: Coroutine[object, None, T]) -> T:
+    """Return the result of a coroutine that runs on the event loop, whose data only the loop's thread may read.
 
-    Raise EvaluationInterruptedError if the event loop does not respond in time.
+    An evaluation on the event loop itself cannot wait. If the coroutine waits there, for example for an authorization
+    webhook, raise EvaluationInterruptedError, so that the evaluation runs again in a thread. Raise the same error if
+    the coroutine does not end in time.
     """
     loop = _thread_state.loop
     if loop is None:
-        return call()
-
-    async def run() -> T:
-        return call()
-
+        return _run_without_waiting(coroutine)
     try:
-        return asyncio.run_coroutine_threadsafe(run(), loop).result(TOTAL_SECONDS)
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(TOTAL_SECONDS)
     except TimeoutError:
         raise EvaluationInterruptedError(INTERRUPTED) from None
+
+
+def _run_without_waiting(coroutine: Coroutine[object, None, T]) -> T:
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    coroutine.close()
+    raise EvaluationInterruptedError(INTERRUPTED)
 
 
 def _deadline_check(seconds: float, call_limit: int) -> InterruptCheck:

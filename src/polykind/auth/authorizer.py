@@ -46,13 +46,16 @@ class Rules(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """Decides if a user may access a resource or URL path. Its methods do not block, because all data is in memory."""
+    """Decides if a user may access a resource or URL path.
+
+    Most authorizers have all data in memory, and their `decide` never waits. Only a webhook waits.
+    """
 
     @property
     def allows_everything(self) -> bool:
         """True if every access of every user is allowed, so that callers can skip `decide`."""
 
-    def decide(self, access: Access) -> Decision: ...
+    async def decide(self, access: Access) -> Decision: ...
 
     def rules(self, user: User, namespace: str) -> Rules: ...
 
@@ -62,7 +65,7 @@ class AlwaysAllow:
 
     allows_everything = True
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
         return Decision(True)
 
     def rules(self, user: User, namespace: str) -> Rules:
@@ -77,7 +80,7 @@ class AlwaysDeny:
 
     allows_everything = False
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
         return Decision(False, "Everything is forbidden.")
 
     def rules(self, user: User, namespace: str) -> Rules:

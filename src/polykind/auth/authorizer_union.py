@@ -28,7 +28,7 @@ class Superusers:
 
     allows_everything = False
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
         return Decision(ADMIN_GROUP in access.user.groups)
 
     def rules(self, user: User, namespace: str) -> Rules:
@@ -43,10 +43,10 @@ class Union:
         # No authorizer of this server denies an access. So the union allows what any of its authorizers allows.
         self.allows_everything = any(authorizer.allows_everything for authorizer in authorizers)
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
         reasons, failures = [], []
         for authorizer in self._authorizers:
-            decision = authorizer.decide(access)
+            decision = await authorizer.decide(access)
             if decision.allowed or decision.denied:
                 return decision
             if decision.reason:

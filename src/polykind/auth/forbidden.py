@@ -9,9 +9,9 @@ from polykind.golang.fmt import go_quote
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def require(authorizer: Authorizer, access: Access) -> None:
+async def require(authorizer: Authorizer, access: Access) -> None:
     """Raise ForbiddenError if the authorizer does not allow the access."""
-    decision = authorizer.decide(access)
+    decision = await authorizer.decide(access)
     if not decision.allowed:
         raise forbidden(access, decision.reason)
 

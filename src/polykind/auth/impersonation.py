@@ -81,14 +81,14 @@ class Impersonation:
         self._latest: dict[str, _Mode] = {}
         """The mode that last succeeded, by user name. It is tried first. If all modes fail, its error is reported."""
 
-    def impersonate(self, other: User, access: Access) -> User:
+    async def impersonate(self, other: User, access: Access) -> User:
         """Return `other` with all groups. Raise ForbiddenError if no mode allows `access.user` to impersonate it."""
         username, first_error = access.user.name, None
         for mode in self._ordered_modes(username):
             if not mode.applies_to(other):
                 continue
             try:
-                user = mode.authorize(self._authorizer, other, access)
+                user = await mode.authorize(self._authorizer, other, access)
             except errors.ForbiddenError as error:
                 first_error = first_error or error
                 continue
@@ -134,60 +134,60 @@ class _Mode:
             return only_name and account
         return not self.constraint or not (_node_name(other.name) or account)
 
-    def authorize(self, authorizer: Authorizer, other: User, access: Access) -> User:
+    async def authorize(self, authorizer: Authorizer, other: User, access: Access) -> User:
         """Return the impersonated user. Raise ForbiddenError if one of its attributes is not allowed."""
         if self.constraint:
-            require(authorizer, replace(access, verb=f"impersonate-on:{self.constraint}:{access.verb}"))
+            await require(authorizer, replace(access, verb=f"impersonate-on:{self.constraint}:{access.verb}"))
         verb = f"impersonate:{self.constraint}" if self.constraint else "impersonate"
         group, version = (_AUTHENTICATION, "v1") if self.constraint else ("", "v1")
         part_access = Access(access.user, verb, group, version)
-        user = self._authorize_name(authorizer, other, part_access)
+        user = await self._authorize_name(authorizer, other, part_access)
         if other.uid:
-            require(authorizer, replace(part_access, group=_AUTHENTICATION, resource="uids", name=other.uid))
+            await require(authorizer, replace(part_access, group=_AUTHENTICATION, resource="uids", name=other.uid))
         if other.groups:
-            self._authorize_groups(authorizer, other.groups, replace(part_access, resource="groups"))
+            await self._authorize_groups(authorizer, other.groups, replace(part_access, resource="groups"))
         if other.extra:
-            self._authorize_extra(
+            await self._authorize_extra(
                 authorizer, other.extra, replace(part_access, group=_AUTHENTICATION, resource="userextras")
             )
         return _with_authenticated_group(user)
 
-    def _authorize_name(self, authorizer: Authorizer, other: User, part_access: Access) -> User:
+    async def _authorize_name(self, authorizer: Authorizer, other: User, part_access: Access) -> User:
         node, account = _node_name(other.name) if self.constraint else "", parse_service_account(other.name)
         if node:
-            require(authorizer, replace(part_access, resource="nodes", name=node))
+            await require(authorizer, replace(part_access, resource="nodes", name=node))
             return replace(other, groups=(_NODES,))
         if account is None:
-            require(authorizer, replace(part_access, resource="users", name=other.name))
+            await require(authorizer, replace(part_access, resource="users", name=other.name))
             return other
         namespace, name = account
-        require(authorizer, replace(part_access, resource="serviceaccounts", namespace=namespace, name=name))
+        await require(authorizer, replace(part_access, resource="serviceaccounts", namespace=namespace, name=name))
         return other if other.groups else replace(other, groups=service_account_groups(namespace))
 
-    def _authorize_groups(self, authorizer: Authorizer, groups: tuple[str, ...], part_access: Access) -> None:
+    async def _authorize_groups(self, authorizer: Authorizer, groups: tuple[str, ...], part_access: Access) -> None:
         if self.constraint:
             if "" in groups:
                 raise forbidden(part_access, "impersonating the empty string group is not allowed")
             if ADMIN_GROUP in groups:
                 message = f"impersonating the {ADMIN_GROUP} group is not allowed"
                 raise forbidden(replace(part_access, name=ADMIN_GROUP), message)
-            if len(groups) >= _WILDCARD_THRESHOLD and authorizer.decide(replace(part_access, name="*")).allowed:
+            if len(groups) >= _WILDCARD_THRESHOLD and (await authorizer.decide(replace(part_access, name="*"))).allowed:
                 return
         for group in groups:
-            require(authorizer, replace(part_access, name=group))
+            await require(authorizer, replace(part_access, name=group))
 
-    def _authorize_extra(
+    async def _authorize_extra(
         self, authorizer: Authorizer, extra: Mapping[str, tuple[str, ...]], part_access: Access
     ) -> None:
         if self.constraint:
             if message := _validate_extra(extra):
                 raise forbidden(part_access, message)
             many = len(extra) >= _WILDCARD_THRESHOLD or sum(map(len, extra.values())) >= _WILDCARD_THRESHOLD
-            if many and authorizer.decide(replace(part_access, subresource="*", name="*")).allowed:
+            if many and (await authorizer.decide(replace(part_access, subresource="*", name="*"))).allowed:
                 return
         for key, values in extra.items():
             for value in values:
-                require(authorizer, replace(part_access, subresource=key, name=value))
+                await require(authorizer, replace(part_access, subresource=key, name=value))
 
 
 _MODES = tuple(map(_Mode, ("arbitrary-node", "serviceaccount", "user-info", "")))

@@ -31,7 +31,7 @@ class RequestAuthorization:
         self._authorizer = authorizer
         self._impersonation: Impersonation | None = None
 
-    def check(self, request: Request, user: User, parts: list[str]) -> User:
+    async def check(self, request: Request, user: User, parts: list[str]) -> User:
         """Return the user on whose behalf the request runs: the impersonated user, or else `user`.
 
         Raise APIError if the request is forbidden.
@@ -43,9 +43,9 @@ class RequestAuthorization:
             other = requested_user(request.headers)
             if other is not None:
                 self._impersonation = self._impersonation or Impersonation(self._authorizer)
-                access = replace(access, user=self._impersonation.impersonate(other, access))
+                access = replace(access, user=await self._impersonation.impersonate(other, access))
         if not self._authorizer.allows_everything:
-            require(self._authorizer, access)
+            await require(self._authorizer, access)
         return access.user
 
 

@@ -79,7 +79,7 @@ class Router:
         unrestricted = self._backend.authorizer.allows_everything or ADMIN_GROUP in request.user.groups
         if not unrestricted or b"impersonate" in request.headers:
             try:
-                request.user = self._permission.check(request, request.user, parts)
+                request.user = await self._permission.check(request, request.user, parts)
             except errors.APIError as error:
                 if _is_bare_legacy_path(path):
                     return _request_info_error(request)

@@ -75,7 +75,7 @@ async def _store(ctx: RequestContext, write: Write) -> bytes:
             ctx.version.strategy.prepare_create(write.obj)
             await _validate(ctx, write)
         if origin.named_by_path and not ctx.backend.authorizer.allows_everything:
-            _require_create_permission(ctx)
+            await _require_create_permission(ctx)
         if ctx.backend.admission.validates or ctx.version.is_builtin:
             await approve(ctx, write)
         # kube-apiserver's storage rejects a create with a resourceVersion, but ignores a malformed resourceVersion.
@@ -125,7 +125,7 @@ async def _validate(ctx: RequestContext, write: Write) -> None:
     if strategy.reads_params and not field_errors and not ctx.backend.authorizer.allows_everything:
         from polykind.verbs.privileges import param_errors
 
-        field_errors = param_errors(ctx, obj, None)
+        field_errors = await param_errors(ctx, obj, None)
     if field_errors:
         name = obj["metadata"].get("name", "")
         group = ctx.resource.group if strategy.error_group is None else strategy.error_group
@@ -133,13 +133,13 @@ async def _validate(ctx: RequestContext, write: Write) -> None:
     await add_warnings(ctx, write)
 
 
-def _require_create_permission(ctx: RequestContext) -> None:
+async def _require_create_permission(ctx: RequestContext) -> None:
     """Raise ForbiddenError if a PUT or an apply would create an object and the user lacks the create permission."""
     from polykind.auth.authorizer import Access
     from polykind.auth.forbidden import require
 
     resource, where = ctx.resource, ctx.namespace or ""
-    require(
+    await require(
         ctx.backend.authorizer,
         Access(
             ctx.user, "create", resource.group, ctx.version.version, resource.plural, namespace=where, name=ctx.name

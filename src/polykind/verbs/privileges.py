@@ -32,7 +32,7 @@ async def check_escalation(ctx: RequestContext, new: JsonObject, old: JsonObject
         return
     if "roleRef" in new:
         await _check_binding(ctx, new)
-    elif not _may(ctx, "escalate", ctx.resource.group, ctx.resource.plural, ctx.name):
+    elif not await _may(ctx, "escalate", ctx.resource.group, ctx.resource.plural, ctx.name):
         _require_rules(ctx, new, new["rules"] or ())
         if _aggregates(new) or (old is not None and _aggregates(old)):
             _require_rules(ctx, new, EVERYTHING, "must have cluster-admin privileges to use the aggregationRule")
@@ -43,7 +43,7 @@ async def _check_binding(ctx: RequestContext, new: JsonObject) -> None:
     plural = _ROLE_PLURALS.get(ref["kind"])
     if plural is None:
         raise errors.UnknownReasonError(f"unsupported role reference kind: {go_quote(ref['kind'])}")
-    if not _may(ctx, "bind", ref["apiGroup"], plural, ref["name"]):
+    if not await _may(ctx, "bind", ref["apiGroup"], plural, ref["name"]):
         _require_rules(ctx, new, await _role_rules(ctx, plural, ref["name"]))
 
 
@@ -67,9 +67,9 @@ async def _role_rules(ctx: RequestContext, plural: str, name: str) -> Sequence[R
     return rules
 
 
-def _may(ctx: RequestContext, verb: str, group: str, resource: str, name: str) -> bool:
+async def _may(ctx: RequestContext, verb: str, group: str, resource: str, name: str) -> bool:
     access = Access(ctx.user, verb, group, "*", resource, namespace=ctx.namespace or "", name=name)
-    return ctx.backend.authorizer.decide(access).allowed
+    return (await ctx.backend.authorizer.decide(access)).allowed
 
 
 def _require_rules(ctx: RequestContext, obj: JsonObject, granted: Sequence[Rule], message: str = "") -> None:
@@ -99,7 +99,7 @@ def _without_garbage_collected(obj: JsonObject) -> JsonObject:
 # ---------------------------------------------------------------------- params of admission policies
 
 
-def param_errors(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+async def param_errors(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
     """Return an error if the writer of a policy or binding has no permission to read its params."""
     user = ctx.request.user
     if user is None or ADMIN_GROUP in user.groups:
@@ -109,20 +109,20 @@ def param_errors(ctx: RequestContext, new: JsonObject, old: JsonObject | None) -
         same = spec["policyName"] == before.get("policyName") and spec.get("paramRef") == before.get("paramRef")
         if spec.get("paramRef") is None or same:
             return []
-        reason = _param_ref_error(ctx, user, spec)
+        reason = await _param_ref_error(ctx, user, spec)
         return [errors.forbidden("spec.paramRef", reason)] if reason else []
     param = spec.get("paramKind")
     if param is None or param == before.get("paramKind"):
         return []
     access = Access(user, "get", *_param_resource(ctx, param), namespace="*", name="*")
-    if ctx.backend.authorizer.decide(access).allowed:
+    if (await ctx.backend.authorizer.decide(access)).allowed:
         return []
     kind = f"(kind={param['kind']}, apiVersion={param['apiVersion']})"
     reason = f'user {_go_text(user)} must have "get" permission on all objects of the referenced paramKind {kind}'
     return [errors.forbidden("spec.paramKind", reason)]
 
 
-def _param_ref_error(ctx: RequestContext, user: User, spec: JsonObject) -> str:
+async def _param_ref_error(ctx: RequestContext, user: User, spec: JsonObject) -> str:
     """Return the reason why the user may not read the objects that a paramRef refers to. Return "" if the user may."""
     reference, name = spec["paramRef"], spec["policyName"]
     policies = ctx.backend.registry.resource(
@@ -133,7 +133,8 @@ def _param_ref_error(ctx: RequestContext, user: User, spec: JsonObject) -> str:
     group, version, resource = _param_resource(ctx, param) if param is not None else ("*", "*", "*")
     verb = "get" if reference.get("name") else "list"
     where, which = reference.get("namespace", ""), reference.get("name", "")
-    if ctx.backend.authorizer.decide(Access(user, verb, group, version, resource, "", where, which)).allowed:
+    access = Access(user, verb, group, version, resource, "", where, which)
+    if (await ctx.backend.authorizer.decide(access)).allowed:
         return ""
     least = (
         f'to determine minimum required permissions and user {_go_text(user)} does not have "{verb}" permission '

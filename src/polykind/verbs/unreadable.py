@@ -29,7 +29,7 @@ async def delete_unreadable(ctx: RequestContext, options: DeleteOptions) -> Json
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.backend.unsafe_deletion:
         _check_options(options)
-        _authorize(ctx)
+        await _authorize(ctx)
     while True:
         await ctx.backend.cache.wait_until_fresh(cache)
         cached = cache.get(ctx.key)
@@ -44,7 +44,7 @@ async def delete_unreadable(ctx: RequestContext, options: DeleteOptions) -> Json
                 return None
             text = "is exclusively used to delete corrupt object(s), try again by removing this option"
             raise errors.InvalidError(resource.plural, resource.group, ctx.name, [errors.invalid(OPTION, True, text)])
-        _authorize(ctx)
+        await _authorize(ctx)
         try:
             await remove(ctx, ctx.key, cached)
         except LostRaceError:
@@ -64,7 +64,7 @@ def _check_options(options: DeleteOptions) -> None:
         raise errors.InvalidError("DeleteOptions", "meta.k8s.io", "", field_errors)
 
 
-def _authorize(ctx: RequestContext) -> None:
+async def _authorize(ctx: RequestContext) -> None:
     """Raise ForbiddenError if the user may not delete objects of this resource without reading them."""
     if ctx.backend.authorizer.allows_everything:
         return
@@ -74,7 +74,7 @@ def _authorize(ctx: RequestContext) -> None:
     access = Access(
         ctx.user, _VERB, resource.group, ctx.version.version, resource.plural, namespace=namespace, name=ctx.name
     )
-    decision = ctx.backend.authorizer.decide(access)
+    decision = await ctx.backend.authorizer.decide(access)
     if not decision.allowed:
         text = f'not permitted to do "{_VERB}", reason: {decision.reason}'
         raise errors.ForbiddenError(resource.plural, resource.group, ctx.name, text)

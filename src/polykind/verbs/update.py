@@ -252,7 +252,7 @@ async def _validate(ctx: RequestContext, write: Write, old: JsonObject) -> None:
     if strategy.reads_params and not (field_errors or ctx.subresource or ctx.backend.authorizer.allows_everything):
         from polykind.verbs.privileges import param_errors
 
-        field_errors = param_errors(ctx, new, old)
+        field_errors = await param_errors(ctx, new, old)
     canonicalize = partial(strategy.canonicalize, new)
     await ctx.compute(canonicalize) if write.large else canonicalize()
     for text in validation.ratcheted:

@@ -23,7 +23,7 @@ class Allowing:
     def __init__(self, *allowed: str) -> None:
         self.allowed = allowed
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
         return Decision(f"{access.verb} {access.resource}/{access.subresource}" in self.allowed)
 
     def rules(self, user: User, namespace: str) -> Rules:

@@ -70,7 +70,7 @@ def path(verb: str, path: str) -> Access:
     ],
 )
 def test_rule_allows_if_all_its_parts_match(rule: Rule, access: dict[str, str], allowed: bool) -> None:
-    assert authorizer_with({**READ, **rule}).decide(get(**access)).allowed is allowed
+    assert authorizer_with({**READ, **rule}).decision(get(**access)).allowed is allowed
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,15 @@ def test_rule_allows_if_all_its_parts_match(rule: Rule, access: dict[str, str], 
 )
 def test_non_resource_urls_match_exactly_or_by_prefix(urls: list[str], access: str, allowed: bool) -> None:
     rbac = authorizer_with({"verbs": ["get"], "nonResourceURLs": urls})
-    assert rbac.decide(path("get", access)).allowed is allowed
-    assert not rbac.decide(path("post", access)).allowed
+    assert rbac.decision(path("get", access)).allowed is allowed
+    assert not rbac.decision(path("post", access)).allowed
 
 
 def test_resource_wildcards_do_not_allow_paths() -> None:
     assert (
-        not authorizer_with({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}).decide(path("get", "/a")).allowed
+        not authorizer_with({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
+        .decision(path("get", "/a"))
+        .allowed
     )
 
 
@@ -108,7 +110,7 @@ def test_resource_wildcards_do_not_allow_paths() -> None:
     ],
 )
 def test_reason_names_the_cluster_role_binding(to: JsonObject, user: User, expected: str) -> None:
-    decision = authorizer_with(READ, to=to).decide(get(user))
+    decision = authorizer_with(READ, to=to).decision(get(user))
     reason = f'RBAC: allowed by ClusterRoleBinding "reading" of ClusterRole "reader" to {expected}'
     assert decision == Decision(True, reason)
 
@@ -123,7 +125,7 @@ def test_reason_names_the_cluster_role_binding(to: JsonObject, user: User, expec
     ],
 )
 def test_unbound_user_gets_no_reason(to: JsonObject) -> None:
-    assert authorizer_with(READ, to=to).decide(get()) == Decision(False)
+    assert authorizer_with(READ, to=to).decision(get()) == Decision(False)
 
 
 def test_service_account_subject_defaults_to_the_bindings_namespace() -> None:
@@ -131,9 +133,9 @@ def test_service_account_subject_defaults_to_the_bindings_namespace() -> None:
     rbac.put_role("", "reader", [READ])
     rbac.put_binding("team", "b", binding("reader", subject("ServiceAccount", "robot")))
     reason = 'RBAC: allowed by RoleBinding "b/team" of ClusterRole "reader" to ServiceAccount "robot/team"'
-    assert rbac.decide(get(ROBOT, namespace="team")) == Decision(True, reason)
+    assert rbac.decision(get(ROBOT, namespace="team")) == Decision(True, reason)
     rbac.put_binding("", "everywhere", binding("reader", subject("ServiceAccount", "robot")))
-    assert not rbac.decide(get(ROBOT)).allowed
+    assert not rbac.decision(get(ROBOT)).allowed
 
 
 def test_role_binding_holds_only_in_its_namespace() -> None:
@@ -141,38 +143,38 @@ def test_role_binding_holds_only_in_its_namespace() -> None:
     rbac.put_role("team", "reader", [READ])
     rbac.put_binding("team", "b", binding("reader", subject("User", "ann"), kind="Role"))
     assert (
-        rbac.decide(get(namespace="team")).reason
+        rbac.decision(get(namespace="team")).reason
         == 'RBAC: allowed by RoleBinding "b/team" of Role "reader" to User "ann"'
     )
-    assert not rbac.decide(get(namespace="other")).allowed
-    assert not rbac.decide(get()).allowed
+    assert not rbac.decision(get(namespace="other")).allowed
+    assert not rbac.decision(get()).allowed
 
 
 def test_reason_names_the_first_matching_subject() -> None:
     rbac = authorizer_with(READ)
     rbac.put_binding("", "reading", binding("reader", subject("Group", "makers"), subject("User", "ann")))
-    assert rbac.decide(get()).reason.endswith(' to Group "makers"')
+    assert rbac.decision(get()).reason.endswith(' to Group "makers"')
 
 
 def test_missing_roles_are_reported_if_not_allowed() -> None:
     rbac = RBACAuthorizer()
     ann = subject("User", "ann")
     rbac.put_binding("", "a", binding("gone", ann))
-    assert rbac.decide(get()) == Decision(False, 'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found')
+    assert rbac.decision(get()) == Decision(False, 'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found')
     rbac.put_binding("team", "b", binding("gone", ann, kind="Role"))
     rbac.put_binding("team", "c", binding("gone", ann, kind="Role"))
     clusterrole = 'clusterrole.rbac.authorization.k8s.io "gone" not found'
     role = 'role.rbac.authorization.k8s.io "gone" not found'
-    assert rbac.decide(get(namespace="team")).reason == f"RBAC: [{clusterrole}, {role}]"
+    assert rbac.decision(get(namespace="team")).reason == f"RBAC: [{clusterrole}, {role}]"
     assert rbac.rules(ANN, "team").error == f"[{clusterrole}, {role}]"
     rbac.put_role("", "gone", [READ])
-    assert rbac.decide(get(namespace="team")).allowed
+    assert rbac.decision(get(namespace="team")).allowed
 
 
 def test_cluster_role_binding_does_not_find_a_role() -> None:
     rbac = authorizer_with(READ)
     rbac.put_binding("", "reading", binding("reader", subject("User", "ann"), kind="Role"))
-    assert rbac.decide(get()) == Decision(False, 'RBAC: role.rbac.authorization.k8s.io "reader" not found')
+    assert rbac.decision(get()) == Decision(False, 'RBAC: role.rbac.authorization.k8s.io "reader" not found')
 
 
 # ---------------------------------------------------------------------- changes
@@ -180,20 +182,20 @@ def test_cluster_role_binding_does_not_find_a_role() -> None:
 
 def test_removed_role_or_binding_allows_nothing() -> None:
     rbac = authorizer_with(READ)
-    assert rbac.decide(get()).allowed
+    assert rbac.decision(get()).allowed
     rbac.drop_binding("", "reading")
-    assert rbac.decide(get()) == Decision(False)
+    assert rbac.decision(get()) == Decision(False)
     rbac.put_binding("", "reading", binding("reader", subject("User", "ann")))
-    assert rbac.decide(get()).allowed
+    assert rbac.decision(get()).allowed
     rbac.drop_role("", "reader")
-    assert not rbac.decide(get()).allowed
+    assert not rbac.decision(get()).allowed
 
 
 def test_changed_binding_drops_former_subjects() -> None:
     rbac = authorizer_with(READ)
     rbac.put_binding("", "reading", binding("reader", subject("User", "bob")))
-    assert not rbac.decide(get()).allowed
-    assert rbac.decide(get(User("bob"))).allowed
+    assert not rbac.decision(get()).allowed
+    assert rbac.decision(get(User("bob"))).allowed
 
 
 def test_binding_without_subjects_is_added_and_removed() -> None:
@@ -201,14 +203,14 @@ def test_binding_without_subjects_is_added_and_removed() -> None:
     rbac.put_binding("", "idle", binding("reader"))
     rbac.drop_binding("", "reading")
     rbac.drop_binding("", "idle")
-    assert rbac.decide(get()) == Decision(False)
+    assert rbac.decision(get()) == Decision(False)
 
 
 def test_removing_an_unknown_role_or_binding_is_allowed() -> None:
     rbac = authorizer_with(READ)
     rbac.drop_role("team", "nothing")
     rbac.drop_binding("team", "nothing")
-    assert rbac.decide(get()).allowed
+    assert rbac.decision(get()).allowed
 
 
 # ---------------------------------------------------------------------- rules of a user
@@ -354,7 +356,7 @@ def test_lookups_decide_like_a_scan_over_all_rules(
     for (namespace, name), binding_object in bound.items():
         rbac.put_binding(namespace, name, binding_object)
     for access in accesses_drawn:
-        assert rbac.decide(access) == decide_by_scan(roles, bound, access)
+        assert rbac.decision(access) == decide_by_scan(roles, bound, access)
     changes = st.lists(st.tuples(places, st.one_of(bindings, st.none(), st.lists(rules, max_size=2))), max_size=4)
     for (namespace, name), change in data.draw(changes):
         if change is None:
@@ -367,4 +369,4 @@ def test_lookups_decide_like_a_scan_over_all_rules(
             rbac.put_binding(namespace, name, change)
             bound[namespace, name] = change
         for access in accesses_drawn:
-            assert rbac.decide(access) == decide_by_scan(roles, bound, access)
+            assert rbac.decision(access) == decide_by_scan(roles, bound, access)

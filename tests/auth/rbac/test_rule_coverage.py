@@ -179,4 +179,4 @@ def allowed(rules: list[Rule], access: Access) -> bool:
     rbac.put_role("", "role", rules)
     ann = {"kind": "User", "name": "ann"}
     rbac.put_binding("", "binding", {"roleRef": {"kind": "ClusterRole", "name": "role"}, "subjects": [ann]})
-    return rbac.decide(access).allowed
+    return rbac.decision(access).allowed

@@ -12,11 +12,14 @@ from polykind.golang.fmt import go_quote
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 
 
-def _may(attributes: Attributes, verb: str, signer: str) -> bool:
+async def _may(attributes: Attributes, verb: str, signer: str) -> bool:
     """True if the user may perform the verb on requests for a signer, or for all signers of its domain."""
     names = (signer, f"{signer.partition('/')[0]}/*")
-    accesses = (Access(attributes.user, verb, "certificates.k8s.io", "*", "signers", name=name) for name in names)
-    return any(attributes.authorizer.decide(access).allowed for access in accesses)
+    for name in names:
+        access = Access(attributes.user, verb, "certificates.k8s.io", "*", "signers", name=name)
+        if (await attributes.authorizer.decide(access)).allowed:
+            return True
+    return False
 
 
 class CertificateApproval(BuiltinPlugin):
@@ -27,7 +30,7 @@ class CertificateApproval(BuiltinPlugin):
 
     async def validate(self, attributes: Attributes, obj: JsonObject) -> None:
         signer = ((attributes.old or {}).get("spec") or {}).get("signerName", "")
-        if not _may(attributes, "approve", signer):
+        if not await _may(attributes, "approve", signer):
             reason = f"user not permitted to approve requests with signerName {go_quote(signer)}"
             raise forbidden(attributes, reason)
 
@@ -44,7 +47,7 @@ class CertificateSigning(BuiltinPlugin):
         if all(new_status.get(field) == old_status.get(field) for field in ("certificate", "conditions")):
             return
         signer = (old.get("spec") or {}).get("signerName", "")
-        if not _may(attributes, "sign", signer):
+        if not await _may(attributes, "sign", signer):
             raise forbidden(attributes, f"user not permitted to sign requests with signerName {go_quote(signer)}")
 
 

@@ -190,7 +190,7 @@ class NodeRestriction(BuiltinPlugin):
                 return ""
         verb, user = "request-serviceaccounts-token-audience", attributes.user
         access = Access(user, verb, "", "v1", audience, namespace=attributes.namespace, name=attributes.name)
-        if attributes.authorizer.decide(access).allowed:
+        if (await attributes.authorizer.decide(access)).allowed:
             return ""
         return (
             f"audience {go_quote(audience)} not found in pod spec volume, "

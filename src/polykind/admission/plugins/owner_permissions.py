@@ -39,18 +39,18 @@ class OwnerReferencesPermissionEnforcement(BuiltinPlugin):
         if new == old or attributes.authorizer.allows_everything:
             return
         if attributes.operation != CREATE:
-            decision = attributes.authorizer.decide(_delete_access(attributes))
+            decision = await attributes.authorizer.decide(_delete_access(attributes))
             if not decision.allowed:
                 reason = "cannot set an ownerRef on a resource you can't delete"
                 raise forbidden(attributes, f"{reason}: {_explained(decision)}")
         blocked = {owner.get("uid") for owner in old if owner.get("blockOwnerDeletion")}
         added = [owner for owner in new if owner.get("blockOwnerDeletion") and owner.get("uid") not in blocked]
         everything = Access(attributes.user, "update", "*", "*", "*", "finalizers", name="*")
-        if added and not attributes.authorizer.decide(everything).allowed:
+        if added and not (await attributes.authorizer.decide(everything)).allowed:
             for owner in added:
-                self._check_owner(attributes, owner)
+                await self._check_owner(attributes, owner)
 
-    def _check_owner(self, attributes: Attributes, owner: JsonObject) -> None:
+    async def _check_owner(self, attributes: Attributes, owner: JsonObject) -> None:
         """Raise ForbiddenError if the user has no permission to update the finalizers of an owner."""
         api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
         group, _, version = api_version.rpartition("/")
@@ -64,7 +64,7 @@ class OwnerReferencesPermissionEnforcement(BuiltinPlugin):
         access = Access(
             attributes.user, "update", group, version, plural, "finalizers", namespace, owner.get("name", "")
         )
-        decision = attributes.authorizer.decide(access)
+        decision = await attributes.authorizer.decide(access)
         if not decision.allowed:
             reason = (
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"

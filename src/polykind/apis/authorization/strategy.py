@@ -59,9 +59,10 @@ def _access(kind: Kind, authorizer: Authorizer, *, subject: bool = False, local:
         if field_errors := access_review.validate(review, _METADATA_FIELDS, subject=subject, local=local):
             raise errors.InvalidError("", access_review.GROUP, "", field_errors)
 
-    def answer(review: JsonObject, user: User, now: str) -> JsonObject:
+    async def answer(review: JsonObject, user: User, now: str) -> JsonObject:
         spec = review["spec"]
-        allowed, reason, denied, error = authorizer.decide(_access_of(spec, _subject(spec) if subject else user))
+        access = _access_of(spec, _subject(spec) if subject else user)
+        allowed, reason, denied, error = await authorizer.decide(access)
         status = access_review.status(spec, allowed=allowed, denied=denied, reason=reason, error=error)
         return {**review, "status": status}
 

@@ -161,7 +161,11 @@ class RBACAuthorizer:
             if not names:
                 del self._bound[namespace, subject]
 
-    def decide(self, access: Access) -> Decision:
+    async def decide(self, access: Access) -> Decision:
+        return self.decision(access)
+
+    def decision(self, access: Access) -> Decision:
+        """Return the decision, from the cache if the same access was decided before."""
         user = access.user
         key = (
             user.name,
