@@ -58,6 +58,7 @@ def test_flags_become_settings() -> None:
         etcd_prefix="/other",
         feature_gates={"CustomResourceDefaulting": False, "CustomResourceWebhookConversion": True},
         request_timeout=90.0,
+        authorization_mode=("AlwaysAllow",),
         conversion_cache=False,
         resolve=("ns/svc=127.0.0.1:9443", "ns/other=127.0.0.1:9444"),
         converter=("mod:obj",),

@@ -42,7 +42,7 @@ async def test_default_roles_and_bindings_exist_after_the_first_start(tmp_path: 
 
 
 async def test_no_default_roles_without_rbac_mode(tmp_path: Path) -> None:
-    async with live(tmp_path) as running:
+    async with live(tmp_path, authorization_mode=("AlwaysAllow",)) as running:
         assert await names(running, ROLES) == await names(running, BINDINGS) == []
 
 

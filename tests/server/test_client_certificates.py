@@ -37,7 +37,7 @@ VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 @pytest.mark.parametrize("version", VERSIONS, ids=["TLS 1.2", "TLS 1.3"])
 async def test_client_certificates(tmp_path: Path, version: ssl.TLSVersion) -> None:
     (tmp_path / "ca.pem").write_bytes(ROOT.pem)
-    async with live(tmp_path, client_ca_file=tmp_path / "ca.pem") as running:
+    async with live(tmp_path, client_ca_file=tmp_path / "ca.pem", authorization_mode=("AlwaysAllow",)) as running:
         token = f"Authorization: Bearer {running.server.token}"
 
         async def code(*chain: Issued, header: str = "", path: str = NAMESPACES) -> int:
@@ -61,7 +61,7 @@ async def test_client_certificates(tmp_path: Path, version: ssl.TLSVersion) -> N
 async def test_resumed_session_keeps_the_user(tmp_path: Path) -> None:
     """A TLS 1.2 client resumes its session by an id, without sending its certificate again."""
     (tmp_path / "ca.pem").write_bytes(ROOT.pem)
-    async with live(tmp_path, client_ca_file=tmp_path / "ca.pem") as running:
+    async with live(tmp_path, client_ca_file=tmp_path / "ca.pem", authorization_mode=("AlwaysAllow",)) as running:
         for chain, expected in ((REJECTED["self-signed"], 401), (ACCEPTED["direct"], 200)):
             context = client_context(tmp_path, *chain, version=ssl.TLSVersion.TLSv1_2)
             for _ in range(2):
@@ -70,7 +70,7 @@ async def test_resumed_session_keeps_the_user(tmp_path: Path) -> None:
 
 async def test_reload_of_the_client_ca(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_bytes(ROOT.pem)
-    async with live(tmp_path, client_ca_file=tmp_path / "ca.pem") as running:
+    async with live(tmp_path, client_ca_file=tmp_path / "ca.pem", authorization_mode=("AlwaysAllow",)) as running:
         context = client_context(tmp_path, *ACCEPTED["direct"])
         assert (await status(running, NAMESPACES, tls=context))[0] == 200
         (tmp_path / "ca.pem").write_bytes(OTHER.pem)

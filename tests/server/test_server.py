@@ -55,7 +55,7 @@ from polykind.server.server import Server
 from polykind.server.settings import Settings
 
 async def main():
-    async with Server(Settings(data_dir=Path(sys.argv[1]), secure_port=0)):
+    async with Server(Settings(data_dir=Path(sys.argv[1]), secure_port=0, authorization_mode=("AlwaysAllow",))):
         roles = ("auth.rbac", "auth.request_authorization", "controllers.rbac_informer", "controllers.rbac_bootstrap")
         roles += ("verbs.privileges",)
         migrating = ("migration.migrator", "migration.rewriter", "migration.status_writers")
@@ -155,7 +155,7 @@ async def status(running: Any, path: str, *lines: str, tls: ssl.SSLContext | Non
 async def test_tokens_and_public_paths(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('t-alice,alice,1,"dev"\n')
-    async with live(tmp_path, token_auth_file=tokens) as running:
+    async with live(tmp_path, token_auth_file=tokens, authorization_mode=("AlwaysAllow",)) as running:
         admin = f"Authorization: Bearer {running.server.token}"
         for path in ("/healthz", "/livez", "/readyz", "/version", "/readyz/ping"):
             assert (await status(running, path))[0] == 200
@@ -177,7 +177,7 @@ async def test_client_certificates_authenticate(tmp_path: Path) -> None:
         ca.issue_cert("bob", common_name="bob", organization_name="dev").configure_cert(context)
         return context
 
-    async with live(tmp_path, client_ca_file=tmp_path / "ca.pem") as running:
+    async with live(tmp_path, client_ca_file=tmp_path / "ca.pem", authorization_mode=("AlwaysAllow",)) as running:
         assert (await status(running, NAMESPACES, tls=client_context(authority)))[0] == 200
         header = "Authorization: Bearer wrong"
         assert (await status(running, NAMESPACES, header, tls=client_context(authority)))[0] == 200

@@ -54,7 +54,8 @@ async def test_token_review_checks_the_server_tokens(running: Live) -> None:
 
 async def test_review_in_protobuf(running: Live) -> None:
     running.client.accept = PROTOBUF
-    spec: JsonObject = {"user": "ann", "extra": {"a": ["b", "c"]}, "resourceAttributes": {"verb": "get"}}
+    subject = {"user": "ann", "groups": ["system:masters"], "extra": {"a": ["b", "c"]}}
+    spec: JsonObject = {**subject, "resourceAttributes": {"verb": "get"}}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
     sent = encode_object(review, SUBJECT_ACCESS_REVIEW)
     reply = await running.client.call("POST", ACCESS, sent, PROTOBUF)

@@ -141,6 +141,6 @@ async def test_error_names_missing_roles_of_the_user(running: Live) -> None:
 async def test_always_allow_skips_the_escalation_check(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text(TOKENS)
-    async with live(tmp_path, token_auth_file=tokens) as running:
+    async with live(tmp_path, token_auth_file=tokens, authorization_mode=("AlwaysAllow",)) as running:
         await ask(running, "anns", "POST", CLUSTER_ROLES, role("p", rule("*")), 201)
         await ask(running, "anns", "POST", CLUSTER_BINDINGS, binding("b", "none", "ann"), 201)
