@@ -11,14 +11,40 @@ from polykind import __version__
 
 def parser() -> argparse.ArgumentParser:
     # The launchers import this package too, and need none of the commands but `serve`.
-    from polykind.cli import assets, check, convert, host, migrate, prove, rehearse, serve, show_versions, store_command
+    from polykind.cli import (
+        assets,
+        check,
+        convert,
+        diff,
+        host,
+        migrate,
+        prove,
+        rehearse,
+        serve,
+        show_versions,
+        store_command,
+        suggest,
+    )
 
     root = argparse.ArgumentParser(
         prog="polykind", description="A Kubernetes API server for custom resources that needs no cluster."
     )
     root.add_argument("--version", action="version", version=f"polykind {__version__}")
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (serve, assets, store_command, host, convert, prove, check, rehearse, show_versions, migrate):
+    for command in (
+        serve,
+        assets,
+        store_command,
+        host,
+        convert,
+        prove,
+        check,
+        diff,
+        suggest,
+        rehearse,
+        show_versions,
+        migrate,
+    ):
         command.add(commands)
     return root
 

@@ -98,7 +98,7 @@ def parse_rules_file(document: Any, find_place: FindPlace | None = None) -> Conv
         old, new = _pair(f"{place}.versions", parts["versions"])
         rules = []
         for n, entry in enumerate(_list(f"{place}.rules", parts["rules"])):
-            rule = _rule(f"{place}.rules[{n}]", entry)
+            rule = parse_rule(f"{place}.rules[{n}]", entry)
             line = find_place(("between", number, "rules", n)) if find_place is not None else ""
             rules.append(rule._replace(place=line))
         try:
@@ -108,7 +108,8 @@ def parse_rules_file(document: Any, find_place: FindPlace | None = None) -> Conv
     return out
 
 
-def _rule(place: str, entry: Any) -> FieldRule:
+def parse_rule(place: str, entry: Any) -> FieldRule:
+    """Return the rule in an entry of a rules file. Raise ValueError, which names the place, if it is invalid."""
     if not isinstance(entry, dict) or len(entry) != 1:
         raise ValueError(f"{place} must be exactly one rule of: {', '.join(_RULES)}")
     ((name, value),) = entry.items()
