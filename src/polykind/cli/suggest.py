@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from polykind.cli.diff import add_versions, read_versions
+from polykind.cli.diff_versions import add_versions, read_versions
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
