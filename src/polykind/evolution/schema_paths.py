@@ -26,7 +26,7 @@ def schema_paths(schema: JsonObject, path: str = "") -> Iterator[tuple[str, Json
 
 
 def similarity(one: str, other: str) -> float:
-    """Return how similar two names are, from 0 to 1. Upper and lower case are the same."""
+    """Return the similarity of two names, from 0 to 1. Upper and lower case are the same."""
     return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio()
 
 

@@ -55,7 +55,7 @@ class DraftRule:
     decisions: list[str] = field(default_factory=list)
     """Questions that a person must answer."""
     failures: list[str] = field(default_factory=list)
-    """What its proof found wrong."""
+    """The failures that its proof found."""
 
     @property
     def paths(self) -> list[str]:
@@ -82,7 +82,7 @@ class RuleDraft:
     decisions: list[str] = field(default_factory=list)
     """Questions that no rule answers."""
     failures: list[str] = field(default_factory=list)
-    """What the proof found wrong, without a rule to blame."""
+    """The failures that the proof found outside of any rule."""
     tested: int = 0
     """The number of objects that the proof has converted."""
 
