@@ -7,7 +7,7 @@ WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 
-.PHONY: run test test-etcd lint format conformance floors torture bench package binary clean
+.PHONY: run test test-etcd lint format conformance floors torture prove-bugs bench package binary clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
@@ -46,6 +46,10 @@ floors: $(VENV)/.test
 torture: $(VENV)/.test
 	$(BIN)/python -m tests.robustness.torture $(ARGS)
 	POLYKIND_ATTACK_ROUNDS=5 $(BIN)/pytest -q -s tests/robustness/test_attacks.py
+
+# Test all converters with seeded bugs, and the correct ones with ten times the budget. Takes about an hour.
+prove-bugs: $(VENV)/.test
+	$(BIN)/python -m tests.toolkit.proving.bugs --seconds 10 --correct 100 $(ARGS)
 
 bench: $(VENV)/.test $(TOOLS)/wrk.ready
 	$(BIN)/python -m benches $(ARGS)

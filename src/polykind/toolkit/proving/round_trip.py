@@ -6,8 +6,7 @@ import asyncio
 import inspect
 import traceback
 import weakref
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -81,6 +80,7 @@ class TestedConverter:
         self.author = getattr(library, "_convert", None)
         self._seconds = seconds
         self._timeouts = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     concurrency = 1
     """The number of objects that are checked at the same time."""
@@ -91,12 +91,12 @@ class TestedConverter:
         """Run the checks of some objects. Subclasses may convert the objects of several checks in one call."""
         return [check() for check in checks]
 
-    @cached_property
-    def _loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that runs async converters. It is closed when this object is garbage-collected."""
-        loop = asyncio.new_event_loop()
-        weakref.finalize(self, loop.close)
-        return loop
+    def _run_async(self, awaitable: Awaitable[Any]) -> Any:
+        """Run an async converter in an event loop, which is closed when this object is garbage-collected."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            weakref.finalize(self, self._loop.close)
+        return self._loop.run_until_complete(awaitable)
 
     def path(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
         """Return the conversion functions that convert `origin` to `goal`, or () if the converter declares none."""
@@ -109,7 +109,7 @@ class TestedConverter:
             with time_limit(self._seconds):
                 out = self.function(obj, goal.api_version)
                 if inspect.isawaitable(out):
-                    out = self._loop.run_until_complete(out)
+                    out = self._run_async(out)
         except TimeLimitError:
             raise self._timeout_error() from None
         except Exception as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
@@ -73,8 +74,8 @@ class TestedWebhook(TestedConverter):
             self.url = self._client.target().url
         except TargetError as error:
             raise ValueError(str(error)) from None
-        super().__init__(Library(self.url, self._convert_one), crd, seconds)
-        self.author = self.function = _Named(self.url)
+        super().__init__(Library(self.url, _Named(self.url)), crd, seconds)
+        self._loop = asyncio.new_event_loop()
         version = review_envelope.choose_version(config.get("conversionReviewVersions") or ("v1",))
         if version is None:
             raise ValueError(f"the webhook of {crd.name} supports neither v1 nor v1beta1 of ConversionReview")
@@ -85,7 +86,8 @@ class TestedWebhook(TestedConverter):
         """Objects, encoded, to which the webhook did not respond. They are not sent again."""
         self.calls = 0
         """The number of ConversionReviews that were sent."""
-        weakref.finalize(self, _close, self._loop, self._client)
+        self.close = weakref.finalize(self, _close, self._loop, self._client)
+        """Closes the connections. Otherwise they are closed when this object is no longer used."""
 
     def run_together(self, checks: Sequence[Callable[[], T]]) -> list[T]:
         return run_in_lockstep(checks, self._answer)
@@ -94,10 +96,11 @@ class TestedWebhook(TestedConverter):
         return self._ask(_Request([obj], goal))[0]
 
     def review(self, objects: Sequence[JsonObject], goal: CRDVersion) -> list[JsonObject]:
-        return self._ask(_Request(list(objects), goal))
+        return self._ask(_Request(list(objects), goal)) if objects else []
 
-    def _convert_one(self, obj: JsonObject, to: str) -> JsonObject:
-        return self._review([obj], to)[0]
+    def _run_async(self, awaitable: Awaitable[Any]) -> Any:
+        assert self._loop is not None
+        return self._loop.run_until_complete(awaitable)
 
     def _ask(self, request: _Request) -> list[JsonObject]:
         check = current_check()
@@ -139,7 +142,7 @@ class TestedWebhook(TestedConverter):
         """Send one review. Raise ConversionFailedError if it fails, and ConverterUnavailableError if all fail."""
         self.calls += 1
         try:
-            out = self._loop.run_until_complete(self._send(objects, to))
+            out: list[JsonObject] = self._run_async(self._send(objects, to))
         except _NoResponseError as error:
             self._failed_calls += 1
             if not self._successes and (not error.timed_out or self._failed_calls >= _MAX_FAILED_CALLS):
@@ -200,6 +203,11 @@ class _Named:
 
 
 def _close(loop: asyncio.AbstractEventLoop, client: WebhookClient) -> None:
-    if not loop.is_closed():
+    def run() -> None:
         loop.run_until_complete(client.close())
         loop.close()
+
+    # A thread, because garbage collection may call this function while another event loop runs in the current thread.
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from types import SimpleNamespace
 from typing import Any
 
 from polykind.convert import Conversions, put, take
@@ -44,6 +45,10 @@ FAMILIES = {
     "services": services.FAMILY,
     "sources": sources.FAMILY,
 }
+
+
+BUGS = SimpleNamespace(**{bug.name: bug.converter for family in FAMILIES.values() for bug in family.bugs})
+"""The converters with bugs by name, for processes that load them as `--converter` does."""
 
 
 def _whole_spec_stash() -> Conversions:

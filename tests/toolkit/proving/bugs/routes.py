@@ -164,15 +164,25 @@ def needs_a_backend(obj: Object) -> None:
 
 @FAMILY.converter("medium")
 def any_edit_removes_retries() -> object:
-    """The stash depends on fields that have nothing to do with it."""
+    """The stash is valid only as long as nothing else in the object changes."""
+    key = f"{GROUP}/v1"
 
     def keep(obj: Object) -> None:
         rules = copy.deepcopy(spec(obj).get("rules"))
         plain_down(obj)
         if rules is not None:
-            put(obj, "rules", rules, beside=["spec"])
+            notes_of(obj)[key] = json.dumps([rules, obj["spec"]])
 
-    return FAMILY.conversions(keep)
+    def restore(obj: Object) -> None:
+        text = ((obj.get("metadata") or {}).get("annotations") or {}).pop(key, None)
+        drop_empty_annotations(obj)
+        rules, older = json.loads(text) if text is not None else (None, None)
+        untouched = older == obj.get("spec")
+        up(obj)
+        if rules is not None and untouched:
+            obj["spec"]["rules"] = rules
+
+    return FAMILY.conversions(keep, restore)
 
 
 @FAMILY.after_down("hard")
