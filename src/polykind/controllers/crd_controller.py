@@ -62,6 +62,8 @@ class CRDController:
         self._builtins = builtins
         self._crds: dict[str, CRDSummary] = {}
         self._names_in_use = AcceptedNames()
+        self._waiting: dict[str, str] = {}
+        """The groups of the CRDs that wait for a name, by the name of the CRD."""
         self._discovery_entries: dict[str, CrdEntries] = {}
         self._discovery = Discovery((), builtins)
         self._discovery_stale = False
@@ -162,11 +164,16 @@ class CRDController:
         if previous is not None:
             self._names_in_use.remove(previous)
         self._names_in_use.add(crd)
+        if not conditions.is_true(crd, NAMES_ACCEPTED):
+            self._waiting[cached.name] = crd["spec"]["group"]
+        else:
+            self._waiting.pop(cached.name, None)
         if previous is not None and previous["status"]["acceptedNames"] != crd["status"]["acceptedNames"]:
             # Enqueue this CRD before others that wait for a name, so that it can get back a name that it has lost.
             self._enqueue(cached.name)
             self._reconcile_waiting(crd["spec"]["group"])
-        self._discovery_entries[cached.name] = from_crd(crd).prepare()
+        entries = from_crd(crd).reuse(self._discovery_entries.get(cached.name))
+        self._discovery_entries[cached.name] = entries.prepare()
         self._discovery_stale = True
         served = conditions.is_true(crd, NAMES_ACCEPTED) or conditions.is_true(crd, ESTABLISHED)
         if self._backend.registry.has_builtin(crd["spec"]["group"], crd["spec"]["names"]["plural"]):
@@ -200,6 +207,7 @@ class CRDController:
 
     def _remove(self, name: str) -> None:
         crd = self._crds.pop(name, None)
+        self._waiting.pop(name, None)
         self._structural_conditions.pop(name, None)
         self._discovery_entries.pop(name, None)
         self._discovery_stale = True
@@ -215,9 +223,9 @@ class CRDController:
 
     def _reconcile_waiting(self, group: str) -> None:
         """Reconcile all CRDs of a group that wait for a name, because a name may be free now."""
-        for other in reversed(self._crds.values()):
-            if other["spec"]["group"] == group and not conditions.is_true(other, NAMES_ACCEPTED):
-                self._enqueue(other["metadata"]["name"])
+        for name, waiting_group in reversed(self._waiting.items()):
+            if waiting_group == group:
+                self._enqueue(name)
 
     def _unregister(self, crd: JsonObject) -> None:
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]

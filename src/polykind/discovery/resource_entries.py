@@ -140,6 +140,14 @@ class CrdEntries:
     resources: Mapping[str, ResourceEntry]
     crd: JsonObject = field(repr=False)
     """The CRD, or its summary without schemas."""
+    fragments: dict[str, bytes] = field(default_factory=dict, repr=False)
+    """Compressed parts of OpenAPI documents, by the kind of document."""
+
+    def reuse(self, previous: CrdEntries | None) -> CrdEntries:
+        """Take over the OpenAPI parts of the previous entries of this CRD, unless its spec has changed. Return self."""
+        if previous is not None and previous.revision == self.revision:
+            self.fragments = previous.fragments
+        return self
 
     def prepare(self) -> CrdEntries:
         """Encode the entries for aggregated discovery now, so that the first request does not have to. Return self."""

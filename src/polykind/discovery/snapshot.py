@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from threading import Lock
 from typing import Final
 
 import orjson
@@ -17,6 +18,7 @@ from polykind.discovery.openapi import documents
 from polykind.discovery.openapi.endpoint_documents import Endpoint, root_endpoints
 from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, from_crd
 
+_MANY_CRDS: Final = 200
 _AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",'
 
 
@@ -36,10 +38,13 @@ class Discovery:
         previous: Discovery | None = None,
     ) -> None:
         self._crds = tuple(crds)
+        self._crd_count = len(self._crds)
         self._builtins = tuple(builtins)
         # Keep only the entries and groups of the previous snapshot. A reference to the snapshot itself would keep all
         # earlier snapshots in memory.
         self._reusable = previous._reusable_parts() if previous is not None else ({}, {})
+        self._lock = Lock()
+        self._built: tuple[dict[str, CrdEntries], dict[str, Group]] | None = None
         self._cache: DocumentCache = previous._cache if previous is not None else DocumentCache()
 
     def api_versions(self, address: str = "") -> bytes:
@@ -154,8 +159,26 @@ class Discovery:
             documents.builtin_document(builtin) if builtin else documents.crd_document(group.serving(version), version)
         )
 
-    @cached_property
+    @property
     def _entries(self) -> dict[str, CrdEntries]:
+        return self._parts[0]
+
+    @property
+    def _groups(self) -> dict[str, Group]:
+        return self._parts[1]
+
+    @cached_property
+    def _parts(self) -> tuple[dict[str, CrdEntries], dict[str, Group]]:
+        """The entries of all CRDs, by name, and all API groups, by name."""
+        with self._lock:
+            # Several threads may need the parts at once. The first one builds them and frees what they are made of.
+            if self._built is None:
+                entries = self._build_entries()
+                self._built = entries, self._build_groups(entries)
+                self._crds, self._reusable = (), ({}, {})
+            return self._built
+
+    def _build_entries(self) -> dict[str, CrdEntries]:
         reusable, _ = self._reusable
         result = {}
         for crd in self._crds:
@@ -165,19 +188,17 @@ class Discovery:
             name = crd["metadata"]["name"]
             entries = reusable.get(name)
             if entries is None or not _same_revision(entries.crd, crd):
-                entries = from_crd(crd)
+                entries = from_crd(crd).reuse(entries)
             # Keep the new CRD object instead of the equal old one, so that the memory of the old one can be freed.
             entries.crd = crd
             result[name] = entries
-        self._crds = ()
         return result
 
-    @cached_property
-    def _groups(self) -> dict[str, Group]:
+    def _build_groups(self, entries_by_crd: dict[str, CrdEntries]) -> dict[str, Group]:
         """All API groups that have at least one version, by name."""
         _, reusable = self._reusable
         members: dict[str, list[CrdEntries]] = {}
-        for entries in self._entries.values():
+        for entries in entries_by_crd.values():
             if entries.versions:
                 members.setdefault(entries.group, []).append(entries)
         builtins: dict[str, list[GroupVersionEntry]] = {}
@@ -190,12 +211,20 @@ class Discovery:
             if group is None or group.members != crds or group.builtins != own_builtins:
                 group = Group(name, own_builtins, crds)
             result[name] = group
-        self._reusable = ({}, {})
         return result
 
     def _reusable_parts(self) -> tuple[dict[str, CrdEntries], dict[str, Group]]:
         # If this snapshot was never used, it has no entries and groups. Return those of the snapshot before it.
-        return (self._entries, self._groups) if "_groups" in self.__dict__ else self._reusable
+        return self._built or self._reusable
+
+    def prepare(self) -> None:
+        """Build the parts of the discovery documents. For thousands of CRDs, call this in a thread first."""
+        _ = self._group_list, self._aggregated_groups
+
+    @property
+    def prepared(self) -> bool:
+        """True if discovery documents are ready, or if there are so few CRDs that they need no thread."""
+        return self._crd_count < _MANY_CRDS or "_aggregated_groups" in self.__dict__
 
     @cached_property
     def _group_list(self) -> bytes:

@@ -206,6 +206,8 @@ class Endpoints:
 
     async def _discover(self, request: Request, path: str, *, aggregable: bool) -> Response:
         discovery, accept = self._discovery(), request.header(b"accept")
+        if not discovery.prepared:
+            await asyncio.to_thread(discovery.prepare)
         if path in ("/api", "/apis"):
             media = aggregated_media_type(accept) if aggregable else None
             if media is not None:
@@ -261,7 +263,8 @@ class Endpoints:
             )
             return await asyncio.to_thread(compress, request, response)
         if path == "/openapi/v3":
-            return document_response(request, discovery.openapi_v3_index(), TEXT, modified=int(time.time()))
+            index = await asyncio.to_thread(discovery.openapi_v3_index)
+            return document_response(request, index, TEXT, modified=int(time.time()))
         if not path.startswith("/openapi/v3/"):
             return _not_found()
         found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))

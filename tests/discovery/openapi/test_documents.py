@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import copy
 import json
 import re
 from typing import Any
 
 import pytest
 
+from polykind.contract import JsonObject
 from polykind.discovery.builtins import BUILTINS, builtins
+from polykind.discovery.resource_entries import CrdEntries
 from polykind.discovery.snapshot import Discovery
 from tests.discovery.crds import crd, crontabs, version
 
@@ -280,3 +283,34 @@ def test_roles_have_namespaced_and_cluster_paths() -> None:
         "allOf": [{"$ref": "#/components/schemas/io.k8s.api.rbac.v1.PolicyRule"}],
         "default": {},
     }
+
+
+def test_a_change_of_one_crd_encodes_only_this_crd(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[str] = []
+    structural_schemas = CrdEntries.structural_schemas
+
+    def counted(self: CrdEntries) -> dict[str, JsonObject]:
+        decoded.append(self.name)
+        return structural_schemas(self)
+
+    monkeypatch.setattr(CrdEntries, "structural_schemas", counted)
+    crds = [bells(), crontabs()]
+    first = Discovery(crds)
+    expected = first.openapi_v2().body, first.openapi_v2_protobuf().body
+    assert decoded.count("crontabs.stable.example.com") == 2
+    decoded.clear()
+    changed = copy.deepcopy(crds[0])
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = "Changed <b>."
+    changed["metadata"]["generation"] = 7
+    changed["metadata"]["resourceVersion"] = "77"
+    second = Discovery([changed, crds[1]], previous=first)
+    assert b"Changed <b>." in second.openapi_v2().body
+    assert b"Changed <b>." in second.openapi_v2_protobuf().body
+    assert b"Changed \\u003cb\\u003e." in b"".join(
+        document.body
+        for version in changed["spec"]["versions"]
+        if (document := second.openapi_v3(f"apis/{changed['spec']['group']}/{version['name']}")) is not None
+    )
+    assert set(decoded) == {changed["metadata"]["name"]}
+    again = Discovery(crds)
+    assert (again.openapi_v2().body, again.openapi_v2_protobuf().body) == expected

@@ -242,7 +242,10 @@ class CRDRepresenter(BuiltinRepresenter):
 
     def show(self, cached: CachedObject) -> Representation | None:
         shown = _from_v1(decode_stored_crd(cached), self._api)
-        return Representation(json_codec.encode(shown), labels_of(shown))
+        data = json_codec.encode(shown)
+        if self._api == "v1" and data == cached.data:
+            return cached
+        return Representation(data, labels_of(shown))
 
 
 def _strategy(crd: JsonObject) -> str:

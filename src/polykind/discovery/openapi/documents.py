@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -32,7 +33,8 @@ from polykind.discovery.openapi.endpoint_documents import (
     resource_list_endpoint,
     root_endpoints,
 )
-from polykind.discovery.openapi.openapi_protobuf import document
+from polykind.discovery.openapi.fragments import Fragment, cached_fragment
+from polykind.discovery.openapi.openapi_protobuf import document, encode_definition, encode_path
 from polykind.discovery.openapi.operations import OpenAPIResource, OpenAPISubresource, paths_v2
 from polykind.discovery.openapi.parameters import shared_parameters
 from polykind.discovery.openapi.schemas import V2, V3, Dialect, encode, kind_schema, list_schema, model_name, ordered
@@ -59,6 +61,8 @@ _SECURITY_SCHEMES: Final = (
     b'"name":"authorization","in":"header"}}'
 )
 
+EncodeNamed = Callable[[str, Any], bytes]
+"""A function that encodes a path or a schema with its name."""
 NamedSchemas = Iterator[tuple[str, JsonObject]]
 """Pairs of a schema's name in an OpenAPI document and the schema."""
 
@@ -87,16 +91,16 @@ def index(documents: Mapping[str, str]) -> bytes:
 def crd_document(members: Iterable[CrdEntries], version: str) -> bytes:
     """Return the v3 document of a group version that the CRDs `members` define."""
     paths: dict[str, bytes] = {}
-    schemas: JsonObject = {}
+    schemas: dict[str, bytes] = {}
     shared: list[ValueType] = [*_COMMON_TYPES]
     for member in members:
-        resource = _crd_resource(member, version)
-        paths |= encoded_paths(resource, V3)
-        schemas |= dict(_schemas(member, version, resource, member.structural_schemas().get(version), V3))
-        if any(sub.model == SCALE.model for sub in resource.subresources):
+        part = cached_fragment(member, f"v3 {version}", partial(_v3_fragment, member, version))
+        paths |= part.paths
+        schemas |= part.schemas
+        if any(sub.name == "scale" for sub in member.resources[version].subresources):
             shared.append(SCALE)
-    schemas |= rendered(models(shared), V3)
-    return _v3_document(_CRD_INFO, paths, schemas)
+    schemas |= _escaped(_encode_all(rendered(models(shared), V3).items()))
+    return _join_v3_document(_CRD_INFO, paths, schemas)
 
 
 def builtin_document(entry: GroupVersionEntry) -> bytes:
@@ -150,30 +154,29 @@ def _kinds(entry: GroupVersionEntry) -> list[Kind]:
 def _v3_document(
     info: JsonObject, paths: Mapping[str, bytes], schemas: JsonObject, other_components: bytes = b""
 ) -> bytes:
+    return escape_html(_join_v3_document(info, paths, dict(_encode_all(schemas.items())), other_components))
+
+
+def _join_v3_document(
+    info: JsonObject, paths: Mapping[str, bytes], schemas: Mapping[str, bytes], other_components: bytes = b""
+) -> bytes:
     head = b'{"openapi":"3.0.0","info":%s,"paths":' % orjson.dumps(info)
-    body = b"".join(
-        (
-            head,
-            _json_object(paths),
-            b',"components":{"schemas":',
-            _json_object(dict(_encode_all(schemas.items()))),
-            other_components,
-            b"}}",
-        )
-    )
-    return escape_html(body)
+    components = (b',"components":{"schemas":', _json_object(schemas), other_components, b"}}")
+    return b"".join((head, _json_object(paths), *components))
 
 
 def v2_parts(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries]) -> Iterator[bytes]:
     """Yield the v2 document of all resources in JSON, in pieces of one path or one schema each."""
     builtins, members = list(builtins), _published(members)
     yield b'{"swagger":"2.0","info":%s,"paths":{' % orjson.dumps(_BUILTIN_INFO)
-    resources = _resources(builtins, members)
+    resources = _builtin_resources(builtins)
     endpoints = ((endpoint.path, encode(path_item_v2(endpoint))) for endpoint in _endpoints(builtins))
     paths = (pair for resource in resources for pair in encoded_paths(resource, V2))
-    yield from _comma_separated(chain(endpoints, paths))
+    of_crds = (pair for part in _v2_json_fragments(members) for pair in part.paths)
+    yield from _comma_separated(chain(endpoints, paths, of_crds))
     yield b'},"definitions":{'
-    yield from _comma_separated(_encode_all(_v2_schemas(builtins, members)))
+    schemas_of_crds = (pair for part in _v2_json_fragments(members) for pair in part.schemas)
+    yield from _comma_separated(chain(_encode_all(_v2_schemas(builtins)), schemas_of_crds))
     yield b'},"parameters":%s' % orjson.dumps(_v2_parameters())
     yield b',"securityDefinitions":%s,"security":%s}' % (orjson.dumps(_V2_SECURITY), orjson.dumps(_V2_REQUIREMENTS))
 
@@ -189,8 +192,54 @@ def v2_protobuf(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntr
         "securityDefinitions": _V2_SECURITY,
     }
     endpoints = ((endpoint.path, path_item_v2(endpoint)) for endpoint in _endpoints(builtins))
-    paths = (pair for resource in _resources(builtins, members) for pair in paths_v2(resource).items())
-    return document(head, chain(endpoints, paths), _v2_schemas(builtins, members))
+    paths = (pair for resource in _builtin_resources(builtins) for pair in paths_v2(resource).items())
+    of_crds = [
+        cached_fragment(member, "v2 protobuf", partial(_v2_fragment, member, encode_path, encode_definition))
+        for member in members
+    ]
+    return document(
+        head,
+        chain(endpoints, paths),
+        _v2_schemas(builtins),
+        (encoded for part in of_crds for _, encoded in part.paths),
+        (encoded for part in of_crds for _, encoded in part.schemas),
+    )
+
+
+def _v2_json_fragments(members: list[CrdEntries]) -> Iterator[Fragment]:
+    for member in members:
+        yield cached_fragment(member, "v2", partial(_v2_fragment, member, None, _encode_named))
+
+
+def _v2_fragment(member: CrdEntries, encode_path: EncodeNamed | None, encode_schema: EncodeNamed) -> Fragment:
+    """Return the encoded paths and schemas of a CRD at all its versions. The default for paths is encoded JSON."""
+    declared = member.structural_schemas()
+    paths: list[tuple[str, bytes]] = []
+    schemas: list[tuple[str, bytes]] = []
+    for version in member.resources:
+        resource = _crd_resource(member, version)
+        if encode_path is None:
+            paths += encoded_paths(resource, V2)
+        else:
+            paths += [(path, encode_path(path, item)) for path, item in paths_v2(resource).items()]
+        found = _schemas(member, version, resource, declared.get(version), V2)
+        schemas += [(name, encode_schema(name, schema)) for name, schema in found]
+    return Fragment(paths, schemas)
+
+
+def _encode_named(name: str, value: Any) -> bytes:
+    return encode(value)
+
+
+def _v3_fragment(member: CrdEntries, version: str) -> Fragment:
+    """Return the encoded paths and schemas of a CRD at a version."""
+    resource = _crd_resource(member, version)
+    schemas = _schemas(member, version, resource, member.structural_schemas().get(version), V3)
+    return Fragment(list(_escaped(encoded_paths(resource, V3))), list(_escaped(_encode_all(schemas))))
+
+
+def _escaped(parts: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    return ((name, escape_html(encoded)) for name, encoded in parts)
 
 
 def _endpoints(builtins: list[GroupVersionEntry]) -> Iterator[Endpoint]:
@@ -209,25 +258,18 @@ def _v2_parameters() -> JsonObject:
     return {name: parameter.v2() for name, parameter in shared_parameters().items()}
 
 
-def _resources(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> Iterator[OpenAPIResource]:
+def _builtin_resources(builtins: list[GroupVersionEntry]) -> Iterator[OpenAPIResource]:
     for entry in builtins:
         for kind in _kinds(entry):
             yield _builtin_resource(kind)
-    for member in members:
-        for version in member.resources:
-            yield _crd_resource(member, version)
 
 
-def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> NamedSchemas:
+def _v2_schemas(builtins: list[GroupVersionEntry]) -> NamedSchemas:
     kinds = [kind for entry in builtins for kind in _kinds(entry)]
     shared: list[ValueType] = [*_COMMON_TYPES, SCALE, WATCH_EVENT]
     shared += [_subresource_kind(kind, sub) for kind in kinds for sub in kind.subresources if _has_objects(sub)]
     shared += [endpoint.response for endpoint in _endpoints(builtins)]
     yield from rendered(models([*shared, *kinds]), V2).items()
-    for member in members:
-        schemas = member.structural_schemas()
-        for version in member.resources:
-            yield from _schemas(member, version, _crd_resource(member, version), schemas.get(version), V2)
 
 
 def _crd_resource(member: CrdEntries, version: str) -> OpenAPIResource:

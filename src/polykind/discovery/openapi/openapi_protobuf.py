@@ -6,6 +6,7 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from polykind.contract import JsonObject
@@ -16,11 +17,30 @@ Encoder = Callable[[Any], bytes]
 """A function that encodes a JSON value as the content of a protobuf field."""
 
 
-def document(head: JsonObject, paths: Iterable[tuple[str, Any]], definitions: Iterable[tuple[str, Any]]) -> bytes:
-    """Encode an OpenAPI v2 document in protobuf. `head` contains all its fields except the paths and definitions."""
-    path_list = b"".join(_field(2, _named_value(name, _PATH_ITEM(item))) for name, item in paths)
-    schema_list = b"".join(_field(1, _named_value(name, _SCHEMA(schema))) for name, schema in definitions)
-    return _DOCUMENT(head) + _field(8, path_list) + _field(9, schema_list)
+def document(
+    head: JsonObject,
+    paths: Iterable[tuple[str, Any]],
+    definitions: Iterable[tuple[str, Any]],
+    more_paths: Iterable[bytes] = (),
+    more_definitions: Iterable[bytes] = (),
+) -> bytes:
+    """Encode an OpenAPI v2 document in protobuf. `head` contains all its fields except the paths and definitions.
+
+    `more_paths` and `more_definitions` are encoded already.
+    """
+    path_list = b"".join(chain((encode_path(name, item) for name, item in paths), more_paths))
+    schema_list = b"".join(chain((encode_definition(name, schema) for name, schema in definitions), more_definitions))
+    return b"".join((_DOCUMENT(head), _field(8, path_list), _field(9, schema_list)))
+
+
+def encode_path(name: str, item: Any) -> bytes:
+    """Encode one path of a document."""
+    return _field(2, _named_value(name, _PATH_ITEM(item)))
+
+
+def encode_definition(name: str, schema: Any) -> bytes:
+    """Encode one schema of a document."""
+    return _field(1, _named_value(name, _SCHEMA(schema)))
 
 
 @lru_cache(maxsize=4096)
