@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from polykind.toolkit.rehearsal.rehearsed_converter import RehearsedConverter
 
 _MAX_FINDINGS = 20
-"""The maximum number of findings shown per stage."""
+"""The maximum number of findings shown per stage. Findings that differ only in their objects count as one."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -262,6 +262,7 @@ async def _objects(args: argparse.Namespace, stage: Stage) -> list[JsonObject]:
 
 
 def _show(console: Console, result: StageResult, width: int) -> None:
+    from polykind.toolkit.rehearsal.rehearsal_finding import group_findings, with_count
     from polykind.toolkit.reporting.terminal import Styled, print_line
 
     stage = result.stage
@@ -275,12 +276,13 @@ def _show(console: Console, result: StageResult, width: int) -> None:
         verdict = Styled("ok", "ok") if result.ok else Styled(f"{len(result.problems)} found", "error")
     print_line(console, f"{name:{width}}  {stage.versions:20}  {summary:32}  ", verdict)
     advice = ""
-    for finding in result.findings[:_MAX_FINDINGS]:
+    groups = group_findings(result.findings)
+    for finding, number in groups[:_MAX_FINDINGS]:
         style = {"error": "error", "warning": "warning"}.get(finding.level, "muted")
         prefix = "warning: " if finding.level == "warning" else ""
-        print_line(console, "    ", Styled(f"{prefix}{finding.text}", style))  # type: ignore[arg-type]
+        print_line(console, "    ", Styled(f"{prefix}{with_count(finding, number)}", style))  # type: ignore[arg-type]
         if finding.advice and finding.advice != advice:
             print_line(console, Styled(f"      what to do: {finding.advice}", "muted"))
         advice = finding.advice
-    if len(result.findings) > _MAX_FINDINGS:
-        print_line(console, f"    and {len(result.findings) - _MAX_FINDINGS} more")
+    if len(groups) > _MAX_FINDINGS:
+        print_line(console, f"    and {len(groups) - _MAX_FINDINGS} more")

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from polykind.toolkit.rehearsal.rehearsal import PhaseResult, StageResult
-from polykind.toolkit.rehearsal.rehearsal_finding import Finding
+from polykind.toolkit.rehearsal.rehearsal_finding import Finding, group_findings, with_count
 from polykind.toolkit.rehearsal.rehearsal_report import as_json, page
 from tests.support import browser
 from tests.toolkit.rehearsal.test_rehearsal import ONE, TWO
@@ -60,3 +61,12 @@ async def test_page_is_complete_and_runs_nothing_foreign(tmp_path: Path) -> None
         "Clients write",
     ):
         assert wanted in text
+
+
+def test_findings_that_differ_only_in_objects_and_values_are_one_group() -> None:
+    other = replace(FINDING, object="team/two", text="two", before=7)
+    elsewhere = replace(FINDING, field="spec.other")
+    unreadable = [Finding(f"{name} cannot be read", "read", object=f"team/{name}") for name in ("one", "two")]
+    groups = group_findings([FINDING, other, elsewhere, *unreadable])
+    assert groups == [(FINDING, 2), (elsewhere, 1), (unreadable[0], 2)]
+    assert with_count(unreadable[0], 2) == "one cannot be read (and 1 more of this kind)"

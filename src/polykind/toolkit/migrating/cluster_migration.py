@@ -24,6 +24,8 @@ _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _CONFLICT_ATTEMPTS = 5
 _VERIFICATIONS = 3
 _CONCURRENCY = 8
+_PAGE = 100
+"""The number of objects in a page. An interrupted run repeats at most one page."""
 
 
 class RefusedError(Exception):
@@ -50,7 +52,7 @@ class ClusterMigration:
         journal: Journal,
         *,
         dry_run: bool = False,
-        page: int = 500,
+        page: int = _PAGE,
         on_progress: Callable[[int, int], None] = lambda done, total: None,
         on_page: Callable[[], None] = lambda: None,
     ) -> None:

@@ -29,7 +29,7 @@ from polykind.toolkit.rehearsal.rehearsal import Rehearsal, Snapshot, Stage, Sta
 from polykind.toolkit.rehearsal.rehearsal_client import APPLY_PATCH, MERGE_PATCH, RehearsalError
 from polykind.toolkit.rehearsal.rehearsal_finding import Finding
 
-MAX_OBJECTS = 200
+MAX_OBJECTS = 50
 """The maximum number of objects that clients edit. If there are more, the rehearsal takes some, evenly spaced."""
 _MAX_COPIES = 20
 """The maximum number of objects of which clients create copies with all fields of a version."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from polykind.toolkit.crd_versions import CRDVersion
 from polykind.toolkit.hosting.fault_injection import Fault, Faults
 from polykind.toolkit.rehearsal.client_edits import TOUCHED, touched
 from polykind.toolkit.rehearsal.rehearsal import Rehearsal, Snapshot, Stage, StageResult, name_of, readable
@@ -15,8 +16,8 @@ from polykind.toolkit.rehearsal.rehearsed_converter import RehearsedConverter
 
 _SLOW_SECONDS = 0.05
 _RECOVERY_SECONDS = 10.0
-_WRITTEN = 20
-"""The maximum number of objects that clients write back after a restart."""
+_MAX_OBJECTS = 20
+"""The maximum number of objects to read and write around restarts and outages."""
 _STATELESS = "a conversion must depend on its input only: keep nothing in the converter's process"
 _OUTAGES: tuple[tuple[str, bool, Callable[[Faults], Fault]], ...] = (
     ("the converter was down", False, lambda faults: faults.down()),
@@ -30,28 +31,40 @@ _OUTAGES: tuple[tuple[str, bool, Callable[[Faults], Fault]], ...] = (
 async def rehearse_restart(
     rehearsal: Rehearsal, stage: Stage, outcome: StageResult, converter: RehearsedConverter
 ) -> None:
-    """Let clients of each version read objects, restart the converter, and let them write the objects back."""
+    """Let clients of each version read objects, restart the converter, and let them write the objects back.
+
+    They also write the objects back before that, so that the restart is not blamed for the effects of a write.
+    """
     for version in stage.served:
-        before = await rehearsal.snapshot(stage)
+        await _write_back(rehearsal, version, await _snapshot(rehearsal, stage), "before a restart")
+        before = await _snapshot(rehearsal, stage)
         await converter.restart()
-        for path, obj in list(before[version.name].items())[:_WRITTEN]:
-            with suppress(RehearsalError):  # The clients of this version have reported it.
-                body = touched(obj, f"restart {version.name}")
-                await rehearsal.api.request("PUT", f"/apis/{version.api_version}/{path}", body)
+        await _write_back(rehearsal, version, before, "after a restart")
         when = f" after a restart of the converter between a read and a write at {version.name} (PUT)"
         await _compare(rehearsal, stage, outcome, before, when, "restart", _STATELESS, f"{version.name} (PUT)")
+
+
+async def _write_back(rehearsal: Rehearsal, version: CRDVersion, read: Snapshot, text: str) -> None:
+    """Write objects back as they were read at a version."""
+    for path, obj in read[version.name].items():
+        with suppress(RehearsalError):  # The clients of this version have reported it.
+            await rehearsal.api.request("PUT", f"/apis/{version.api_version}/{path}", touched(obj, text))
+
+
+async def _snapshot(rehearsal: Rehearsal, stage: Stage) -> Snapshot:
+    return await rehearsal.snapshot(stage, paths=rehearsal.paths[:_MAX_OBJECTS])
 
 
 async def rehearse_outages(
     rehearsal: Rehearsal, stage: Stage, outcome: StageResult, converter: RehearsedConverter
 ) -> None:
     """Let the converter fail in several ways. Reads must fail or be right, nothing may get lost, and all recovers."""
-    before = await rehearsal.snapshot(stage)
+    before = await _snapshot(rehearsal, stage)
     for text, works, inject in _OUTAGES:
         with inject(converter.faults):
-            during = await rehearsal.snapshot(stage)
+            during = await _snapshot(rehearsal, stage)
             for version in stage.served:
-                for path in rehearsal.paths:
+                for path in rehearsal.paths[:_MAX_OBJECTS]:
                     if path not in before[version.name]:
                         continue
                     seen = during[version.name].get(path)
@@ -108,7 +121,7 @@ async def _recover(rehearsal: Rehearsal, stage: Stage, outcome: StageResult, bef
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _RECOVERY_SECONDS
     while loop.time() < deadline:
-        current = await rehearsal.snapshot(stage)
+        current = await _snapshot(rehearsal, stage)
         if all(current[name].keys() >= seen.keys() for name, seen in before.items()):
             break
         await asyncio.sleep(0.05)
@@ -125,7 +138,7 @@ async def _compare(
     advice: str,
     client: str = "",
 ) -> None:
-    current = await rehearsal.snapshot(stage)
+    current = await _snapshot(rehearsal, stage)
     for name, seen in before.items():
         for path, obj in seen.items():
             after = current[name].get(path)

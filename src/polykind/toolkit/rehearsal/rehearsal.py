@@ -7,6 +7,7 @@ restarted, and the converter has outages. Nothing that a client can see may get 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from polykind.toolkit.rehearsal.rehearsal_finding import Finding, Phase, describ
 from polykind.toolkit.rehearsal.rehearsed_converter import RehearsedConverter
 
 ProcessMode = Literal["both", "keep", "restart"]
+_INVENTED = "the conversion sets a field that was not there: set it only if the other version has a value for it"
+_CONCURRENCY = 16
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
@@ -324,13 +327,21 @@ class Rehearsal:
                 continue
             except RehearsalError:
                 pass
-            for path in paths:
-                try:
-                    read[path] = await self.api.request("GET", f"/apis/{version.api_version}/{path}")
-                except RehearsalError as error:
-                    if on_error is not None:
-                        on_error(version, path, error)
+            slots = asyncio.Semaphore(_CONCURRENCY)
+            found = await asyncio.gather(*(self._get(version, path, slots) for path in paths))
+            for path, result in zip(paths, found, strict=True):
+                if not isinstance(result, RehearsalError):
+                    read[path] = result
+                elif on_error is not None:
+                    on_error(version, path, result)
         return out
+
+    async def _get(self, version: CRDVersion, path: str, slots: asyncio.Semaphore) -> JsonObject | RehearsalError:
+        async with slots:
+            try:
+                return await self.api.request("GET", f"/apis/{version.api_version}/{path}")
+            except RehearsalError as error:
+                return error
 
     async def read_objects(self, stage: Stage, outcome: StageResult, when: str, phase: Phase = "read") -> None:
         """Read every object at every served version, compare it with its first read there, and validate it."""
@@ -392,7 +403,7 @@ class Rehearsal:
                     format_path(difference.path),
                     difference.before,
                     difference.after,
-                    advice if reason is None else "",
+                    (advice if difference.kind != "invented" else _INVENTED) if reason is None else "",
                 )
             )
         return same

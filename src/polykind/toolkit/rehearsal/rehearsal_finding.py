@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -41,6 +43,28 @@ class Finding:
         }
         values = {name: getattr(self, name) for name in ("before", "after") if getattr(self, name) is not MISSING}
         return {name: value for name, value in out.items() if value} | values
+
+
+def group_findings(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
+    """Return the first of all findings that differ only in their objects and values, each with their number."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        name = finding.object.rpartition("/")[2]
+        subject = re.sub(r"\[\d+\]", "[*]", finding.field)
+        if finding.field:
+            subject += f" {finding.before is MISSING} {finding.after is MISSING}"
+        else:
+            subject = re.sub(r" \(uid [^)]*\)", "", finding.text.replace(name, "") if name else finding.text)
+        key = (finding.phase, finding.level, finding.client, finding.version, subject)
+        groups.setdefault(key, []).append(finding)
+    return [(group[0], len(group)) for group in groups.values()]
+
+
+def with_count(finding: Finding, number: int) -> str:
+    """Return the text of a finding that stands for several objects."""
+    if number == 1:
+        return finding.text
+    return f"{finding.text} (and {number - 1} more of this kind)"
 
 
 def describe_difference(difference: Difference) -> str:

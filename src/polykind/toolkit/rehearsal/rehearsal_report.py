@@ -8,7 +8,7 @@ from typing import Any
 from polykind.contract import JsonObject
 from polykind.toolkit.proving.object_diff import MISSING
 from polykind.toolkit.rehearsal.rehearsal import PhaseResult, StageResult
-from polykind.toolkit.rehearsal.rehearsal_finding import Finding, shorten
+from polykind.toolkit.rehearsal.rehearsal_finding import Finding, group_findings, shorten, with_count
 from polykind.toolkit.reporting import html_components as html
 from polykind.toolkit.reporting.html_builder import Child, element
 from polykind.toolkit.reporting.html_page import html_page
@@ -97,9 +97,10 @@ def _entry(result: StageResult) -> html.TimelineEntry:
     levels = {finding.level for finding in result.findings}
     level: html.Level = "error" if "error" in levels else "warning" if "warning" in levels else "ok"
     title = _title(result)
-    cards: list[Child] = [_card(finding) for finding in result.findings[:_MAX_CARDS]]
-    if len(result.findings) > _MAX_CARDS:
-        cards.append(html.paragraph(f"And {len(result.findings) - _MAX_CARDS} more."))
+    groups = group_findings(result.findings)
+    cards: list[Child] = [_card(finding, number) for finding, number in groups[:_MAX_CARDS]]
+    if len(groups) > _MAX_CARDS:
+        cards.append(html.paragraph(f"And {len(groups) - _MAX_CARDS} more."))
     phases = element("ul", *(element("li", _phase(phase, result)) for phase in result.phases))
     seconds = sum(phase.seconds for phase in result.phases)
     return html.TimelineEntry(
@@ -124,7 +125,7 @@ def _count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _card(finding: Finding) -> Child:
+def _card(finding: Finding, number: int) -> Child:
     compared = finding.before is not MISSING or finding.after is not MISSING
     values = (
         ("Object", finding.object),
@@ -136,7 +137,7 @@ def _card(finding: Finding) -> Child:
     )
     facts: list[tuple[Child, Child]] = [(name, html.code(value)) for name, value in values if value]
     advice = html.paragraph("What to do: ", finding.advice, level="note") if finding.advice else None
-    text = html.paragraph(finding.text, level=_LEVELS[finding.level])
+    text = html.paragraph(with_count(finding, number), level=_LEVELS[finding.level])
     return element("article", text, html.terms(facts) if facts else None, advice, class_="card")
 
 
