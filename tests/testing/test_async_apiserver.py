@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,24 @@ async def test_condition_functions_run_on_the_event_loop_of_the_test(polykind_as
         await polykind_async.wait_for(CONFIG_MAP, lambda obj: obj["data"] == {}, timeout=0.01)
 
 
+def test_other_event_loops_are_refused(polykind: ApiServer) -> None:
+    reading = polykind.aio.get(CONFIG_MAP)
+    with pytest.raises(Refused, match="the async methods need asyncio"):
+        reading.send(None)
+
+
+def test_blocking_conditions_may_send_requests(polykind: ApiServer) -> None:
+    polykind.apply(CONFIG_MAP)
+    threads = []
+
+    def is_readable(obj: dict[str, Any]) -> bool:
+        threads.append(threading.current_thread())
+        return asyncio.run(polykind.aio.get(obj)) == polykind.get(obj)
+
+    polykind.wait_for(CONFIG_MAP, condition=is_readable)
+    assert set(threads) == {threading.current_thread()}
+
+
 async def test_cancelled_wait_ends_at_once(polykind_async: AsyncApiServer) -> None:
     waiting = asyncio.create_task(polykind_async.wait_for(CONFIG_MAP, "create", timeout=60))
     while not any("watch=1" in request.path for request in polykind_async.requests):
@@ -102,7 +121,7 @@ async def _change(server: AsyncApiServer) -> None:
 
 @pytest.mark.parametrize(("blocking", "native"), [(ApiServer, AsyncApiServer), (Simulation, AsyncSimulation)])
 def test_both_faces_have_the_same_methods_and_parameters(blocking: type, native: type) -> None:
-    inner = {"aio", "start", "stop", "attach", "detach", "add", "on_change"}
+    inner = {"aio", "start", "stop", "attach", "detach", "add", "on_change", "includes"}
     names = {name for name in (*dir(blocking), *dir(native)) if not name.startswith("_")} - inner
     for name in names:
         mine, other = getattr(blocking, name), getattr(native, name)
