@@ -58,7 +58,10 @@ class Client:
         headers: dict[bytes, bytes] = {}
         while (header := await reader.readline()) not in (b"\r\n", b""):
             name, _, value = header.partition(b":")
-            headers[name.strip().lower()] = value.strip()
+            name = name.strip().lower()
+            # A response may have several Warning headers. They are joined by line breaks.
+            before = headers[name] + b"\n" if name == b"warning" and name in headers else b""
+            headers[name] = before + value.strip()
         return int(line.split()[1]), headers
 
     async def chunks(self) -> AsyncIterator[bytes]:

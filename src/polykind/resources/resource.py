@@ -152,6 +152,8 @@ class Resource:
 
     # ------------------------------------------------------------------ effects of writes
 
+    previews_changes = False
+    """True if a dry run of an update warns about what the change breaks, as for CRDs."""
     has_effects = False
     """True if the resource overrides `begin_create`, `begin_update` or `after_delete`. Verbs call these methods only
     then.

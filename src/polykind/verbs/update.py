@@ -153,6 +153,10 @@ async def _store(
         await approve(ctx, write, admission_view)
     if _last_finalizer_removed(write.obj) and not ctx.resource.has_spec_finalizers(write.obj):
         return await _delete_finalized(ctx, write, cached)
+    if write.options.dry_run and ctx.resource.previews_changes and not ctx.subresource:
+        from polykind.verbs.change_preview import warn_about_change
+
+        await warn_about_change(ctx, write.obj, old)
     representation = await commit(ctx, ctx.key, write)
     if not write.options.dry_run:
         await ctx.resource.after_write(ctx.name)

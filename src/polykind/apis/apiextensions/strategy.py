@@ -75,6 +75,7 @@ class CRDResource(BuiltinResource):
 
     deletion_bumps_generation = False
     deletion_applies_policy = False
+    previews_changes = True
 
     def remember_structural(self, uid: str) -> None:
         """Remember that a new CRD has only structural schemas. `pop_structural` returns this fact."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from polykind.contract import JsonObject
 from polykind.evolution.change_finding import TRAPS, Severity
-from polykind.toolkit.checking.object_check import EffectGroup, ObjectCheck
+from polykind.evolution.effect_totals import EffectGroup
+from polykind.toolkit.checking.object_check import ObjectCheck
 from polykind.toolkit.checking.release_check import CheckReport, ReportedFinding
 from polykind.toolkit.reporting import html_components as parts
 from polykind.toolkit.reporting.html_builder import Child, Html

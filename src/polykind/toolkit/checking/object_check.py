@@ -2,69 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from polykind.contract import JsonObject, copy_json
+from polykind.evolution.effect_totals import ObjectTotals, without_values
 from polykind.evolution.object_effects import SchemaTransition, VersionSchema
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
 from polykind.toolkit.declare.conversions import ConversionError, describe_object
 
-MAX_EXAMPLES = 3
-"""The number of objects that are named for each effect."""
-_MAX_GROUPS = 200
-_INDEX = re.compile(r"\[[^\]]*\]")
-_QUOTED = re.compile(r': ("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false)(?=: )')
-
 Convert = Callable[[JsonObject, str], Any]
 """A function that converts an object to an apiVersion. It may change its argument."""
-
-
-@dataclass
-class EffectGroup:
-    """Objects with the same effect on the same field."""
-
-    effect: str
-    """`invalid`, `lost`, `changed`, `not-served` or `unconvertible`."""
-    version: str
-    path: str
-    """The path of the field, or the message without the values of single objects."""
-    count: int = 0
-    examples: list[str] = field(default_factory=list)
-    """The first objects, with the message."""
-
-
-@dataclass
-class ObjectTotals:
-    """The counted effects on the objects of one CRD."""
-
-    objects: int = 0
-    invalid: int = 0
-    lost: int = 0
-    changed: int = 0
-    not_served: int = 0
-    unconvertible: int = 0
-    were_invalid: int = 0
-    """The number of objects that are invalid at the old schema, too."""
-    groups: dict[tuple[str, str, str], EffectGroup] = field(default_factory=dict)
-
-    @property
-    def affected(self) -> int:
-        return self.invalid + self.lost + self.changed + self.not_served + self.unconvertible
-
-    def add(self, effect: str, version: str, path: str, obj: JsonObject, message: str) -> None:
-        key = (effect, version, path)
-        group = self.groups.get(key)
-        if group is None:
-            if len(self.groups) >= _MAX_GROUPS:
-                return
-            group = self.groups[key] = EffectGroup(effect, version, path)
-        group.count += 1
-        if len(group.examples) < MAX_EXAMPLES:
-            name = describe_object(obj)
-            group.examples.append(f"{name}: {message}" if message else name)
 
 
 class ObjectCheck:
@@ -91,7 +39,7 @@ class ObjectCheck:
         version = str(obj["apiVersion"]).rpartition("/")[2]
         if version not in self._served:
             totals.not_served += 1
-            totals.add("not-served", version, f"{version} is not served by the new CRD", obj, "")
+            totals.add("not-served", version, f"{version} is not served by the new CRD", describe_object(obj))
             return
         transition = self._transitions.get(version)
         if transition is None:
@@ -102,19 +50,7 @@ class ObjectCheck:
             new.schema.compile_programs()
         original = copy_json(obj) if self._convert is not None else None
         effects = transition.effects(obj)
-        if effects.errors:
-            totals.invalid += 1
-            for message in effects.errors:
-                totals.add("invalid", version, _without_values(message), obj, message)
-        totals.were_invalid += effects.was_invalid
-        if effects.lost:
-            totals.lost += 1
-            for path in dict.fromkeys(effects.lost):
-                totals.add("lost", version, path, obj, "")
-        if effects.changed:
-            totals.changed += 1
-            for path in dict.fromkeys(effects.changed):
-                totals.add("changed", version, path, obj, "")
+        totals.add_effects(version, effects, describe_object(obj))
         if original is not None:
             self._add_conversions(version, original)
 
@@ -131,7 +67,8 @@ class ObjectCheck:
             message = self._conversion_error(admitted, target)
             if message:
                 failed = True
-                self.totals.add("unconvertible", f"{version} to {target.name}", _without_values(message), obj, message)
+                pair, text = f"{version} to {target.name}", without_values(message)
+                self.totals.add("unconvertible", pair, text, describe_object(obj), message)
         self.totals.unconvertible += failed
 
     def _conversion_error(self, obj: JsonObject, target: CRDVersion) -> str:
@@ -158,9 +95,3 @@ def _schemas(crd: JsonObject) -> Mapping[str, VersionSchema]:
         )
         for entry in crd["spec"]["versions"]
     }
-
-
-def _without_values(message: str) -> str:
-    """Return a message without indexes and values, so that the same error of several objects has the same text."""
-    field, colon, rest = message.partition(": ")
-    return f"{_INDEX.sub('[*]', field)}{_QUOTED.sub('', f': {rest}')}" if colon else field
