@@ -22,10 +22,11 @@ from polykind.cli.assets import write_launchers
 
 TURNS = 5
 POLL_SECONDS = 0.005
+STAGES = ("until healthy", "until the first request with a client certificate is answered")
 
 
-class Start(NamedTuple):
-    """The cost of one start of a control plane, both processes together."""
+class Cost(NamedTuple):
+    """The cost of a control plane since its start, both processes together."""
 
     seconds: float
     cpu_seconds: float
@@ -48,34 +49,41 @@ def main() -> int:
             (start(folder / "assets", folder / f"ours{turn}"), start(Path(given), folder / f"theirs{turn}"))
             for turn in range(TURNS)
         ]
-    ours, theirs = (Start(*map(statistics.median, zip(*side, strict=True))) for side in zip(*starts, strict=True))
-    show("start until ready (ms)", ours.seconds * 1e3, theirs.seconds * 1e3)
-    show("CPU time of the start (ms)", ours.cpu_seconds * 1e3, theirs.cpu_seconds * 1e3)
-    show("RSS of both processes (MB)", ours.rss / 1e6, theirs.rss / 1e6)
-    show("PSS of both processes (MB)", ours.pss / 1e6, theirs.pss / 1e6)
+    ours, theirs = (list(zip(*side, strict=True)) for side in zip(*starts, strict=True))
+    for stage, our_costs, their_costs in zip(STAGES, ours, theirs, strict=True):
+        print(stage)
+        our, their = (Cost(*map(statistics.median, zip(*costs, strict=True))) for costs in (our_costs, their_costs))
+        show("  time (ms)", our.seconds * 1e3, their.seconds * 1e3)
+        show("  CPU time (ms)", our.cpu_seconds * 1e3, their.cpu_seconds * 1e3)
+        show("  RSS of both processes (MB)", our.rss / 1e6, their.rss / 1e6)
+        show("  PSS of both processes (MB)", our.pss / 1e6, their.pss / 1e6)
     return 0
 
 
-def start(assets: Path, folder: Path) -> Start:
-    """Start a control plane as envtest does, measure it when it is ready, and stop it."""
+def start(assets: Path, folder: Path) -> tuple[Cost, Cost]:
+    """Start a control plane as envtest does, measure it at each stage, and stop it."""
     plane = ControlPlane(assets, folder, poll_seconds=POLL_SECONDS)
-    children = os.times()
-    begin = time.perf_counter()
+    before, begin = _ended_cpu_seconds(), time.perf_counter()
+
+    def cost() -> Cost:
+        seconds, processes = time.perf_counter() - begin, plane.process_ids
+        # The processes that have ended are those that printed their help.
+        spent = _ended_cpu_seconds() - before + sum(map(cpu, processes))
+        return Cost(seconds, spent, sum(map(rss, processes)), sum(map(proportional_set_size, processes)))
+
     try:
-        plane.start()
-        seconds = time.perf_counter() - begin
-        # The children that have ended are those that printed their help.
-        ended = os.times()
-        helps = ended.children_user + ended.children_system - children.children_user - children.children_system
-        processes = plane.process_ids
-        return Start(
-            seconds,
-            helps + sum(map(cpu, processes)),
-            sum(map(rss, processes)),
-            sum(map(proportional_set_size, processes)),
-        )
+        plane.start_until_healthy()
+        healthy = cost()
+        plane.wait_for_default_namespace()
+        return healthy, cost()
     finally:
         plane.kill()
+
+
+def _ended_cpu_seconds() -> float:
+    """Return the CPU seconds of the child processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def proportional_set_size(pid: int) -> int:
@@ -86,7 +94,7 @@ def proportional_set_size(pid: int) -> int:
 
 
 def show(what: str, ours: float, theirs: float) -> None:
-    print(f"{what:34} {ours:>22.0f}   kube-apiserver {theirs:>15.0f}   {ours / theirs:6.2f}", flush=True)
+    print(f"{what:34} {ours:>10.0f}   kube-apiserver {theirs:>15.0f}   {ours / theirs:6.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.discovery.builtins import BUILTINS, builtins
+from polykind.discovery.builtins import builtins, default_builtins
 from polykind.discovery.snapshot import Discovery
 from tests.discovery.crds import crd, crontabs, version
 
@@ -280,7 +280,7 @@ DEFINITIONS = st.lists(
 def test_documents_do_not_depend_on_order_or_history(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
     earlier = Discovery(before)
     earlier.aggregated()
-    fresh = Discovery(after, BUILTINS)
+    fresh = Discovery(after, default_builtins())
     for other in (Discovery(reversed(after)), Discovery(after, previous=earlier)):
         assert other.aggregated() == fresh.aggregated()
         assert other.groups() == fresh.groups()

@@ -45,6 +45,11 @@ class ControlPlane:
 
     def start(self, *extra: str) -> None:
         """Start etcd and kube-apiserver, and wait until the namespace `default` exists."""
+        self.start_until_healthy(*extra)
+        self.wait_for_default_namespace()
+
+    def start_until_healthy(self, *extra: str) -> None:
+        """Start etcd and kube-apiserver, and wait until both answer health checks."""
         self._directory.mkdir()
         etcd = f"http://127.0.0.1:{free_port()}"
         self._start_etcd(etcd)
@@ -53,6 +58,9 @@ class ControlPlane:
         self.port = free_port()
         self._run("kube-apiserver", sorted([*self._apiserver_flags(etcd), *extra]))
         self._poll(f"https://127.0.0.1:{self.port}/healthz", ssl._create_unverified_context())
+
+    def wait_for_default_namespace(self) -> None:
+        """Wait until the namespace `default` exists, which the admin reads with a client certificate."""
         deadline = time.monotonic() + SECONDS
         while self.request("GET", "/api/v1/namespaces/default").status != 200:
             assert time.monotonic() < deadline, "the namespace default is missing"

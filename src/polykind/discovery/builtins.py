@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from functools import cache
 
 from polykind.apis.groups import kinds_by_group_version
 from polykind.apis.machinery.kinds import Kind
@@ -42,4 +42,7 @@ def _resource_entry(kind: Kind) -> ResourceEntry:
     )
 
 
-BUILTINS: Final = builtins(lambda kind: kind.group_version.api_version != "apiextensions.k8s.io/v1beta1")
+@cache
+def default_builtins() -> tuple[GroupVersionEntry, ...]:
+    """Return the entries of the built-in group versions that kube-apiserver still has."""
+    return builtins(lambda kind: kind.group_version.api_version != "apiextensions.k8s.io/v1beta1")

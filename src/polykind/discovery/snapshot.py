@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.discovery.builtins import BUILTINS
+from polykind.discovery.builtins import default_builtins
 from polykind.discovery.document_cache import Document, DocumentCache
 from polykind.discovery.group import Group
 from polykind.discovery.openapi import documents
@@ -33,13 +33,13 @@ class Discovery:
     def __init__(
         self,
         crds: Iterable[JsonObject | CrdEntries],
-        builtins: Iterable[GroupVersionEntry] = BUILTINS,
+        builtins: Iterable[GroupVersionEntry] | None = None,
         *,
         previous: Discovery | None = None,
     ) -> None:
         self._crds = tuple(crds)
         self._crd_count = len(self._crds)
-        self._builtins = tuple(builtins)
+        self._builtins = tuple(default_builtins() if builtins is None else builtins)
         # Keep only the entries and groups of the previous snapshot. A reference to the snapshot itself would keep all
         # earlier snapshots in memory.
         self._reusable = previous._reusable_parts() if previous is not None else ({}, {})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
-from polykind.discovery.builtins import BUILTINS, builtins
+from polykind.discovery.builtins import builtins, default_builtins
 from polykind.discovery.resource_entries import CrdEntries
 from polykind.discovery.snapshot import Discovery
 from tests.discovery.crds import crd, crontabs, version
@@ -204,7 +204,7 @@ def test_crd_fields_have_descriptions() -> None:
 
 
 def test_v2_document() -> None:
-    discovery = Discovery([bells(), crontabs()], BUILTINS)
+    discovery = Discovery([bells(), crontabs()], default_builtins())
     openapi = json.loads(discovery.openapi_v2().body)
     assert list(openapi) == [
         *("swagger", "info", "paths", "definitions", "parameters", "securityDefinitions", "security")
