@@ -6,6 +6,7 @@ from polykind import __version__
 from polykind.contract import JsonObject
 from polykind.toolkit.proving import proof_report
 from polykind.toolkit.proving.case import Finding
+from polykind.toolkit.proving.edits import Edit
 from polykind.toolkit.proving.field_coverage import FieldUse, schema_fields
 from polykind.toolkit.proving.losses import Loss
 from polykind.toolkit.proving.object_diff import MISSING, Difference, format_path
@@ -61,7 +62,7 @@ def proof_page(outcome: ProofOutcome) -> str:
 
 def _count_losses(losses: list[Loss]) -> str:
     acknowledged = sum(1 for loss in losses if loss.reason is not None)
-    return f"{len(losses)}, {acknowledged} acknowledged" if losses else "none"
+    return f"{len(losses)} ({acknowledged} acknowledged)" if losses else "none"
 
 
 def _capitalize(text: str) -> str:
@@ -134,9 +135,7 @@ def _finding(outcome: ProofOutcome, pair: VersionPair, finding: Finding, *, open
     if finding.location:
         body.append(parts.paragraph("Raised at ", parts.code(relative_file(finding.location))))
     if finding.edit is not None:
-        edit = Difference(finding.edit.path, finding.edit.before, finding.edit.after)
-        text = proof_report.format_differences([edit], edit=True)
-        body.append(parts.paragraph("A client edited the converted object: ", parts.code(" ".join(text.split()))))
+        body.append(parts.paragraph("A client edited the object: ", parts.code(_edit_text(finding.edit))))
     body.append(parts.three_way_diff(*(_pane(stage, finding) for stage in (first, second, third))))
     if finding.differences:
         body.append(_differences(finding))
@@ -159,6 +158,12 @@ def _finding(outcome: ProofOutcome, pair: VersionPair, finding: Finding, *, open
     summary = fragment((f"{_capitalize(finding.message)}{':' if listed else '.'}", *listed, more))
     anchor = _anchor(pair, finding.property)
     return parts.card(anchor, title, *body, level="error", summary=summary, opened=opened)
+
+
+def _edit_text(edit: Edit) -> str:
+    difference = Difference(edit.path, edit.before, edit.after)
+    verb = {"dropped": "removed,", "invented": "set to", "changed": "changed:"}[difference.kind]
+    return f"{format_path(edit.path)} {verb} {proof_report.format_change(difference)}"
 
 
 def _pane(stage: Stage, finding: Finding) -> parts.Pane:
