@@ -134,7 +134,10 @@ def test_report_file_that_cannot_be_written_is_refused_before_the_run(
     assert f"--sarif {tmp_path}: is a directory" in capsys.readouterr().err
 
 
-def test_colour_is_used_when_asked(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_colour_is_used_when_asked(
+    crd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     assert prove(crd, "lossy", "--examples", "20", "--color", "always") == 1
     out = capsys.readouterr().out
     assert "\x1b[1;31mFAILED" in out

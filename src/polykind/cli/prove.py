@@ -127,7 +127,7 @@ def _test(
             proof_run,
             pairs,
             settings=_settings(args, proof_run),
-            crd_file=CRDFile(Path(args.crd), proof_run.crd.name),
+            crd_file=None if args.kubeconfig else CRDFile(Path(args.crd), proof_run.crd.name),
             repeat=lambda name, pair: _repeat_command(args, proof_run, name, pair),
         )
     outcome.seconds = time.monotonic() - started

@@ -92,7 +92,7 @@ async def test_keyboard_links_filter_copy_and_print(browser: Browser, pages: dic
     await page.press("Tab")
     assert await page.evaluate("document.activeElement.className") == "skip"
     shown = "[...document.querySelectorAll('.filterable tbody tr')].filter(row => !row.hidden).length"
-    assert await page.evaluate(shown) == 20
+    assert await page.evaluate(shown) == 25
     await page.evaluate(
         "(() => { const input = document.querySelector('input'); input.value = 'no such text';"
         " input.dispatchEvent(new Event('input')); })()"

@@ -21,7 +21,7 @@ def everything() -> str:
             parts.card("b", EVIL, parts.command(EVIL), parts.code_block(EVIL, EVIL), level="warning"),
             parts.disclosure(EVIL, parts.code(EVIL), opened=True),
             parts.matrix(EVIL, [EVIL], [(EVIL, [parts.Cell(EVIL, "error", "#b", EVIL)])], EVIL),
-            parts.data_table(EVIL, [EVIL], [[EVIL]] * 20, numbers=[0]),
+            parts.data_table(EVIL, [EVIL], [[EVIL]] * 25, numbers=[0]),
             parts.three_way_diff(parts.Pane(EVIL, EVIL, EVIL, [1]), parts.Pane("x", "b: <i>"), parts.Pane("y", EVIL)),
             parts.unified_diff(EVIL, "x", EVIL),
             parts.unified_diff(EVIL, EVIL, EVIL),
@@ -53,8 +53,8 @@ def test_page_loads_nothing_and_its_policy_admits_only_its_own_style_and_script(
 
 
 def test_long_tables_can_be_filtered() -> None:
-    assert "data-filter" not in parts.data_table("t", ["a"], [["x"]] * 12).source
-    assert "data-filter" in parts.data_table("t", ["a"], [["x"]] * 13).source
+    assert "data-filter" not in parts.data_table("t", ["a"], [["x"]] * 20).source
+    assert "data-filter" in parts.data_table("t", ["a"], [["x"]] * 21).source
 
 
 def test_colours_have_enough_contrast() -> None:

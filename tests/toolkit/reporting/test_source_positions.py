@@ -11,6 +11,7 @@ from polykind.toolkit.reporting.source_positions import (
     SourcePosition,
     field_lines,
     function_position,
+    is_own_function,
     parse_position,
 )
 
@@ -97,3 +98,9 @@ def test_positions_as_text() -> None:
     assert str(SourcePosition("/elsewhere/a.py")) == "/elsewhere/a.py"
     assert parse_position("/x/a.py:12, in down") == ("/x/a.py", 12)
     assert parse_position("nothing") is None
+
+
+def test_functions_of_polykind_are_recognized() -> None:
+    assert is_own_function(field_lines)
+    assert not is_own_function(test_functions_of_polykind_are_recognized)
+    assert not is_own_function(len)

@@ -62,7 +62,7 @@ def proof_page(outcome: ProofOutcome) -> str:
 
 def _count_losses(losses: list[Loss]) -> str:
     acknowledged = sum(1 for loss in losses if loss.reason is not None)
-    return f"{len(losses)} ({acknowledged} acknowledged)" if losses else "none"
+    return f"{len(losses)} ({acknowledged} acknowledged)" if acknowledged else str(len(losses) or "none")
 
 
 def _capitalize(text: str) -> str:
@@ -321,4 +321,5 @@ def _settings(outcome: ProofOutcome) -> Html:
         **outcome.settings,
     }
     listed = parts.terms((name, parts.code(value)) for name, value in settings.items())
-    return parts.section("settings", "Settings", listed, note="The same settings generate the same objects.")
+    note = "The same seed generates the same objects. The time of a run decides how many."
+    return parts.section("settings", "Settings", listed, note=note)

@@ -22,6 +22,7 @@ from polykind.toolkit.proving.proof_run import ProofRun
 from polykind.toolkit.reporting.source_positions import (
     SourcePosition,
     function_position,
+    is_own_function,
     parse_position,
     relative_file,
 )
@@ -147,8 +148,9 @@ def conversion_steps(run: ProofRun, pair: VersionPair, finding: Finding) -> list
         except NoWay:
             continue
         out += [ConversionStep(step.origin, step.goal, *describe_function(step.function)) for step in steps]
-        if not steps:
-            function = run.converter.author or run.converter.function
+        function = run.converter.author or run.converter.function
+        # A webhook and the strategy None have no function of the author: Polykind's own functions call them.
+        if not steps and not is_own_function(function):
             out.append(ConversionStep(origin, goal, *describe_function(function)))
     return out
 

@@ -22,7 +22,7 @@ _LINE_SIGNS: dict[line_diff.Mark, tuple[str, str]] = {
     "other": ("", ""),
     "filler": ("", ""),
 }
-_FILTER_ROWS = 12
+_FILTER_ROWS = 20
 """Tables with more rows than this have a field that filters the rows."""
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FieldPath = tuple[str | int, ...]
 """The keys and list indexes that lead to a field."""
+_PACKAGE = __file__.removesuffix(f"toolkit{os.sep}reporting{os.sep}source_positions.py")
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?:, in .*)?")
 
 
@@ -52,6 +53,12 @@ def function_position(function: Callable[..., Any]) -> SourcePosition | None:
         return parse_position(place)
     code = getattr(inner, "__code__", None) or getattr(getattr(inner, "__call__", None), "__code__", None)  # noqa: B004
     return SourcePosition(code.co_filename, code.co_firstlineno) if code is not None else None
+
+
+def is_own_function(function: Callable[..., Any]) -> bool:
+    """True for a function of Polykind itself, which authors of converters need not see."""
+    position = function_position(function)
+    return position is not None and position.file.startswith(_PACKAGE)
 
 
 class FieldLines:
