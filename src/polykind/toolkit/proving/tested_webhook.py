@@ -30,7 +30,7 @@ from polykind.webhook.transport_errors import TransportError, response_error
 
 T = TypeVar("T")
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
-_CONCURRENCY = 24
+_CONCURRENCY = 48
 _MAX_FAILED_CALLS = 3
 """The number of calls without a response after which a run ends."""
 

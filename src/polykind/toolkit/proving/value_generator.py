@@ -306,7 +306,7 @@ class ValueGenerator:
                 most = int(targeted)
             count = min(room - len(out), between(choices, int(targeted), max(most, int(targeted))))
             for at in range(max(count, least - len(out), len(missing))):
-                key = missing[at] if at < len(missing) else scalar_generators.generate_map_key(choices, self.style)
+                key = missing[at] if at < len(missing) else self._map_key(choices, out)
                 while key in out:
                     key += "x"
                 make: Callable[[], Any] = lambda: self.value(choices, child, share / 2, density)  # noqa: E731
@@ -318,6 +318,12 @@ class ValueGenerator:
                     out[key] = choices.part(lambda: arbitrary_value(choices))
         for name in missing:
             out.setdefault(name, arbitrary_value(choices) if node.preserve_unknown else None)
+
+    def _map_key(self, choices: Choices, out: JsonObject) -> str:
+        """Generate a key, with the theme `keys` sometimes one that differs from another key only by case."""
+        if out and self.style.theme == "keys" and chance(choices, 30):
+            return pick(choices, sorted(out)).swapcase()
+        return scalar_generators.generate_map_key(choices, self.style)
 
     def _generate_list(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int
@@ -339,7 +345,8 @@ class ValueGenerator:
         repeats = 50 if self.style.theme == "duplicates" and not must_differ else 0
         for _ in range(count):
             if out and repeats and chance(choices, repeats):
-                out.append(copy_json(pick(choices, out)))
+                item = copy_json(pick(choices, out))
+                out.append(self._similar_text(choices, items, item) if isinstance(item, str) else item)
                 continue
             for _again in range(_ATTEMPTS):
                 item = choices.part(lambda: self.value(choices, items, (budget - count) / max(1, count), density))
@@ -351,6 +358,11 @@ class ValueGenerator:
         if len(out) < least:
             raise GenerationError(f"fewer than {least} distinct items were found")
         return out
+
+    def _similar_text(self, choices: Choices, raw: JsonObject, text: str) -> str:
+        """Return the text, or sometimes a valid text that differs only by case or by a space."""
+        similar = pick(choices, (text, text, text.swapcase(), f"{text} ", f" {text}"))
+        return text if validate_value(self.node(raw), similar).errors else similar
 
     def _item_key(self, items: JsonObject, node: SchemaNode, item: Any) -> Any:
         """Return the part of a list item that must be unique in its list, as a hashable value.

@@ -115,7 +115,7 @@ def notes_the_day(obj: Object) -> None:
 
 @FAMILY.after_down("hard")
 def depends_on_the_hash_of_a_name(obj: Object) -> None:
-    notes_of(obj)[f"{GROUP}/shard"] = str(hash(obj["metadata"].get("name", "")) % 1000)
+    notes_of(obj)[f"{GROUP}/shard"] = str(hash((obj.get("metadata") or {}).get("name", "")) % 1000)
 
 
 @FAMILY.after_down("hard")
