@@ -164,6 +164,15 @@ CI_ATTACKS = (
     *CUSTOM_RESOURCE_ATTACKS,
     "100,000 labels",
     "10,000 versions",
+    "containers",
+    "environment",
     "invalid UTF-8",
+    "owner references",
+    "ports",
+    "protobuf empty items",
+    "protobuf list",
+    "resources",
+    "strategic merge",
+    "too many containers",
 )
 """The attacks that every run of the tests makes. `make torture` makes all of them."""

@@ -76,7 +76,7 @@ _COMPREHENSIONS = "self.a.all(x, " * 40 + "true" + ")" * 40
 
 SCHEMA_ATTACKS: Attacks = {
     "10,000 versions": (lambda a: a.send("POST", f"{CRDS}?dryRun=All", _versions(10_000)), 201),
-    "nested schema": (_post_crd("Nest", _nested(3_000)), 201),
+    "nested schema": (_post_crd("Nest", _nested(300)), 201),
     "wide schema": (_post_crd("Wide", _wide(40_000)), 201),
     "tree of schemas": (_post_crd("Tree", _tree(4, 14)), 201),
     "wide enum": (
@@ -104,7 +104,7 @@ SCHEMA_ATTACKS: Attacks = {
         _post_crd("Required", {"type": "object", "required": [f"r{number}" for number in range(100_000)]}),
         201,
     ),
-    "long pattern": (_post_crd("Pattern", {"type": "string", "pattern": "(a|b)" * 200_000}), 422),
+    "long pattern": (_post_crd("Pattern", {"type": "string", "pattern": "(a|b)" * 20_000}), 201),
     "nested repetitions": (_post_crd("Pattern", {"type": "string", "pattern": "(" * 900 + "a" + ")*" * 900}), 201),
     "many rules": (_post_crd("Rule", _rules("self.a == 'x'", 5_000)), 201),
     "long sum in a rule": (_post_crd("Rule", _rules(_LONG_SUM)), 422),
@@ -154,7 +154,7 @@ SCHEMA_ATTACKS: Attacks = {
                         "sideEffects": "None",
                         "admissionReviewVersions": ["v1"],
                     }
-                    for n in range(10_000)
+                    for n in range(7_000)
                 ],
             },
         ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from polykind import errors
@@ -166,12 +167,17 @@ def _overwritten(before: list[Any], value: list[Any], key: str) -> list[Any]:
     """
     live, length = before.copy(), len(before)
     items = [item for item in value if isinstance(item, dict)]
+    present = _Positions(item.get(key) for item in before)
     for deleted in (item.get(key) for item in items if item.get(_PATCH) == "delete"):
-        kept = [item for item in live[:length] if item.get(key) != deleted]
-        live[: len(kept)], length = kept, len(kept)
+        if present.find(deleted) is not None:
+            kept = [item for item in live[:length] if item.get(key) != deleted]
+            live[: len(kept)], length = kept, len(kept)
+    present = _Positions(item.get(key) for item in live[:length])
     for item in items:
-        if _PATCH not in item and item.get(key) not in [old.get(key) for old in live[:length]]:
-            live[length : length + 1] = [item] if length < len(before) else []
+        if _PATCH not in item and present.find(item.get(key)) is None:
+            if length < len(before):
+                live[length] = item
+                present.add(item.get(key))
             length += 1
     return live
 
@@ -215,14 +221,14 @@ def _merge_lists(before: list[Any], value: list[Any], field: Strategy, deleting:
 
 def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str) -> list[Any]:
     plain: list[Any] = []
+    deletions = _Positions(())
     replace = False
     for item in value:
         directive = item.get(_PATCH)
         if _PATCH not in item:
             plain.append(item)
         elif directive == "delete":
-            deleted = _merge_key_value(item, key)
-            before = [old for old in before if old.get(key) != deleted]
+            deletions.add(_merge_key_value(item, key))
         elif directive == "replace":
             replace = True
         elif directive == "merge":
@@ -231,12 +237,14 @@ def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str)
             raise _unknown_directive(item)
     if replace:
         return plain
-    merged = before.copy()
+    before = [old for old in before if deletions.find(old.get(key)) is None]
+    merged, positions = before.copy(), _Positions(old.get(key) for old in before)
     for item in plain:
         name = _merge_key_value(item, key)
-        position = next((i for i, old in enumerate(merged) if old.get(key) == name), None)
+        position = positions.find(name)
         if position is None:
             merged.append(item)
+            positions.add(name)
         else:
             merged[position] = _merge_maps(merged[position], item, field)
     return _arrange(merged, plain, before, key)
@@ -247,36 +255,63 @@ def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) ->
 
     Items that are not in `order` are inserted by their position in the live list `before`.
     """
-    expected = [_merge_key_value(item, key) for item in order]
-    live_order = [_merge_key_value(item, key) for item in before]
-    patch_items = _sorted([item for item in items if _merge_key_value(item, key) in expected], expected, key)
-    other_items = _sorted([item for item in items if _merge_key_value(item, key) not in expected], live_order, key)
+    expected = _Positions(_merge_key_value(item, key) for item in order)
+    live_order = _Positions(_merge_key_value(item, key) for item in before)
+    in_patch = [expected.find(_merge_key_value(item, key)) is not None for item in items]
+    patch_items = _sorted([item for item, ours in zip(items, in_patch, strict=True) if ours], expected, key)
+    others = deque(_sorted([item for item, ours in zip(items, in_patch, strict=True) if not ours], live_order, key))
     out: list[Any] = []
     for item in patch_items:
-        name = _merge_key_value(item, key)
-        while (
-            other_items and name in live_order and _position(other_items[0], live_order, key) < live_order.index(name)
-        ):
-            out.append(other_items.pop(0))
+        position = _position(item, live_order, key)
+        while others and position != _NO_POSITION and _position(others[0], live_order, key) < position:
+            out.append(others.popleft())
         out.append(item)
-    return out + other_items
+    return [*out, *others]
 
 
-def _sorted(items: list[Any], order: list[Any], key: str) -> list[Any]:
+def _sorted(items: list[Any], order: _Positions, key: str) -> list[Any]:
     """Sort items by their position in `order`. An item that is not in `order` goes before all items sorted so far."""
-    out: list[Any] = []
-    for item in items:
-        position = _position(item, order, key)
+    positions = [_position(item, order, key) for item in items]
+    if _NO_POSITION not in positions:
+        return [items[index] for index in sorted(range(len(items)), key=positions.__getitem__)]
+    out: list[tuple[float, Any]] = []
+    for position, item in zip(positions, items, strict=True):
         index = len(out)
-        while index and (position == _NO_POSITION or position < _position(out[index - 1], order, key)):
+        while index and (position == _NO_POSITION or position < out[index - 1][0]):
             index -= 1
-        out.insert(index, item)
-    return out
+        out.insert(index, (position, item))
+    return [item for _, item in out]
 
 
-def _position(item: Any, order: list[Any], key: str) -> float:
-    name = _merge_key_value(item, key)
-    return order.index(name) if name in order else _NO_POSITION
+def _position(item: Any, order: _Positions, key: str) -> float:
+    position = order.find(_merge_key_value(item, key))
+    return _NO_POSITION if position is None else position
+
+
+class _Positions:
+    """The first position of each value of a list. Values are compared with ==; objects and lists are allowed."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._count = 0
+        self._hashable: dict[Any, int] = {}
+        self._others: list[tuple[Any, int]] = []
+        for value in values:
+            self.add(value)
+
+    def add(self, value: Any) -> None:
+        """Add a value at the end."""
+        try:
+            self._hashable.setdefault(value, self._count)
+        except TypeError:
+            self._others.append((value, self._count))
+        self._count += 1
+
+    def find(self, value: Any) -> int | None:
+        """Return the first position of a value, or None."""
+        try:
+            return self._hashable.get(value)
+        except TypeError:
+            return next((position for other, position in self._others if other == value), None)
 
 
 def _merge_key_value(item: Any, key: str) -> Any:

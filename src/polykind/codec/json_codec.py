@@ -91,6 +91,22 @@ def _check_density(body: bytes) -> None:
 
 
 _MAX_OBJECTS, _MAX_LISTS = 200_000, 400_000
+
+
+def check_object_count(value: Any, limit: int) -> None:
+    """Raise RequestTooLargeError if a decoded body has more than `limit` objects."""
+    count, stack = 0, [value]
+    while stack:
+        value = stack.pop()
+        if type(value) is dict:
+            count += 1
+            if count > limit:
+                raise RequestTooLargeError(f"Request entity too large: limit is {limit} objects")
+            stack.extend(value.values())
+        elif type(value) is list:
+            stack.extend(value)
+
+
 _MAX_DEPTH = 900
 """The maximum nesting of a decoded text. Python functions that walk a deeper value would exceed the recursion limit."""
 _DECODER_LIMITS_DEPTH = sys.version_info < (3, 12)

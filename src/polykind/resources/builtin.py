@@ -136,6 +136,8 @@ class BuiltinStrategy(Strategy):
     decode, also of objects that patches and mutating admission have produced.
     """
 
+    max_objects = 15_000
+    """Defaults make each object several times as large."""
     name_rule = staticmethod(names.subdomain_name)
     """A function that returns the reasons why a name is invalid. The second argument is True for a generateName."""
     checks_finalizer_names = True

@@ -351,6 +351,8 @@ class Strategy(ABC):
     """True if an update may omit the resourceVersion."""
     grants = False
     """True if objects grant permissions. The RBAC escalation check requires that the writer holds these permissions."""
+    max_objects = 200_000
+    """The number of JSON objects that the body of a write may contain."""
     expensive = False
     """True if even small objects take long to validate. For example, CRDs contain patterns and CEL rules to compile."""
     reads_params = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from polykind import errors
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, RequestResource
@@ -39,7 +40,7 @@ async def admit(ctx: RequestContext, write: Write) -> bool:
     if not ctx.version.is_builtin:
         write.metadata_error = metadata_decode_error(mutated["metadata"])
         mutated["metadata"], _ = object_meta.coerce(mutated["metadata"], strict=False)
-    _restore_invalid_managers(ctx, mutated["metadata"], original["metadata"])
+    await _restore_invalid_managers(ctx, write, mutated["metadata"], original["metadata"])
     return True
 
 
@@ -61,7 +62,7 @@ async def admit_scale(
     mutated = await _mutate(ctx, scale, write, old, decode_scale)
     if mutated is None:
         return scale
-    _restore_invalid_managers(ctx, mutated["metadata"], scale["metadata"])
+    await _restore_invalid_managers(ctx, write, mutated["metadata"], scale["metadata"])
     return mutated
 
 
@@ -85,9 +86,10 @@ async def _mutate(
     return attributes.obj
 
 
-def _restore_invalid_managers(ctx: RequestContext, meta: JsonObject, original: JsonObject) -> None:
+async def _restore_invalid_managers(ctx: RequestContext, write: Write, meta: JsonObject, original: JsonObject) -> None:
     """If admission has made managedFields invalid, restore those of `original` and send a warning to the client."""
-    if reason := managed_fields.validation_error(meta.get("managedFields")):
+    validate = partial(managed_fields.validation_error, meta.get("managedFields"))
+    if reason := await ctx.compute(validate) if write.large else validate():
         meta.pop("managedFields", None)
         if "managedFields" in original:
             meta["managedFields"] = original["managedFields"]

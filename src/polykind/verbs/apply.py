@@ -43,12 +43,15 @@ class AppliedConfiguration:
 
 async def read_applied(ctx: RequestContext, api_version: str, kind: str) -> AppliedConfiguration:
     """Decode the body of an apply (see `decode_applied`), in a worker thread if the body is large."""
-    decode = partial(decode_applied, ctx.request.body, api_version, kind)
+    decode = partial(decode_applied, ctx.request.body, api_version, kind, ctx.version.strategy.max_objects)
     return await ctx.compute(decode) if ctx.is_large(ctx.request.body) else decode()
 
 
-def decode_applied(data: bytes, api_version: str, kind: str) -> AppliedConfiguration:
-    """Decode the YAML or JSON body of an apply. Raise BadRequestError if the body is not of the request's kind."""
+def decode_applied(data: bytes, api_version: str, kind: str, max_objects: int) -> AppliedConfiguration:
+    """Decode the YAML or JSON body of an apply.
+
+    Raise BadRequestError if the body is not of the request's kind, RequestTooLargeError if it has too many objects.
+    """
     try:
         value, duplicates = yaml_codec.decode_strict(data)
     except (errors.BadRequestError, yaml_codec.MalformedYAMLError) as error:
@@ -60,6 +63,8 @@ def decode_applied(data: bytes, api_version: str, kind: str) -> AppliedConfigura
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
             f"json: cannot unmarshal {describe(value)} into Go value of type map[string]interface {{}}"
         )
+    if len(data) > 2 * max_objects:
+        json_codec.check_object_count(value, max_objects)
     apply_body.check_kind(value, api_version, kind)
     return AppliedConfiguration(value, duplicates)
 

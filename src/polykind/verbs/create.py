@@ -72,7 +72,10 @@ async def _store(ctx: RequestContext, write: Write) -> bytes:
             _assign_identity(ctx, write)
             if ctx.resource.has_effects:
                 write.finish = await ctx.resource.begin_create(ctx, write.obj, dry_run=dry_run)
-            ctx.version.strategy.prepare_create(write.obj)
+            if write.large:
+                await ctx.compute(partial(ctx.version.strategy.prepare_create, write.obj))
+            else:
+                ctx.version.strategy.prepare_create(write.obj)
             await _validate(ctx, write)
         if origin.named_by_path and not ctx.backend.authorizer.allows_everything:
             await _require_create_permission(ctx)

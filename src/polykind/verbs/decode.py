@@ -49,8 +49,11 @@ def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> W
     integers_only = False
     if media == "protobuf":
         value = _decode_protobuf(ctx, body)
+        _check_object_count(ctx, value)
     else:
         value, integers_only, duplicates = _parse(ctx, body, media, field_validation)
+        if version.is_builtin or media == "yaml":
+            _check_object_count(ctx, value)
         if not _states_expected_type(ctx, value):
             value = _with_type_meta(ctx, value, media, field_validation)
     version_error = _version_error(ctx, value.get("apiVersion", ""))
@@ -104,6 +107,13 @@ def _lies_in(message: str, path: str, following: str) -> bool:
     """True if `message` is about a duplicate field whose path starts with `path` and a character of `following`."""
     prefix = f"duplicate field {go_quote(path)[:-1]}"
     return message.startswith(prefix) and message[len(prefix)] in following
+
+
+def _check_object_count(ctx: RequestContext, value: Any) -> None:
+    """Raise RequestTooLargeError if a decoded body has too many objects for its kind. An object takes two bytes."""
+    limit = ctx.version.strategy.max_objects
+    if len(ctx.request.body) > 2 * limit:
+        json_codec.check_object_count(value, limit)
 
 
 def _states_expected_type(ctx: RequestContext, value: Any) -> bool:

@@ -73,6 +73,8 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
         if not decoded:
             spelled = not ctx.version.is_builtin
             decoded.append(decode_patch(ctx.request.body, content_type, field_validation, spelled=spelled))
+            if len(ctx.request.body) > 2 * ctx.version.strategy.max_objects:
+                json_codec.check_object_count(decoded[0].patch, ctx.version.strategy.max_objects)
         patch, strict_errors, write.integers_only = decoded[0]
         if content_type == STRATEGIC_PATCH:
             patched = strategic_merge_patch.apply(old, patch, ctx.version.codec.merge_strategy)

@@ -132,6 +132,7 @@ class CRDStrategy(BuiltinStrategy):
     """Prepares and validates CustomResourceDefinitions, after converting v1beta1 objects to v1."""
 
     expensive = True
+    max_objects = 100_000
 
     def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
         super().__init__(kind)

@@ -167,6 +167,10 @@ def _fraction_warnings(values: dict[str, str] | None, at: str, names: tuple[str,
             yield f"{at}[{name}]: fractional byte value {go_quote(text)} is invalid, must be an integer"
 
 
+_MAX_EQUAL_PORTS = 100
+"""The number of equal ports with which a further one is compared. A response has room for fewer warnings."""
+
+
 def _port_warnings(spec: JsonObject, at: str) -> Iterator[str]:
     """Yield warnings about ports that are defined twice, and then about port names that are used twice."""
     ports = [
@@ -174,19 +178,22 @@ def _port_warnings(spec: JsonObject, at: str) -> Iterator[str]:
         for path, container in all_containers(spec)
         for index, port in enumerate(container.get("ports") or ())
     ]
-    for position, (path, port) in enumerate(ports):
+    earlier: dict[tuple[int, str], list[tuple[str, JsonObject]]] = {}
+    for path, port in ports:
         host_ip, host_port = port.get("hostIP") or "", port.get("hostPort") or 0
         if host_ip and not host_port:
             yield f"{path}: hostIP set without hostPort: {_port_struct(port)}"
-        for other_path, other in ports[:position]:
-            if _port_key(port) == _port_key(other):
-                other_ip, other_port = other.get("hostIP") or "", other.get("hostPort") or 0
-                if (host_ip, host_port) == (other_ip, other_port):
-                    yield f"{path}: duplicate port definition with {other_path}"
-                elif not host_port or not other_port:
-                    yield f"{path}: overlapping port definition with {other_path}"
-                elif host_port == other_port and bool(host_ip) != bool(other_ip):
-                    yield f"{path}: dangerously ambiguous port definition with {other_path}"
+        others = earlier.setdefault(_port_key(port), [])
+        for other_path, other in others:
+            other_ip, other_port = other.get("hostIP") or "", other.get("hostPort") or 0
+            if (host_ip, host_port) == (other_ip, other_port):
+                yield f"{path}: duplicate port definition with {other_path}"
+            elif not host_port or not other_port:
+                yield f"{path}: overlapping port definition with {other_path}"
+            elif host_port == other_port and bool(host_ip) != bool(other_ip):
+                yield f"{path}: dangerously ambiguous port definition with {other_path}"
+        if len(others) < _MAX_EQUAL_PORTS:
+            others.append((path, port))
     names: dict[str, str] = {}
     for path, port in ports:
         if name := port.get("name"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -18,6 +19,7 @@ from polykind.apis.machinery.value_types import INT32, INT64, STRING, ListOf, Ma
 from polykind.apis.meta.types import LIST_META
 from polykind.codec.protobuf_wire import BYTES, VARINT, ProtobufError, iter_fields
 from polykind.contract import JsonObject
+from polykind.errors import RequestTooLargeError
 from polykind.golang.base64 import encode_base64
 
 _GO_NAMES = {
@@ -46,6 +48,17 @@ _INT_OR_STRING = Struct(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+_MAX_MESSAGES = 200_000
+
+
+class _Budget(threading.local):
+    """The number of messages that the current thread may still decode. An empty message takes only two bytes."""
+
+    messages = _MAX_MESSAGES
+
+
+_budget = _Budget()
+
 Reader = Callable[[int | bytes, int], Any]
 """A function that decodes the raw value of a protobuf field. The second argument is the nesting depth."""
 
@@ -57,6 +70,9 @@ def decode_message(data: bytes, struct_type: Struct, depth: int = 0) -> JsonObje
     """
     if depth > MAX_DEPTH:
         raise ProtobufError("exceeded max depth")
+    _budget.messages = _budget.messages - 1 if depth else _MAX_MESSAGES
+    if _budget.messages < 0:
+        raise RequestTooLargeError(f"Request entity too large: limit is {_MAX_MESSAGES} messages")
     readers = _field_readers(struct_type)
     out: JsonObject = {}
     for number, raw in iter_fields(data):
@@ -184,7 +200,7 @@ def _texts(data: bytes) -> list[str]:
 
 
 def _int_or_string(data: bytes) -> Any:
-    found = decode_message(data, _INT_OR_STRING)
+    found = decode_message(data, _INT_OR_STRING, depth=1)
     return found.get("strVal", "") if found.get("type") == 1 else found.get("intVal", 0)
 
 
