@@ -10,7 +10,8 @@ import yaml
 
 from polykind.cli import main
 from polykind.contract import JsonObject
-from tests.evolution.crds import changed, fields, manifest
+from tests.evolution.crds import add_version, changed, fields, manifest
+from tests.toolkit.proving.test_tested_webhook import CA, served
 
 
 @pytest.fixture
@@ -111,3 +112,24 @@ def test_reports_for_machines(old: Path, tmp_path: Path, capsys: pytest.CaptureF
 def test_invalid_usage(old: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", *(str(old) if word == "OLD" else word for word in words)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_objects_that_a_webhook_cannot_convert(old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def spoil(request: JsonObject, response: JsonObject) -> None:
+        if any(obj["metadata"]["name"] == "c1" for obj in request["objects"]):
+            response["result"] = {"status": "Failed", "message": "too bad"}
+            response["convertedObjects"] = []
+
+    new = write(tmp_path / "new.yaml", changed(lambda crd: add_version(crd)))
+    real = objects(tmp_path / "objects.jsonl", {}, {}, {})
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes(CA.cert_pem.bytes())
+    with served(spoil) as port:
+        url = f"https://localhost:{port}/convert"
+        words = ["check", str(old), str(new), "--objects", str(real), "--webhook", url, "--ca", str(ca)]
+        assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "1 cannot be converted" in out
+    assert "too bad" in out
+    assert main([*words, "--converter", "a:b"]) == 2
+    assert main(["check", str(old), str(new), "--ca", str(ca)]) == 2

@@ -93,6 +93,12 @@ CASES: dict[str, tuple[dict[str, JsonObject], dict[str, JsonObject], Rules]] = {
         lambda p: only("v2", f"{p}s.a", default="q"),
     ),
     "drop": ({"z": TEXT}, {"z": TEXT, "a": TEXT}, lambda p: drop("v2", f"{p}a", why="unused")),
+    "drop older": ({"z": TEXT, "a": TEXT}, {"z": TEXT}, lambda p: drop("v1", f"{p}a", why="unused")),
+    "drop in an object": (
+        {"s": obj(x=TEXT)},
+        {"s": obj(x=TEXT, a=TEXT)},
+        lambda p: drop("v2", f"{p}s.a", why="unused"),
+    ),
     "split": (
         {"a": ADDRESS},
         {"host": HOST, "port": PORT},

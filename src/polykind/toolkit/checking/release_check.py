@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from polykind.contract import JsonObject
 from polykind.evolution.change_finding import TRAPS, ChangeFinding, Severity
@@ -15,6 +17,7 @@ from polykind.toolkit.checking.witnesses import decide
 from polykind.toolkit.crd_versions import CRD, RejectedError
 from polykind.toolkit.declare.conversions import Incomplete
 from polykind.toolkit.declare.library import Library
+from polykind.toolkit.proving.tested_webhook import TestedWebhook
 
 
 @dataclass
@@ -130,9 +133,20 @@ def check_converter(report: CheckReport, pairs: Iterable[CRDPair], library: Libr
 class ObjectChecks:
     """The checks of objects of several CRDs. Objects of other kinds are counted as skipped."""
 
-    def __init__(self, report: CheckReport, pairs: Iterable[CRDPair], library: Library | None = None) -> None:
-        """Raise ValueError if a converter is given and a CRD is invalid, because it cannot be used without its CRD."""
+    def __init__(
+        self,
+        report: CheckReport,
+        pairs: Iterable[CRDPair],
+        library: Library | None = None,
+        *,
+        webhook: JsonObject | None = None,
+    ) -> None:
+        """`webhook` is the configuration of a webhook that converts the objects, as in spec.conversion.webhook.
+
+        Raise ValueError if a converter is given and a CRD is invalid, because it cannot be used without its CRD.
+        """
         self._report = report
+        self.calls_webhook = webhook is not None
         self._by_kind: dict[tuple[str, str], ObjectCheck] = {}
         for pair in pairs:
             if pair.new is None:
@@ -142,10 +156,10 @@ class ObjectChecks:
             convert: Convert | None = None
             crd: CRD | None = None
             if library is not None and library.handles(group, kind):
-                try:
-                    crd, convert = CRD(pair.new.crd), library.function(group, kind)
-                except RejectedError as error:
-                    raise ValueError(f"{pair.new.place}: {error}") from None
+                crd, convert = _valid_crd(pair.new), library.function(group, kind)
+            elif webhook is not None:
+                crd = _valid_crd(pair.new)
+                convert = _webhook_function(crd, webhook)
             check = ObjectCheck(pair.old.crd if pair.old is not None else None, pair.new.crd, convert, crd)
             self._by_kind[group, kind] = report.objects[pair.name] = check
 
@@ -157,3 +171,33 @@ class ObjectChecks:
             self._report.skipped_objects += 1
         else:
             check.add(obj)
+
+
+def webhook_config(url: str | None, ca: Path | None) -> JsonObject | None:
+    """Return the configuration of a webhook at a URL, or None without a URL. Raise ValueError if `ca` is unreadable."""
+    if url is None:
+        return None
+    client: JsonObject = {"url": url}
+    if ca is not None:
+        try:
+            client["caBundle"] = base64.b64encode(ca.read_bytes()).decode()
+        except OSError as error:
+            raise ValueError(f"--ca {ca}: {error.strerror}") from None
+    return {"clientConfig": client, "conversionReviewVersions": ["v1", "v1beta1"]}
+
+
+def _webhook_function(crd: CRD, config: JsonObject) -> Convert:
+    webhook = TestedWebhook(crd, config)
+
+    def convert(obj: JsonObject, to: str) -> JsonObject:
+        out: JsonObject = webhook.call(obj, crd.versions[to.rpartition("/")[2]])
+        return out
+
+    return convert
+
+
+def _valid_crd(source: CRDSource) -> CRD:
+    try:
+        return CRD(source.crd)
+    except RejectedError as error:
+        raise ValueError(f"{source.place}: {error}") from None
