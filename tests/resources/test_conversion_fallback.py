@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from polykind.cache.cached_object import CachedObject, Representation, parse_stored
 from polykind.contract import JsonObject
+from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError
+from polykind.conversion.last_conversions import LastConversions
+from polykind.resources.conversion_fallback import ConversionFallback
 from polykind.resources.custom import CustomResource
 from tests.conversion.hook import GROUP, Call, Hook, Reply, convert_all, converted
 from tests.conversion.test_served_conversions import NAME, crd_with, crontab, crontabs, webhook
@@ -197,3 +202,39 @@ async def test_without_the_flag_an_outage_fails_reads_and_drops_managed_fields(t
         assert reply.status == 500
         assert b"warning" not in reply.headers
         await server.ask("DELETE", crontabs("v2", "one"), expect=500)
+
+
+class Clock:
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def test_tests_of_the_converter_survive_unexpected_errors() -> None:
+    """An error of the server itself must not end the tests, because reads would then show old data for ever."""
+    results: list[Exception] = [RuntimeError("unexpected")]
+    announced: list[tuple[str, str]] = []
+
+    async def view_many(objects: Sequence[CachedObject]) -> list[Representation]:
+        if results:
+            raise results.pop()
+        return list(objects)
+
+    async def announce(condition: JsonObject, recovered: str) -> None:
+        announced.append((condition["status"], recovered))
+        if not recovered:
+            raise RuntimeError("cannot write")
+
+    fallback = ConversionFallback("crd", LastConversions(), Clock(), lambda crd, version, objects: None, announce)
+    fallback.probe_seconds = 0
+    cached = parse_stored("default/one", b"{}", 7, False)
+    fallback.remember("v2", cached, Representation(b"{}", None))
+    last = fallback.find("v2", cached)
+    assert last is not None
+    error = ConversionFailedError(AttemptError("down", CALL, "Connection"), {}, "example.com/v2", "https://hook")
+    fallback.shown("v2", [(cached, last)], error, {"default/one": cached}.get, view_many)
+    assert fallback.outage("v2", cached) is error
+    async with asyncio.timeout(PATIENCE):
+        while len(announced) < 2:
+            await asyncio.sleep(0)
+    assert announced == [("True", ""), ("False", "v2")]
+    assert fallback.outage("v2", cached) is None

@@ -61,15 +61,14 @@ class ConversionFallback:
         self._count = count
         self._announce = announce
         self._outages: dict[str, _Outage] = {}
-        self._probes: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self.probe_seconds = _PROBE_SECONDS
         """Seconds between two tests of a converter that is down."""
 
     def close(self) -> None:
         """Stop the tests of the converter."""
-        for task in self._probes.values():
+        for task in self._tasks:
             task.cancel()
-        self._probes.clear()
 
     def remember(self, version: str, cached: CachedObject, representation: Representation) -> None:
         """Remember the result of a successful conversion."""
@@ -103,9 +102,9 @@ class ConversionFallback:
         outage = self._outages.get(version)
         if outage is None:
             outage = self._outages[version] = _Outage(self._clock.now(), error)
-            self._probes[version] = asyncio.get_running_loop().create_task(
-                self._recover(version, outage, find, view_many)
-            )
+            task = asyncio.get_running_loop().create_task(self._recover(version, outage, find, view_many))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         outage.keys.update((cached.key, None) for cached, _ in objects)
         self._count(self._crd_name, version, len(objects))
         return warning(version, objects, outage.since, outage.error)
@@ -119,28 +118,43 @@ class ConversionFallback:
             "CRD %s: converter is down, showing objects at %s as last converted: %s", self._crd_name, version, reason
         )
         message = f"since {since}, objects at {version} are shown as last converted: {outage.error.message}"
-        await self._announce(_condition("True", "ConverterDown", message), "")
-        while True:
-            await asyncio.sleep(self.probe_seconds)
-            try:
-                while objects := [o for o in map(find, list(outage.keys)[:_PROBE_BATCH]) if o is not None]:
-                    # One object is enough to find out that the converter is still down.
-                    await view_many(objects[:1])
-                    await view_many(objects)
-                    for cached in objects:
-                        outage.keys.pop(cached.key, None)
-            except ConversionFailedError as error:
-                if error.is_outage:
-                    outage.error = error
-                    continue
-            except errors.APIError:
-                pass  # The converter answers. Reads of the object fail with this error, as without a fallback.
-            break
+        await self._try_announce(_condition("True", "ConverterDown", message), "")
+        while not await self._probe(outage, find, view_many):
+            pass
         del self._outages[version]
-        self._probes.pop(version, None)
         log.info("CRD %s: objects at %s can be converted again, expiring its watches", self._crd_name, version)
         message = f"from {since} to {_time(self._clock.now())}, objects at {version} were shown as last converted"
-        await self._announce(_condition("False", "Recovered", message), version)
+        await self._try_announce(_condition("False", "Recovered", message), version)
+
+    async def _probe(self, outage: _Outage, find: Callable[[str], CachedObject | None], view_many: ViewMany) -> bool:
+        """Wait, then convert the objects that were shown as last converted. Return True if the outage is over."""
+        await asyncio.sleep(self.probe_seconds)
+        try:
+            while keys := list(outage.keys)[:_PROBE_BATCH]:
+                objects = [cached for cached in map(find, keys) if cached is not None]
+                # One object is enough to find out that the converter is still down.
+                await view_many(objects[:1])
+                await view_many(objects)
+                for key in keys:
+                    outage.keys.pop(key, None)
+        except ConversionFailedError as error:
+            if not error.is_outage:
+                return True
+            outage.error = error
+            return False
+        except errors.APIError:
+            # The converter answers. Reads of the object fail with this error, as without a fallback.
+            return True
+        except Exception:
+            log.exception("CRD %s: cannot test its converter, trying again", self._crd_name)
+            return False
+        return True
+
+    async def _try_announce(self, condition: JsonObject, recovered: str) -> None:
+        try:
+            await self._announce(condition, recovered)
+        except Exception:
+            log.exception("CRD %s: cannot report the condition %s", self._crd_name, CONDITION)
 
 
 def warning(
