@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from polykind.cache.cached_object import CachedObject, Representation, parse_stored
+from polykind.clock import SystemClock
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import CALL, AttemptError, ConversionFailedError
 from polykind.conversion.last_conversions import LastConversions
@@ -204,11 +204,6 @@ async def test_without_the_flag_an_outage_fails_reads_and_drops_managed_fields(t
         await server.ask("DELETE", crontabs("v2", "one"), expect=500)
 
 
-class Clock:
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC)
-
-
 async def test_tests_of_the_converter_survive_unexpected_errors() -> None:
     """An error of the server itself must not end the tests, because reads would then show old data for ever."""
     results: list[Exception] = [RuntimeError("unexpected")]
@@ -224,7 +219,7 @@ async def test_tests_of_the_converter_survive_unexpected_errors() -> None:
         if not recovered:
             raise RuntimeError("cannot write")
 
-    fallback = ConversionFallback("crd", LastConversions(), Clock(), lambda crd, version, objects: None, announce)
+    fallback = ConversionFallback("crd", LastConversions(), SystemClock(), lambda crd, version, objects: None, announce)
     fallback.probe_seconds = 0
     cached = parse_stored("default/one", b"{}", 7, False)
     fallback.remember("v2", cached, Representation(b"{}", None))
