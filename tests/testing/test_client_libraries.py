@@ -37,7 +37,7 @@ def test_lightkube_reads_objects(polykind: ApiServer) -> None:
 
 def test_official_client_reads_objects_as_another_user(polykind: ApiServer) -> None:
     polykind.apply(CONFIG_MAP)
-    api = polykind.kubernetes(polykind.kubeconfig_for("jane"))
+    api = polykind.kubernetes(polykind.kubeconfig_for("jane", ["system:masters"]))
     assert client.CoreV1Api(api).read_namespaced_config_map("mine", "default").data == {"a": "1"}
 
 
@@ -74,7 +74,7 @@ async def test_async_clients_are_closed_at_the_end_of_their_block(polykind_async
     from lightkube.resources.core_v1 import ConfigMap
 
     await polykind_async.apply(CONFIG_MAP)
-    jane = await polykind_async.kubeconfig_for("jane")
+    jane = await polykind_async.kubeconfig_for("jane", ["system:masters"])
     async with polykind_async.lightkube(jane) as light:
         assert (await light.get(ConfigMap, "mine", namespace="default")).data == {"a": "1"}
     with pytest.raises(RuntimeError, match="closed"):
