@@ -68,6 +68,17 @@ class VersionSchema:
         return [str(error) for error in errors]
 
 
+def version_schemas(crd: JsonObject) -> dict[str, VersionSchema]:
+    """Return the schemas of all versions of a decoded v1 CRD, by name."""
+    preserve = bool(crd["spec"].get("preserveUnknownFields"))
+    return {
+        entry["name"]: VersionSchema(
+            (entry.get("schema") or {}).get("openAPIV3Schema") or {}, preserve_unknown=preserve
+        )
+        for entry in crd["spec"]["versions"]
+    }
+
+
 class SchemaTransition:
     """The change of one version's schema, applied to objects."""
 

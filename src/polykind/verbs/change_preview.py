@@ -17,7 +17,7 @@ from polykind.errors import APIError
 from polykind.evolution.change_finding import ChangeFinding, Severity
 from polykind.evolution.crd_checks import check_release
 from polykind.evolution.effect_totals import ObjectTotals
-from polykind.evolution.object_effects import SchemaTransition, VersionSchema
+from polykind.evolution.object_effects import SchemaTransition, version_schemas
 from polykind.verbs.context import RequestContext
 
 _SECONDS: Final = 1.0
@@ -78,7 +78,7 @@ class _StoredObjectCheck:
 
     def __init__(self, before: JsonObject, after: JsonObject) -> None:
         self._totals = ObjectTotals()
-        old, new = _schemas(before), _schemas(after)
+        old, new = version_schemas(before), version_schemas(after)
         self._transitions = {name: SchemaTransition(schema, new[name]) for name, schema in old.items() if name in new}
 
     def add(self, objects: Sequence[CachedObject]) -> None:
@@ -108,13 +108,3 @@ class _StoredObjectCheck:
         if totals.objects < stored:
             out.append(f"only {totals.objects} of {stored} stored objects were checked in the time of a dry run")
         return out
-
-
-def _schemas(crd: JsonObject) -> dict[str, VersionSchema]:
-    preserve = bool(crd["spec"].get("preserveUnknownFields"))
-    return {
-        entry["name"]: VersionSchema(
-            (entry.get("schema") or {}).get("openAPIV3Schema") or {}, preserve_unknown=preserve
-        )
-        for entry in crd["spec"]["versions"]
-    }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from polykind.contract import JsonObject, copy_json
 from polykind.evolution.effect_totals import ObjectTotals, without_values
-from polykind.evolution.object_effects import SchemaTransition, VersionSchema
+from polykind.evolution.object_effects import SchemaTransition, version_schemas
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
 from polykind.toolkit.declare.conversions import ConversionError, describe_object
 
@@ -26,8 +26,8 @@ class ObjectCheck:
         Without `old`, only the new schemas are checked.
         """
         self.totals = ObjectTotals()
-        self._old = _schemas(old) if old is not None else {}
-        self._new = _schemas(new)
+        self._old = version_schemas(old) if old is not None else {}
+        self._new = version_schemas(new)
         self._served = {entry["name"] for entry in new["spec"]["versions"] if entry.get("served")}
         self._transitions: dict[str, SchemaTransition] = {}
         self._convert, self._crd = convert, new_crd
@@ -85,13 +85,3 @@ class ObjectCheck:
         except (Exception, SystemExit) as error:
             return f"{type(error).__name__}: {error}"
         return ""
-
-
-def _schemas(crd: JsonObject) -> Mapping[str, VersionSchema]:
-    preserve = bool(crd["spec"].get("preserveUnknownFields"))
-    return {
-        entry["name"]: VersionSchema(
-            (entry.get("schema") or {}).get("openAPIV3Schema") or {}, preserve_unknown=preserve
-        )
-        for entry in crd["spec"]["versions"]
-    }
