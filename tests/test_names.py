@@ -138,3 +138,9 @@ def test_http_header_names(name: str, valid: bool) -> None:
 def test_long_names_count_bytes_and_allow_any_prefix() -> None:
     assert names.long_name("a" * 254) == ["must be no more than 253 bytes"]
     assert names.long_name("Bad_", True) == []
+
+
+def test_many_labels_are_checked_in_parts() -> None:
+    labels = {f"label-{number}": "value" for number in range(2_500)}
+    assert names.are_simple_labels(labels)
+    assert not names.are_simple_labels({**labels, "last": "-"})

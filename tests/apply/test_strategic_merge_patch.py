@@ -164,3 +164,14 @@ def test_errors_show_the_patch_without_the_parts_that_were_taken_out() -> None:
         "c": [{"$retainKeys": []}],
     }
     assert strategic_merge_patch.remaining_patch(patch) == {"a": {"x": 1}, "c": [{}]}
+
+
+def test_long_lists_are_merged_by_key() -> None:
+    live = [{"uid": f"u{number}", "name": "old"} for number in range(3_000)]
+    document = {**NAMESPACE, "metadata": {"name": "x", "ownerReferences": live}}
+    changes = [{"uid": f"u{number}", "name": "new"} for number in reversed(range(3_000))]
+    merged = apply_patch({"metadata": {"ownerReferences": changes}}, document)["metadata"]["ownerReferences"]
+    assert merged == changes
+    deletions = [{"uid": item["uid"], "$patch": "delete"} for item in live[1:]]
+    merged = apply_patch({"metadata": {"ownerReferences": deletions}}, document)["metadata"]["ownerReferences"]
+    assert merged == live[:1]

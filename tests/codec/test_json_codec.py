@@ -245,3 +245,10 @@ def test_deep_duplicate_keys_take_linear_memory() -> None:
 def test_deep_nesting_is_not_indented() -> None:
     encoded = b"[" * 9000 + b"]" * 9000
     assert json_codec.indent(encoded) == encoded
+
+
+def test_objects_of_a_decoded_body_are_counted() -> None:
+    value = {"a": [{}, {"b": {}}], "c": "{{{{"}
+    json_codec.check_object_count(value, 4)
+    with pytest.raises(RequestTooLargeError, match="limit is 3 objects"):
+        json_codec.check_object_count(value, 3)
