@@ -87,8 +87,9 @@ def generate_map_key(choices: Choices, style: Style) -> str:
 
 def generate_integer(choices: Choices, node: SchemaNode, style: Style | None = None) -> int:
     """Generate an integer within the bounds of a schema node: mostly small, sometimes a bound, rarely large."""
-    wide = 31 if node.format == "int32" else 63
-    low, high = -(1 << wide), (1 << wide) - 1
+    # Without a format, stop after 2^53, the limit of doubles, so that a converter may multiply by 1,000 in 64 bits.
+    wide = {"int32": (1 << 31) - 1, "": (1 << 53) + 1}.get(node.format or "", (1 << 63) - 1)
+    low, high = -wide - (1 if node.format else 0), wide
     if node.minimum is not None:
         low = math.floor(node.minimum) + 1 if node.exclusive_minimum else math.ceil(node.minimum)
     if node.maximum is not None:

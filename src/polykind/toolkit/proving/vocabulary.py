@@ -155,7 +155,8 @@ NUMBERS = (
     15, 45, 120, 1999, -5, -100, 50, 12, 24, 365, 10**9 + 7, 10**12, 5, 3,
 )  # fmt: skip
 """Integers around the limits of types, units and typical thresholds."""
-FRACTIONS = (0.5, 0.25, 0.1, 0.3, 1 / 3, 1.5, 2.75, 99.99, 0.005, 1e-7, 123456.789, 0.125, 33.3, -0.5, 1.0000001)
+FRACTIONS = (0.5, 0.25, 1.5, 2.75, 0.125, 0.0625, 0.00390625, 99.96875, 1024.5, -0.5, 1.0009765625, 33.3125)
+"""Fractions that a float represents exactly, so that a change of units and back does not round them."""
 T = TypeVar("T")
 _MAX_LEARNED = 120
 _MAX_LEARNED_LENGTH = 80
