@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 
+from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import RevisionRead
 from polykind.http.messages import Request, Response
 from polykind.store.sqlite import SqliteStore
@@ -368,3 +369,29 @@ async def test_objects_behind_a_selected_page_are_not_converted(tmp_path: Path) 
             await running.ask("POST", WIDGETS, widget(name, meta={"labels": {"l": "1"}}))
         page = await running.ask("GET", f"{WIDGETS.replace('/v1/', '/v2/')}?limit=2&labelSelector=l%3D1")
         assert names(page) == ["a", "b"]
+
+
+def is_uniform(cache: ResourceCache) -> bool:
+    """True if the cache knows that every object is its own representation at v1."""
+    return cache.uniform == ("v1", cache.schema_generation)
+
+
+async def test_list_of_uniform_objects_follows_every_change(running: Live) -> None:
+    cache = running.server.cache.resource(GROUP, "widgets")
+    for name in ("a", "b"):
+        await running.ask("POST", WIDGETS, widget(name))
+    assert names(await running.ask("GET", ALL)) == ["a", "b"]
+    assert is_uniform(cache)
+    await running.ask("POST", WIDGETS, widget("c"))
+    await running.ask("DELETE", f"{WIDGETS}/a")
+    assert is_uniform(cache)
+    assert names(await running.ask("GET", ALL)) == names(await running.ask("GET", WIDGETS)) == ["b", "c"]
+    # At another version, each object has another representation.
+    assert {i["apiVersion"] for i in (await running.ask("GET", ALL.replace("v1", "v2")))["items"]} == {f"{GROUP}/v2"}
+    # Another program stores an object that lacks a default.
+    stored = await running.server.store.get(f"{cache.prefix}default/b")
+    assert stored is not None
+    await running.server.store.put(stored.key, stored.value.replace(b'"size":1', b'"more":1'), expect=None)
+    assert not is_uniform(cache)
+    assert [item["spec"] for item in (await running.ask("GET", ALL))["items"]] == [{"size": 1}, {"size": 1}]
+    assert not is_uniform(cache)

@@ -184,6 +184,10 @@ class ResourceCache:
         """The number of objects that were loaded or changed since the last normalization marker, which covers the
         others.
         """
+        self.uniform: tuple[str, int] | None = None
+        """A version and a schema generation at which every object is its own representation, or None if that is not
+        known. A list at this version needs to look at no object.
+        """
         self._expected_writes: dict[str, tuple[bytes, int, CachedObjectFactory]] = {}
 
     def __len__(self) -> int:
@@ -288,6 +292,8 @@ class ResourceCache:
         self.revision = self.window_start = revision
         self.last_change = max(self.last_change, self._objects.last_change)
         self.unmarked = unmarked
+        stored = [version for version, count in self.version_counts.items() if count]
+        self.uniform = (stored[0], self.schema_generation) if len(stored) == 1 and not unmarked else None
         self._window.clear()
         self._window_bytes = 0
         self.loaded = True
@@ -313,6 +319,8 @@ class ResourceCache:
                 else:
                     new = parse_stored(key, event.value, event.revision, False)
                 new.schema_generation = self.schema_generation
+                if not new.normalized or self.uniform != (new.version, self.schema_generation):
+                    self.uniform = None
                 self._objects.put(new)
             changes.append(ObjectChange(event.revision, old, new))
         self.revision = max(self.revision, revision)

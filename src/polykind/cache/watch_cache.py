@@ -172,6 +172,7 @@ class WatchCache:
         an object never replaces a newer one, so the result is complete when the last page has been read.
         """
         began = logged = time.monotonic()
+        generation = cache.schema_generation
         parse = await self._markers.parser(cache)
         objects, after, unmarked = SortedObjects(), "", 0
         while True:
@@ -186,6 +187,7 @@ class WatchCache:
                 await asyncio.sleep(0)
             for event in buffered:
                 _apply(objects, event, len(cache.prefix))
+            unmarked += len(buffered)
             buffered.clear()
             self.load_progress[cache.prefix] = len(objects)
             now = time.monotonic()
@@ -197,6 +199,9 @@ class WatchCache:
                 logged = now
         if now - began > _PROGRESS_SECONDS:
             log.info("watch cache: loaded %d objects of %s in %.1f s", len(objects), cache.prefix, now - began)
+        if generation != cache.schema_generation:
+            # The CRD has changed during the load, so the marker does not apply.
+            unmarked = len(objects)
         return objects, max(self.revision, page.revision), unmarked
 
     def _stop_buffering(self, prefix: str, buffered: list[StoreEvent]) -> None:

@@ -93,7 +93,8 @@ async def deletecollection(ctx: RequestContext) -> Response:
     if paged and list_options.resource_version not in ("", "0"):
         # kube-apiserver always lists in pages here, and reads each page at exactly the requested revision.
         list_options = replace(list_options, resource_version_match="Exact")
-    items, metadata = await collect(ctx, list_options, selection)
+    selected, metadata = await collect(ctx, list_options, selection)
+    items = list(zip(*selected, strict=True))
     deleted: list[bytes] = []
     for start in range(0, len(items), _CONCURRENT_DELETES):
         batch = items[start : start + _CONCURRENT_DELETES]

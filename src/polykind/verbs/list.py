@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
+from operator import attrgetter, is_
 from typing import NamedTuple
 
 from polykind import errors
@@ -21,29 +22,35 @@ from polykind.verbs.metadata import parse_resource_version
 from polykind.verbs.selection import RequestSelection, has_long_query, read_selection
 
 _SLICE = 500
+_data_of = attrgetter("data")
 _UNMATCHED_PER_CONVERSION = 16
 """In a list with a limit, the size of the next batch to convert grows by one for every 16 objects scanned so far."""
 
-Item = tuple[CachedObject, Representation]
+
+class Selected(NamedTuple):
+    """The objects of a list, and their representations at the requested version."""
+
+    objects: Sequence[CachedObject]
+    representations: Sequence[Representation]
 
 
 async def list_(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx)
     options, selection = await read_selection(ctx)
     try:
-        items, metadata = await collect(ctx, options, selection)
+        selected, metadata = await collect(ctx, options, selection)
     except errors.InternalError as error:
         from polykind.verbs.unreadable import list_error
 
         raise list_error(ctx, ctx.resource.cache.snapshot(selection.namespace)) or error from None
-    data = [representation.data for _, representation in items]
+    data = list(map(_data_of, selected.representations))
     return await respond.list_response(ctx, response_format, data, metadata)
 
 
 class _Page(NamedTuple):
     """A page of objects."""
 
-    items: list[Item]
+    selected: Selected
     last: str = ""
     """The key of the last object on the page, or "" if no more objects follow."""
     remaining: int = 0
@@ -52,7 +59,7 @@ class _Page(NamedTuple):
 
 async def collect(
     ctx: RequestContext, options: ListOptions, selection: RequestSelection
-) -> tuple[list[Item], JsonObject]:
+) -> tuple[Selected, JsonObject]:
     """Return the selected objects with their representations, and the list's metadata."""
     limit, not_older_than = max(options.limit, 0), 0
     if options.continue_:
@@ -80,7 +87,7 @@ async def collect(
     if page is None:
         page = await _current_page(ctx, selection, after, limit)
     token = continue_token.encode(ctx, at, page.last) if page.last else ""
-    return page.items, ctx.version.representer.list_metadata(at, token, page.remaining)
+    return page.selected, ctx.version.representer.list_metadata(at, token, page.remaining)
 
 
 def _cache_revision(ctx: RequestContext) -> int:
@@ -111,11 +118,27 @@ def _takes_all(selection: RequestSelection, limit: int) -> bool:
 async def _current_page(ctx: RequestContext, selection: RequestSelection, after: str, limit: int) -> _Page:
     """Return a page of the objects in the cache."""
     cache = ctx.resource.cache
+    if selection.everything and selection.name is None and not limit:
+        if cache.uniform == (ctx.version.representer.version, cache.schema_generation):
+            objects = cache.snapshot(selection.namespace, after)
+            return _Page(Selected(objects, objects))
+        changed = cache.last_change
+        page = await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining)
+        if selection.namespace is None and not after and cache.last_change == changed:
+            _note_uniform(ctx, page.selected)
+        return page
     if not _takes_all(selection, limit):
         return await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining)
     objects = cache.snapshot(selection.namespace, after, limit)
     remaining = cache.remaining(selection.namespace, objects[-1].key) if len(objects) == limit else 0
     return await _full_page(ctx, selection, objects, remaining)
+
+
+def _note_uniform(ctx: RequestContext, selected: Selected) -> None:
+    """Remember that every object of the resource is its own representation, so that the next list need not look."""
+    cache = ctx.resource.cache
+    if all(map(is_, selected.objects, selected.representations)):
+        cache.uniform = ctx.version.representer.version, cache.schema_generation
 
 
 async def _page_at_revision(
@@ -149,8 +172,10 @@ async def _full_page(
     ctx: RequestContext, selection: RequestSelection, objects: Sequence[CachedObject], remaining: int
 ) -> _Page:
     representations = await _view_many(ctx, objects)
-    items = list(zip(objects, representations, strict=True))
-    return _Page(items, objects[-1].key, 0 if selection.has_selector else remaining) if remaining else _Page(items)
+    page = _Page(Selected(objects, representations))
+    return (
+        page._replace(last=objects[-1].key, remaining=0 if selection.has_selector else remaining) if remaining else page
+    )
 
 
 async def _view_many(ctx: RequestContext, objects: Sequence[CachedObject]) -> list[Representation]:
@@ -199,39 +224,43 @@ async def _matching_page(
     `count_after` returns the number of objects after one of them, whether or not they match.
     """
     representer = ctx.version.representer
-    items: list[Item] = []
+    objects: list[CachedObject] = []
+    shown: list[Representation] = []
     start = 0
     while start < len(candidates):
         part = candidates[start : start + _SLICE]
         if limit and (selection.everything or ctx.version.converts):
-            part = part[: max(limit - len(items), start // _UNMATCHED_PER_CONVERSION)]
+            part = part[: max(limit - len(objects), start // _UNMATCHED_PER_CONVERSION)]
         found = [representer.known(cached) for cached in part]
         representations = [known for known in found if known is not None]
         if len(representations) < len(part):
             representations = await _view_many(ctx, part)
-        matching = partial(_matching, selection, part, representations, limit - len(items) if limit else 0)
-        items += await ctx.compute(matching) if has_long_query(ctx) else matching()
-        if limit and len(items) == limit:
-            last = items[-1][0]
+        matching = partial(_matching, selection, part, representations, limit - len(objects) if limit else 0)
+        some_objects, some_shown = await ctx.compute(matching) if has_long_query(ctx) else matching()
+        objects += some_objects
+        shown += some_shown
+        if limit and len(objects) == limit:
+            last = objects[-1]
             # kube-apiserver counts all keys after the page, because it does not know which of these objects match.
             remaining = count_after(last)
             if remaining:
-                return _Page(items, last.key, 0 if selection.has_selector else remaining)
+                return _Page(Selected(objects, shown), last.key, 0 if selection.has_selector else remaining)
             break
         start += len(part)
         if len(candidates) > _SLICE:
             await asyncio.sleep(0)
-    return _Page(items)
+    return _Page(Selected(objects, shown))
 
 
 def _matching(
     selection: RequestSelection, objects: Sequence[CachedObject], representations: list[Representation], limit: int
-) -> list[Item]:
+) -> Selected:
     """Return at most `limit` objects (0: all) that match the selectors, with their representations."""
-    pairs = zip(objects, representations, strict=True)
     if selection.everything:
-        return list(islice(pairs, limit or None))
-    return list(islice((pair for pair in pairs if selection.matches(pair[1])), limit or None))
+        return Selected(objects[:limit], representations[:limit]) if limit else Selected(objects, representations)
+    pairs = zip(objects, representations, strict=True)
+    matching = list(islice((pair for pair in pairs if selection.matches(pair[1])), limit or None))
+    return Selected([cached for cached, _ in matching], [shown for _, shown in matching])
 
 
 def _count_after(objects: Sequence[CachedObject], last: CachedObject) -> int:
