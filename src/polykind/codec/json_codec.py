@@ -277,13 +277,13 @@ def encode_line(value: Any) -> bytes:
     return encode(value) + b"\n"
 
 
-def indent(encoded: bytes) -> bytes:
+def indent(encoded: bytes, level: int = 0) -> bytes:
     """Return JSON bytes indented by two spaces per level, for ?pretty, without a trailing newline.
 
     Return the bytes unchanged if deep nesting would make the result too long. Indentation is only for human readers.
+    `level` is the level of the value in its document. The first line is not indented.
     """
     out = bytearray()
-    level = 0
     for match in _pieces(encoded):
         piece = match[0]
         if piece in (b"{", b"["):

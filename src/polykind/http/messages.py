@@ -197,6 +197,10 @@ class Stream:
         self.headers = headers
 
 
+class BodyStream(Stream):
+    """A chunked response whose body is encoded while it is sent, such as a compressed list."""
+
+
 def encode_chunk(data: bytes) -> bytes:
     """Encode one chunk of a chunked body. The result can be sent to any number of clients."""
     return b"%x\r\n%b\r\n" % (len(data), data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from polykind.http.messages import Request, Response, Stream, body_size
+from polykind.http.messages import BodyStream, Request, Response, Stream, body_size
 from polykind.metrics.metrics import Metrics, RequestSeries
 from polykind.metrics.usage import VersionUsage
 from polykind.resources.registry import Registry
@@ -91,11 +91,12 @@ class RequestMonitor:
         active = self._metrics.longrunning.of(
             series.name, resource.group, ctx.version.version, resource.plural, "", _scope(ctx), "apiserver"
         )
-        active.add()
+        long_running = 0 if isinstance(stream, BodyStream) else 1
+        active.add(long_running)
 
         def ended() -> None:
             previous()
-            active.add(-1)
+            active.add(-long_running)
             seconds = time.perf_counter() - started
             series.done(200, seconds, 0)
             if log.isEnabledFor(logging.DEBUG):

@@ -8,7 +8,7 @@ from polykind import errors
 from polykind.cache.cached_object import Representation
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.http.messages import Response
+from polykind.http.messages import Response, Stream
 from polykind.http.options import ListOptions
 from polykind.verbs import respond
 from polykind.verbs.context import RequestContext
@@ -27,7 +27,7 @@ async def get_component_status(ctx: RequestContext) -> Response:
     return await respond.object_response(ctx, response_format, 200, data)
 
 
-async def list_component_statuses(ctx: RequestContext) -> Response:
+async def list_component_statuses(ctx: RequestContext) -> Response | Stream:
     response_format = respond.negotiate(ctx)
     selection = RequestSelection(ctx, ListOptions.from_query(ctx.query))
     names = [name for name in (*_PORTS, _STORE) if selection.name in (None, name)]

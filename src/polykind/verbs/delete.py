@@ -19,7 +19,7 @@ from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import ConversionFailedError
-from polykind.http.messages import Response
+from polykind.http.messages import Response, Stream
 from polykind.http.options import DeleteOptions, ListOptions
 from polykind.resources.resource import PropagationPolicy
 from polykind.verbs import respond
@@ -79,7 +79,7 @@ async def delete(ctx: RequestContext) -> Response:
     return respond.status_response(ctx, response_format, status_object)
 
 
-async def deletecollection(ctx: RequestContext) -> Response:
+async def deletecollection(ctx: RequestContext) -> Response | Stream:
     response_format = respond.negotiate(ctx)
     list_options = ListOptions.from_query(ctx.query)
     options = await _read_options(ctx)

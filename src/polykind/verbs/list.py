@@ -14,7 +14,7 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation, parse_stored
 from polykind.cache.watch_cache import resource_version_too_large
 from polykind.contract import CompactedError, FutureRevisionError, JsonObject
-from polykind.http.messages import Response
+from polykind.http.messages import Response, Stream
 from polykind.http.options import ListOptions
 from polykind.verbs import continue_token, respond
 from polykind.verbs.context import RequestContext
@@ -34,7 +34,7 @@ class Selected(NamedTuple):
     representations: Sequence[Representation]
 
 
-async def list_(ctx: RequestContext) -> Response:
+async def list_(ctx: RequestContext) -> Response | Stream:
     response_format = respond.negotiate(ctx)
     options, selection = await read_selection(ctx)
     try:

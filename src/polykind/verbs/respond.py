@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import logging
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,11 +17,15 @@ from polykind.codec.negotiation import ResponseFormat, Transform
 from polykind.codec.protobuf_envelope import encode_envelope, encode_list, encode_object
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
-from polykind.http.messages import JSON, Body, Response, body_size
+from polykind.http.messages import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size, encode_chunk
 from polykind.http.options import include_object
 from polykind.verbs.context import RequestContext, is_large
 from polykind.workers import INLINE_BYTES
 
+log = logging.getLogger("polykind.list")
+
+STREAM_ABOVE_BYTES = 1024 * 1024
+"""A list whose objects are larger in total is sent while it is encoded, unless it is sent as it is stored."""
 _YAML = b"application/yaml"
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 _NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
@@ -137,7 +142,7 @@ def _compress(ctx: RequestContext, response: Response) -> Response:
 
 async def list_response(
     ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
-) -> Response:
+) -> Response | Stream:
     """Return a response with a list of objects. A long list is encoded in slices, to not block the event loop."""
     version = ctx.version
     if _sends_stored_bytes(response_format):
@@ -167,26 +172,49 @@ async def _long_list(
     items: Sequence[bytes],
     member: Callable[[JsonObject], JsonObject],
     encode: Encode,
-) -> Response:
+) -> Response | Stream:
     """Return a response with a document whose field `key` is a long list with one member for each item."""
     if response_format.media == "yaml":
-        return await _parts_response(ctx, await _yaml_list(ctx, value, key, items, member), _YAML)
+        parts, content_type = _yaml_list(ctx, value, key, items, member), _YAML
+    else:
+        parts, content_type = _json_list(ctx, value, key, items, member, encode, pretty=response_format.pretty), JSON
+    if sum(map(len, items)) <= STREAM_ABOVE_BYTES:
+        return await _parts_response(ctx, [part async for part in parts], content_type)
+    if negotiation.accepts_gzip(ctx.request.header(b"accept-encoding")):
+        return _streamed(_compressed(parts), content_type, GZIP_HEADERS)
+    return _streamed(parts, content_type)
+
+
+async def _json_list(
+    ctx: RequestContext,
+    value: JsonObject,
+    key: str,
+    items: Sequence[bytes],
+    member: Callable[[JsonObject], JsonObject],
+    encode: Encode,
+    *,
+    pretty: bool,
+) -> AsyncIterator[bytes]:
+    """Yield the parts of a list in JSON. Yield to the event loop after each part."""
+    ending = b"" if pretty else b"\n"
     if items:
         value[key] = []
-    empty = b'"%b":[]' % key.encode()
-    head, found, tail = encode(value).partition(empty)
-    parts = [head + found.removesuffix(b"]")]
+    document = json_codec.indent(encode(value)) if pretty else encode(value)
+    if not items:
+        yield document + ending
+        return
+    empty = b'"%b": []' % key.encode() if pretty else b'"%b":[]' % key.encode()
+    head, found, tail = document.partition(empty)
+    opening, separator, closing = (b"[\n    ", b",\n    ", b"\n  ]") if pretty else (b"[", b",", b"]")
+    yield head + found.removesuffix(b"[]") + opening
+    before = b""
     for batch in _batches(items):
-        encode_batch = partial(_encode_batch, batch, member, encode)
+        encode_batch = partial(_encode_batch, batch, member, encode, separator, pretty)
         large = len(batch) == 1 and len(batch[0]) > INLINE_BYTES
-        chunk = await ctx.compute(encode_batch) if large else encode_batch()
-        parts.append(b"," + chunk if len(parts) > 1 else chunk)
+        yield before + (await ctx.compute(encode_batch) if large else encode_batch())
+        before = separator
         await asyncio.sleep(0)
-    parts.append(b"]" + tail if found else tail)
-    if response_format.pretty:
-        return await _parts_response(ctx, [await ctx.compute(lambda: json_codec.indent(b"".join(parts)))])
-    parts.append(b"\n")
-    return await _parts_response(ctx, parts)
+    yield closing + tail + ending
 
 
 async def _yaml_list(
@@ -195,19 +223,23 @@ async def _yaml_list(
     key: str,
     items: Sequence[bytes],
     member: Callable[[JsonObject], JsonObject],
-) -> list[bytes]:
-    """Encode a list in YAML, member by member. The keys of the document are sorted."""
+) -> AsyncIterator[bytes]:
+    """Yield the parts of a list in YAML, member by member. The keys of the document are sorted."""
     if not items:
-        return [yaml_codec.encode(value)]
+        yield yaml_codec.encode(value)
+        return
     before = {name: value[name] for name in value if name < key}
     after = {name: value[name] for name in value if name > key}
-    parts = [yaml_codec.encode(before) if before else b"", b"%b:\n" % key.encode()]
+    yield (yaml_codec.encode(before) if before else b"") + b"%b:\n" % key.encode()
+    part = bytearray()
     for data in items:
         encode = partial(_encode_yaml_member, data, member)
-        parts.append(await ctx.compute(encode) if len(data) > INLINE_BYTES // 4 else encode())
+        part += await ctx.compute(encode) if len(data) > INLINE_BYTES // 4 else encode()
+        if len(part) >= _BATCH_BYTES:
+            yield bytes(part)
+            part.clear()
         await asyncio.sleep(0)
-    parts.append(yaml_codec.encode(after) if after else b"")
-    return parts
+    yield bytes(part) + (yaml_codec.encode(after) if after else b"")
 
 
 def _encode_yaml_member(data: bytes, member: Callable[[JsonObject], JsonObject]) -> bytes:
@@ -226,23 +258,68 @@ def _batches(items: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
         yield items[start:]
 
 
-def _encode_batch(batch: Sequence[bytes], member: Callable[[JsonObject], JsonObject], encode: Encode) -> bytes:
-    return b",".join([encode(member(_decode(data))) for data in batch])
+def _encode_batch(
+    batch: Sequence[bytes], member: Callable[[JsonObject], JsonObject], encode: Encode, separator: bytes, pretty: bool
+) -> bytes:
+    encoded = [encode(member(_decode(data))) for data in batch]
+    return separator.join([json_codec.indent(item, 2) for item in encoded] if pretty else encoded)
 
 
-async def _parts_response(ctx: RequestContext, parts: Body, content_type: bytes = JSON) -> Response:
+async def _parts_response(ctx: RequestContext, parts: Body, content_type: bytes = JSON) -> Response | Stream:
     """Return a response with a body in parts, compressed if the client accepts gzip."""
-    if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), body_size(parts)):
-        body = await asyncio.to_thread(_compress_parts, parts)
-        return Response(200, body, content_type, GZIP_HEADERS)
-    return Response(200, parts, content_type)
+    size = body_size(parts)
+    if not negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), size):
+        return Response(200, parts, content_type)
+    if size > STREAM_ABOVE_BYTES:
+        return _streamed(_compressed(_asynchronous(parts)), content_type, GZIP_HEADERS)
+    return Response(200, await asyncio.to_thread(_compress_parts, parts), content_type, GZIP_HEADERS)
 
 
 def _compress_parts(parts: Body) -> list[bytes]:
-    """Compress a body part by part, so that it is never in memory as a whole."""
     compressor = zlib.compressobj(1, wbits=31)
     compressed = [compressor.compress(part) for part in parts]
     return [part for part in (*compressed, compressor.flush()) if part]
+
+
+async def _asynchronous(parts: Body) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+async def _compressed(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Compress a body part by part in a thread, so that neither form of it is in memory as a whole."""
+    compressor = zlib.compressobj(1, wbits=31)
+    async for part in parts:
+        if compressed := await asyncio.to_thread(compressor.compress, part):
+            yield compressed
+    yield compressor.flush()
+
+
+def _streamed(parts: AsyncIterator[bytes], content_type: bytes, headers: tuple[Header, ...] = ()) -> BodyStream:
+    """Return a chunked response that sends each part when it is ready and the client has read the parts before it."""
+    sending: list[asyncio.Task[None]] = []
+
+    async def send(sink: Sink) -> None:
+        try:
+            async for part in parts:
+                sink.send(encode_chunk(part))
+                await sink.drained()
+            sink.finish()
+        except ConnectionError:
+            pass
+        except Exception:
+            log.exception("list: cannot encode a part of the response, closing the connection")
+            sink.abort()
+
+    def start(sink: Sink) -> None:
+        sending.append(asyncio.get_running_loop().create_task(send(sink)))
+
+    def on_end() -> None:
+        for task in sending:
+            if task is not asyncio.current_task():
+                task.cancel()
+
+    return BodyStream(start, on_end, content_type, headers)
 
 
 async def _protobuf_list(
