@@ -128,6 +128,40 @@ async def test_few_changes_write_no_marker(store: SqliteStore) -> None:
     await root.close()
 
 
+async def test_search_for_owners_starts_behind_the_marker(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("a/x", "a/y", "b/z"):
+        await put(store, key)
+    root, cache = await loaded(store, {"v1": "d1"}, "a/x", "a/y", "b/z")
+    await root.close()
+    root = WatchCache(store)
+    await root.start()
+    cache = root.resource("example.com", "foos")
+    with monkeypatch.context() as no_scans:
+        no_scans.delattr(SqliteStore, "scan")
+        assert not await root.may_have_owners(cache)
+        await put(store, "b/plain")
+        assert not await root.may_have_owners(cache)
+        await put(store, "b/owned", spec={"ownerReferences": []})
+        assert await root.may_have_owners(cache)
+    await store.delete(f"{PREFIX}b/owned", expect=None)
+    await store.compact(await store.revision())
+    assert not await root.may_have_owners(cache)
+    await root.close()
+
+
+async def test_marker_tells_about_owners(store: SqliteStore) -> None:
+    for key in ("a/x", "a/y"):
+        await put(store, key)
+    await put(store, "b/owned", spec={"ownerReferences": []})
+    root, cache = await loaded(store, {"v1": "d1"}, "a/x", "a/y", "b/owned")
+    await root.close()
+    assert await root._markers.ownerless_revision(cache) == 0
+    root = WatchCache(store)
+    await root.start()
+    assert await root.may_have_owners(root.resource("example.com", "foos"))
+    await root.close()
+
+
 def metadata(**more: Any) -> bytes:
     meta = {"name": "x", "namespace": "a", "uid": "u-1", **more}
     obj = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": meta, "spec": {"uid": "u-1", "x": {"uid": "u-1"}}}

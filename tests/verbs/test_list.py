@@ -16,7 +16,7 @@ import yaml
 
 from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import RevisionRead
-from polykind.http.messages import Request, Response
+from polykind.http.messages import BodyStream, Request, Response
 from polykind.store.sqlite import SqliteStore
 from tests.conversion.hook import Hook, failing
 from tests.support.client import Reply
@@ -260,9 +260,34 @@ async def accepted(running: Live, path: str, accept: str) -> Reply:
     where, _, query = path.partition("?")
     headers = {b"accept": accept.encode(), b"authorization": f"Bearer {running.server.token}".encode()}
     answer = await running.server.http.app(Request("GET", where, query, headers, b""))
+    if isinstance(answer, BodyStream):
+        received = ReceivedBody()
+        answer.start(received)
+        await received.complete.wait()
+        return Reply(answer.status, {}, received.body)
     assert isinstance(answer, Response)
     body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
     return Reply(answer.status, {}, body)
+
+
+class ReceivedBody:
+    """A client that receives the chunks of a streamed body."""
+
+    def __init__(self) -> None:
+        self.body = b""
+        self.complete = asyncio.Event()
+
+    def send(self, chunk: bytes) -> None:
+        self.body += chunk[chunk.index(b"\r\n") + 2 : -2]
+
+    async def drained(self) -> None:
+        await asyncio.sleep(0)
+
+    def finish(self) -> None:
+        self.complete.set()
+
+    def abort(self) -> None:
+        raise AssertionError("the body was not complete")
 
 
 def shape(form: str, body: bytes) -> list[Any]:

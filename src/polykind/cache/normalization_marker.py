@@ -27,7 +27,12 @@ MIN_UNMARKED = 1000
 MAX_EXCEPTIONS = 1000
 _UNMARKED_PERCENT = 5
 _MAX_BACKOFF = 6
-_SLICE = 20_000
+_SLICE = 5_000
+
+
+def may_have_owners(value: bytes) -> bool:
+    """True if the JSON of an object may contain owner references or a deletion timestamp."""
+    return b'"ownerReferences"' in value or b'"deletionTimestamp"' in value
 
 
 class NormalizationMarker(msgspec.Struct):
@@ -38,6 +43,8 @@ class NormalizationMarker(msgspec.Struct):
     """The digests of the schemas, by the version at which the objects are stored."""
     exceptions: list[str]
     """The keys of objects that are not known to be normalized."""
+    has_owners: bool = True
+    """False if no object has owner references or is being deleted. The garbage collector can then ignore them."""
 
 
 _decode = msgspec.json.Decoder(NormalizationMarker).decode
@@ -106,6 +113,11 @@ class NormalizationMarkers:
         # A replica that has not yet noticed that etcd was restored from a backup could mark revisions of the future.
         return marker if marker.revision < found.revision else None
 
+    async def ownerless_revision(self, cache: ResourceCache) -> int:
+        """Return a revision up to which no object of the resource has owners or is being deleted, or 0 if unknown."""
+        marker = await self._read(cache)
+        return 0 if marker is None or marker.has_owners else marker.revision
+
     async def write_due(self, caches: Iterable[ResourceCache]) -> None:
         """Write a marker for each resource with many objects that no marker covers."""
         previous, self._failures = self._failures, {}
@@ -129,18 +141,21 @@ class NormalizationMarkers:
         current = await asyncio.to_thread(digests)
         revision, unmarked, objects = cache.revision, cache.unmarked, cache.unordered()
         exceptions: list[str] = []
+        has_owners = False
         for start in range(0, len(objects), _SLICE):
+            part = objects[start : start + _SLICE]
             exceptions += [
                 cached.key
-                for cached in objects[start : start + _SLICE]
+                for cached in part
                 if not cached.normalized or cached.schema_generation != generation or cached.version not in current
             ]
             if len(exceptions) > MAX_EXCEPTIONS:
                 return False
+            has_owners = has_owners or any(may_have_owners(cached.data) for cached in part)
             await asyncio.sleep(0)
         if cache.schema_digests is not digests or not cache.loaded:
             return False
-        marker = NormalizationMarker(revision, dict(current), exceptions)
+        marker = NormalizationMarker(revision, dict(current), exceptions, has_owners)
         await self._store.put(self._key(cache), msgspec.json.encode(marker), expect=None)
         cache.unmarked -= unmarked
         return True

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from polykind import errors
 from polykind.cache.cached_object import parse_stored
-from polykind.cache.normalization_marker import NormalizationMarkers
+from polykind.cache.normalization_marker import NormalizationMarkers, may_have_owners
 from polykind.cache.resource_cache import ObjectChange, ResourceCache, SortedObjects
 from polykind.contract import (
     CompactedError,
@@ -138,6 +138,31 @@ class WatchCache:
                 await self.load(cache)
             except StoreError:
                 await asyncio.sleep(pause)
+
+    async def may_have_owners(self, cache: ResourceCache) -> bool:
+        """True if a resource that is not loaded has objects with owners or objects that are being deleted.
+
+        This searches the store, but only behind the revision of the normalization marker, if there is one.
+        """
+        known = await self._markers.ownerless_revision(cache)
+        if known:
+            try:
+                newer = await self.store.history(cache.prefix, known, await self.store.revision())
+                return any(event.value is not None and may_have_owners(event.value) for event in newer)
+            except CompactedError:
+                pass
+        return await self.has_owners_under(cache.prefix)
+
+    async def has_owners_under(self, prefix: str) -> bool:
+        """True if the store has objects with a prefix that have owners or are being deleted. This reads all of them."""
+        after = ""
+        while True:
+            page = await self.store.scan(prefix, after=after)
+            if any(may_have_owners(item.value) for item in page.items):
+                return True
+            if page.last:
+                return False
+            after = page.items[-1].key
 
     def load_notes(self) -> list[str]:
         """Return a line about each resource that is being loaded, for the pages of the health checks."""

@@ -165,12 +165,12 @@ class GarbageCollector:
 
     async def _build_if_relevant(self, declared: DeclaredResource) -> None:
         """Watch a built-in resource that no request has used yet, if objects of it have owners or are being deleted."""
-        if declared.prefix and await self._has_relevant_objects(declared.prefix):
+        if declared.prefix and await self._backend.cache.has_owners_under(declared.prefix):
             self._backend.registry.resource(declared.group, declared.plural)
 
     async def _read(self, monitor: _ResourceMonitor) -> None:
         cache = monitor.cache
-        if self._sole_writer and not cache.loaded and not await self._has_relevant_objects(cache.prefix):
+        if self._sole_writer and not cache.loaded and not await self._backend.cache.may_have_owners(cache):
             # Any later write loads the resource into the cache first, so that the monitor observes the write.
             return
         await self._backend.cache.load(cache)
@@ -183,17 +183,6 @@ class GarbageCollector:
                 self._queue.add(monitor.ref(cached))
             if index % _BATCH_SIZE == _BATCH_SIZE - 1:
                 await asyncio.sleep(0)
-
-    async def _has_relevant_objects(self, prefix: str) -> bool:
-        """True if the store has objects under a prefix that have owners or are being deleted."""
-        after = ""
-        while True:
-            page = await self._backend.store.scan(prefix, after=after)
-            if any(OWNER_REFERENCES in item.value or DELETION_TIMESTAMP in item.value for item in page.items):
-                return True
-            if page.last:
-                return False
-            after = page.items[-1].key
 
     def on_change(self, monitor: _ResourceMonitor, change: ObjectChange) -> None:
         """Update the owner graph and the queue after a write or a deletion of one object."""
