@@ -56,6 +56,7 @@ class FixedAuthorizer:
     decision: Decision
     fixed_rules: Rules = Rules([], [])  # noqa: RUF009
     allows_everything: bool = False
+    may_deny = False
 
     async def decide(self, access: Access) -> Decision:
         return self.decision

@@ -18,6 +18,7 @@ class PrefixAuthorizer:
     """Allows accesses that start with one of the prefixes, and records each as `verb group:resource namespace/name`."""
 
     allows_everything = False
+    may_deny = False
 
     def __init__(self, *prefixes: str) -> None:
         self.prefixes = prefixes

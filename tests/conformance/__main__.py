@@ -34,8 +34,8 @@ BUILTIN_FLAGS = (
     "--runtime-config=api/beta=false",
 )
 """The areas `builtin-*` were recorded with these flags. kube-apiserver serves no beta versions by default."""
-OTHER_FLAGS = (*FLAGS, "--runtime-config=storagemigration.k8s.io/v1=false")
-"""The other areas were recorded before Kubernetes 1.37 added this version."""
+OTHER_FLAGS = (*FLAGS, "--authorization-mode=AlwaysAllow", "--runtime-config=storagemigration.k8s.io/v1=false")
+"""The other areas were recorded without RBAC, and before Kubernetes 1.37 added this version."""
 
 
 class Servers(NamedTuple):

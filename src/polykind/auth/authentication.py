@@ -46,7 +46,7 @@ class Authentication:
     def user(self, request: Request) -> User | None:
         """Return the authenticated user. Raise UnauthorizedError if credentials are missing or wrong.
 
-        Return None if the caller must await `jwt_user` to authenticate the request.
+        Return None if the caller must await `remote_user` to authenticate the request.
         """
         user, is_rejected = None, False
         if request.client_chain and self._certificates is not None:
@@ -69,7 +69,7 @@ class Authentication:
         if is_rejected and user is ANONYMOUS:
             # As in kube-apiserver, a client with an invalid certificate does not become the anonymous user.
             raise errors.UnauthorizedError
-        if user is None and (self._authenticators is None or not _jwt(request)):
+        if user is None and not self._is_token_for_authenticators(request):
             raise errors.UnauthorizedError
         return user
 
@@ -78,16 +78,26 @@ class Authentication:
         self._tokens.replace(tokens)
         self._latest = b"", None
 
-    async def jwt_user(self, request: Request) -> User:
-        """Return the user of a JSON Web Token. Raise UnauthorizedError if the token is invalid."""
-        token = _jwt(request)
-        if not token or self._authenticators is None:
+    async def remote_user(self, request: Request) -> User:
+        """Return the user of a JSON Web Token or, with a webhook, of any token.
+
+        Raise UnauthorizedError if the token is invalid.
+        """
+        token = _bearer_token(request)
+        if self._authenticators is None:
             raise errors.UnauthorizedError
         try:
             return (await self._authenticators.authenticate(token))[0]
         except TokenError as error:
             log.info("authentication: rejected a bearer token: %s", error)
             raise errors.UnauthorizedError from None
+
+    def _is_token_for_authenticators(self, request: Request) -> bool:
+        """True if the request has a token that `remote_user` can authenticate: a JWT or, with a webhook, any token."""
+        if self._authenticators is None:
+            return False
+        token = _bearer_token(request)
+        return bool(token) and (self._authenticators.webhook is not None or token.count(".") == 2)
 
     def _token_user(self, header: bytes) -> User | None:
         scheme, _, token = header.strip().partition(b" ")
@@ -97,9 +107,8 @@ class Authentication:
         return ANONYMOUS if self._anonymous else None
 
 
-def _jwt(request: Request) -> str:
-    """Return the bearer token if it looks like a JSON Web Token, else an empty text."""
+def _bearer_token(request: Request) -> str:
+    """Return the bearer token of a request, or "" if it has none or the token is not ASCII."""
     scheme, _, token = request.headers.get(b"authorization", b"").strip().partition(b" ")
     token = token.strip()
-    is_jwt = scheme.lower() == b"bearer" and token.count(b".") == 2 and token.isascii()
-    return token.decode() if is_jwt else ""
+    return token.decode() if scheme.lower() == b"bearer" and token.isascii() else ""

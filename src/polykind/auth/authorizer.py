@@ -55,6 +55,10 @@ class Authorizer(Protocol):
     def allows_everything(self) -> bool:
         """True if every access of every user is allowed, so that callers can skip `decide`."""
 
+    @property
+    def may_deny(self) -> bool:
+        """True if the authorizer can deny an access, so that no later authorizer is asked."""
+
     async def decide(self, access: Access) -> Decision: ...
 
     def rules(self, user: User, namespace: str) -> Rules: ...
@@ -64,6 +68,7 @@ class AlwaysAllow:
     """Allows every access of every authenticated user."""
 
     allows_everything = True
+    may_deny = False
 
     async def decide(self, access: Access) -> Decision:
         return Decision(True)
@@ -79,6 +84,7 @@ class AlwaysDeny:
     """Allows no access to any user."""
 
     allows_everything = False
+    may_deny = False
 
     async def decide(self, access: Access) -> Decision:
         return Decision(False, "Everything is forbidden.")

@@ -1,8 +1,9 @@
-"""The union of the authorizers that --authorization-mode names."""
+"""The union of several authorizers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from polykind.auth.authorizer import Access, AlwaysAllow, AlwaysDeny, Authorizer, Decision, Rules
@@ -12,21 +13,26 @@ if TYPE_CHECKING:
     from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
 
 
-def build_authorizer(modes: Sequence[str]) -> tuple[Authorizer, RBACAuthorizer | None]:
-    """Return the authorizer for the modes, and the RBAC authorizer that it contains, or None without the mode RBAC."""
+def build_authorizer(modes: Sequence[str | Authorizer]) -> tuple[Authorizer, RBACAuthorizer | None]:
+    """Return the union of authorizers, and the RBAC authorizer in it, or None without the mode RBAC.
+
+    An item of `modes` is an authorizer, or the name of a mode that needs no configuration.
+    """
     if list(modes) == ["AlwaysAllow"]:
         return AlwaysAllow(), None
     from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
 
     rbac = RBACAuthorizer()
     by_name: dict[str, Authorizer] = {"AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny(), "RBAC": rbac}
-    return Union([Superusers(), *(by_name[mode] for mode in modes)]), rbac if "RBAC" in modes else None
+    authorizers = [by_name[mode] if isinstance(mode, str) else mode for mode in modes]
+    return Union([Superusers(), *authorizers]), rbac if "RBAC" in modes else None
 
 
 class Superusers:
     """Allows everything to the group system:masters. As in kube-apiserver, its `rules` are empty."""
 
     allows_everything = False
+    may_deny = False
 
     async def decide(self, access: Access) -> Decision:
         return Decision(ADMIN_GROUP in access.user.groups)
@@ -40,8 +46,10 @@ class Union:
 
     def __init__(self, authorizers: Sequence[Authorizer]) -> None:
         self._authorizers = authorizers
-        # No authorizer of this server denies an access. So the union allows what any of its authorizers allows.
-        self.allows_everything = any(authorizer.allows_everything for authorizer in authorizers)
+        # Only a webhook can deny an access, so that later authorizers are not asked.
+        asked = takewhile(lambda authorizer: not authorizer.may_deny, authorizers)
+        self.may_deny = any(authorizer.may_deny for authorizer in authorizers)
+        self.allows_everything = any(authorizer.allows_everything for authorizer in asked)
 
     async def decide(self, access: Access) -> Decision:
         reasons, failures = [], []

@@ -1,14 +1,17 @@
-"""The authenticators of JSON Web Tokens: the server's own service account tokens, and other issuers."""
+"""The authenticators of bearer tokens: service account tokens, tokens of other issuers, and a webhook."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from polykind.auth.service_account_claims import TokenError
 from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.user import User
+
+if TYPE_CHECKING:
+    from polykind.auth.webhook_token_authenticator import WebhookTokenAuthenticator
 
 
 class IssuerAuthenticator(Protocol):
@@ -36,8 +39,15 @@ class IssuerAuthenticator(Protocol):
 class TokenAuthenticators:
     """Finds the authenticator for the issuer of a token. The issuers can be replaced while the server runs."""
 
-    def __init__(self, service_accounts: ServiceAccountTokens, issuers: Sequence[IssuerAuthenticator] = ()) -> None:
+    def __init__(
+        self,
+        service_accounts: ServiceAccountTokens,
+        issuers: Sequence[IssuerAuthenticator] = (),
+        webhook: WebhookTokenAuthenticator | None = None,
+    ) -> None:
+        """`webhook` authenticates the tokens that no issuer has signed."""
         self._service_accounts = service_accounts
+        self.webhook = webhook
         self._issuers = issuers
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -53,6 +63,8 @@ class TokenAuthenticators:
     async def close(self) -> None:
         self.replace_issuers(())
         await asyncio.gather(*self._closing)
+        if self.webhook is not None:
+            await self.webhook.close()
 
     def replace_issuers(self, issuers: Sequence[IssuerAuthenticator]) -> None:
         """Start to use other issuers, and close the previous ones in the background."""
@@ -83,6 +95,8 @@ class TokenAuthenticators:
                 if not shared:
                     raise UnknownIssuerError("invalid bearer token")
                 return await issuer.authenticate(token), shared
+        if self.webhook is not None:
+            return await self.webhook.authenticate(token, audiences or self.audiences)
         raise UnknownIssuerError("invalid bearer token")
 
 

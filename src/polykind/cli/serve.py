@@ -104,8 +104,9 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="MODES",
-        help="comma-separated authorizers in order: AlwaysAllow, AlwaysDeny, RBAC (default: RBAC)",
+        help="comma-separated authorizers in order: AlwaysAllow, AlwaysDeny, RBAC, Webhook (default: RBAC)",
     )
+    _add_webhook_flags(command)
     for verb in ("enable", "disable"):
         flag(
             f"--{verb}-admission-plugins",
@@ -168,6 +169,41 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
     )
     _add_token_flags(command)
     add_verbosity_flag(command, "every request")
+
+
+def _add_webhook_flags(command: argparse.ArgumentParser) -> None:
+    """Add the flags for the webhooks that decide about access and authenticate tokens."""
+    flag = command.add_argument
+    flag(
+        "--authorization-config",
+        type=Path,
+        metavar="FILE",
+        help="AuthorizationConfiguration with the authorizers, instead of --authorization-mode",
+    )
+    for purpose, mode in (("authorization", "the mode Webhook"), ("authentication-token", "unknown bearer tokens")):
+        flag(
+            f"--{purpose}-webhook-config-file",
+            type=Path,
+            metavar="FILE",
+            help=f"kubeconfig of the webhook for {mode}",
+        )
+        flag(
+            f"--{purpose}-webhook-version",
+            default="v1beta1",
+            metavar="VERSION",
+            help="version of the reviews that the webhook receives: v1 or v1beta1 (default: %(default)s)",
+        )
+    for name, default, text in (
+        ("authorization-webhook-cache-authorized-ttl", "5m0s", "positive decisions of the webhook"),
+        ("authorization-webhook-cache-unauthorized-ttl", "30s", "other decisions of the webhook"),
+        ("authentication-token-webhook-cache-ttl", "2m0s", "users that the webhook has authenticated"),
+    ):
+        flag(
+            f"--{name}",
+            default=default,
+            metavar="DURATION",
+            help=f"time for which the server caches {text} (default: %(default)s)",
+        )
 
 
 def _add_oidc_flags(command: argparse.ArgumentParser) -> None:
@@ -276,7 +312,13 @@ def settings(args: argparse.Namespace) -> Settings:
         ),
         "api_audiences": tuple(audience for audience in args.api_audiences.split(",") if audience),
     }
-    for name in ("request_timeout", "etcd_compaction_interval"):
+    for name in (
+        "request_timeout",
+        "etcd_compaction_interval",
+        "authorization_webhook_cache_authorized_ttl",
+        "authorization_webhook_cache_unauthorized_ttl",
+        "authentication_token_webhook_cache_ttl",
+    ):
         values[name] = parse_seconds(f"--{name.replace('_', '-')}", values[name], example="60s")
     return Settings(**values)
 

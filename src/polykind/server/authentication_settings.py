@@ -1,4 +1,4 @@
-"""The authenticators of JSON Web Tokens, from --authentication-config or the --oidc-* flags."""
+"""The authenticators of tokens that --authentication-config, the --oidc-* flags and the webhook flags select."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from polykind.server.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from polykind.auth.oidc.jwt_authenticator import JWTAuthenticator
+    from polykind.auth.webhook_token_authenticator import WebhookTokenAuthenticator
 
 
 def read_authentication_config(settings: Settings) -> JsonObject:
@@ -70,3 +71,24 @@ def _authenticator_of_flags(settings: Settings) -> JsonObject:
         settings.oidc_groups_prefix,
         tuple(settings.oidc_required_claim.items()),
     ).authenticator()
+
+
+def build_token_webhook(settings: Settings, clock: Clock) -> WebhookTokenAuthenticator | None:
+    """Return the webhook that authenticates unknown tokens, or None. Raise SettingsError if its file is invalid."""
+    kubeconfig = settings.authentication_token_webhook_config_file
+    if kubeconfig is None:
+        return None
+    from polykind.auth.review_client import ReviewClient
+    from polykind.auth.webhook_token_authenticator import WebhookTokenAuthenticator
+    from polykind.toolkit.hosting.cluster_access import KubeconfigError
+
+    try:
+        sender = ReviewClient(kubeconfig)
+    except KubeconfigError as error:
+        raise SettingsError(f"--authentication-token-webhook-config-file: {error}") from None
+    return WebhookTokenAuthenticator(
+        sender,
+        settings.authentication_token_webhook_version,
+        settings.authentication_token_webhook_cache_ttl,
+        clock,
+    )

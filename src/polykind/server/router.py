@@ -67,7 +67,7 @@ class Router:
                 request.timeout = _timeout(request)
                 request.deadline = None if request.timeout is None else monotonic() + request.timeout
             user = self._authentication.user(request)
-            request.user = user if user is not None else await self._authentication.jwt_user(request)
+            request.user = user if user is not None else await self._authentication.remote_user(request)
         except errors.APIError as error:
             return _request_info_error(request) if _is_bare_legacy_path(path) else error_response(request, error)
         if "%" in path:

@@ -26,7 +26,6 @@ from polykind.apis.core.types import SERVICE
 from polykind.apis.groups import all_kinds
 from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
 from polykind.auth.authentication import Authentication
-from polykind.auth.authorizer_union import build_authorizer
 from polykind.auth.client_certificates import ClientCertificates
 from polykind.auth.key_files import TokenKeyError
 from polykind.auth.service_account_tokens import ServiceAccountTokens
@@ -62,7 +61,12 @@ from polykind.pki.private_files import write_kubeconfig, write_private
 from polykind.resources.builtin import BuiltinResource, declare_builtins, find_builtin
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
-from polykind.server.authentication_settings import build_authenticators, read_authentication_config
+from polykind.server.authentication_settings import (
+    build_authenticators,
+    build_token_webhook,
+    read_authentication_config,
+)
+from polykind.server.authorization_settings import Authorizers
 from polykind.server.debugging_pages import DebuggingPages
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.file_watcher import FileWatcher
@@ -150,7 +154,9 @@ class Server:
         service_account_tokens = self._service_account_tokens()
         authentication_config = self._authentication_config = read_authentication_config(settings)
         authenticators = self._authenticators = TokenAuthenticators(
-            service_account_tokens, build_authenticators(settings, authentication_config, self.clock)
+            service_account_tokens,
+            build_authenticators(settings, authentication_config, self.clock),
+            build_token_webhook(settings, self.clock),
         )
         authenticators.start()
         on_stop(authenticators.close)
@@ -162,7 +168,9 @@ class Server:
             authenticators=authenticators,
             certificates=self._certificates,
         )
-        authorizer, rbac = build_authorizer(settings.authorization_mode)
+        authorizers = Authorizers(settings, self.clock)
+        on_stop(authorizers.close)
+        authorizer, rbac = authorizers.authorizer, authorizers.rbac
         if authorizer.allows_everything:
             log.warning("server: --authorization-mode=AlwaysAllow: every user with valid credentials may do everything")
         await self.store.start()

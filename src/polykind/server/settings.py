@@ -27,7 +27,7 @@ GATES = {
 SIGNING_ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 """The values of --oidc-signing-algs."""
 
-MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC")
+MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook")
 """The supported authorization modes."""
 
 
@@ -68,6 +68,14 @@ class Settings:
     feature_gates: dict[str, bool] = field(default_factory=dict)
     request_timeout: float = 60.0
     authorization_mode: tuple[str, ...] = ("RBAC",)
+    authorization_config: Path | None = None
+    authorization_webhook_config_file: Path | None = None
+    authorization_webhook_version: str = "v1beta1"
+    authorization_webhook_cache_authorized_ttl: float = 300.0
+    authorization_webhook_cache_unauthorized_ttl: float = 30.0
+    authentication_token_webhook_config_file: Path | None = None
+    authentication_token_webhook_version: str = "v1beta1"  # noqa: S105
+    authentication_token_webhook_cache_ttl: float = 120.0
     conversion_cache: bool = True
     conversion_fallback: bool = False
     resolve: tuple[str, ...] = ()
@@ -171,7 +179,20 @@ class Settings:
 
     def _check_modes(self) -> None:
         chosen = self.authorization_mode
+        if self.authorization_config is not None and (chosen != ("RBAC",) or self.authorization_webhook_config_file):
+            flags = "--authorization-mode or --authorization-webhook-* flags are defined"
+            raise SettingsError(f"--authorization-config can not be specified when {flags}")
+        if self.authorization_webhook_config_file and "Webhook" not in chosen:
+            raise SettingsError("cannot specify --authorization-webhook-config-file without mode Webhook")
+        for flag in ("authorization_webhook_version", "authentication_token_webhook_version"):
+            if getattr(self, flag) not in ("v1", "v1beta1"):
+                raise SettingsError(
+                    f"--{flag.replace('_', '-')} {getattr(self, flag)} is not supported; use v1 or v1beta1"
+                )
         for mode in chosen:
+            if mode == "Node":
+                reason = "it grants permissions to kubelets, and this server has none; remove it"
+                raise SettingsError(f"--authorization-mode Node is not supported: {reason}")
             if mode not in MODES:
                 raise SettingsError(
                     f"--authorization-mode {mode} is not supported; supported modes: {', '.join(MODES)}"

@@ -19,6 +19,7 @@ class Allowing:
     """Allows the listed accesses, as `verb resource/subresource`."""
 
     allows_everything = False
+    may_deny = False
 
     def __init__(self, *allowed: str) -> None:
         self.allowed = allowed

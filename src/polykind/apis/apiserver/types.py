@@ -1,13 +1,39 @@
-"""AuthenticationConfiguration: how the server authenticates JSON Web Tokens and anonymous requests."""
+"""The configuration files AuthenticationConfiguration and AuthorizationConfiguration."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from polykind.apis.machinery.decoding import Decoding, Location
 from polykind.apis.machinery.structs import Field, GroupVersion, Struct
-from polykind.apis.machinery.value_types import BOOL, STRING, STRINGS, ListOf
+from polykind.apis.machinery.value_types import BOOL, STRING, STRINGS, ListOf, ValueType
 from polykind.apis.meta.types import TYPE_META
+from polykind.golang.duration import format_duration, parse_duration
 
 GROUP = "apiserver.config.k8s.io"
 VERSIONS = ("v1", "v1beta1", "v1alpha1")
+
+
+class _Duration(ValueType):
+    """A duration as text, such as 1m30s."""
+
+    __slots__ = ()
+
+    def zero(self) -> Any:
+        return "0s"
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if not isinstance(value, str):
+            run.mismatch(value, "string", at)
+            return "0s"
+        try:
+            return format_duration(parse_duration(value))
+        except ValueError as error:
+            run.fail(str(error))
+            return "0s"
+
+
+_DURATION = _Duration("v1.Duration")
 
 
 def _authentication_configuration(version: str) -> Struct:
@@ -95,3 +121,51 @@ def _authentication_configuration(version: str) -> Struct:
 
 AUTHENTICATION_CONFIGURATION = {f"{GROUP}/{version}": _authentication_configuration(version) for version in VERSIONS}
 """The kind AuthenticationConfiguration by apiVersion."""
+
+
+def _authorization_configuration(version: str) -> Struct:
+    """Declare AuthorizationConfiguration at one version. The fields of all versions are the same."""
+    group_version = GroupVersion(GROUP, version)
+    connection = group_version.struct(
+        "WebhookConnectionInfo",
+        "How the server finds the webhook.",
+        Field("type", 0, STRING, "KubeConfigFile.", omitempty=False),
+        Field("kubeConfigFile", 0, STRING, "The path of the kubeconfig.", pointer=True),
+    )
+    condition = group_version.struct(
+        "WebhookMatchCondition",
+        "A condition under which the webhook is asked.",
+        Field("expression", 0, STRING, "A CEL expression over `request` that must be true.", omitempty=False),
+    )
+    webhook = group_version.struct(
+        "WebhookConfiguration",
+        "A webhook that decides.",
+        Field("authorizedTTL", 0, _DURATION, "The time for which a positive decision is cached.", omitempty=False),
+        Field("cacheAuthorizedRequests", 0, BOOL, "False if positive decisions are not cached.", pointer=True),
+        Field("unauthorizedTTL", 0, _DURATION, "The time for which other decisions are cached.", omitempty=False),
+        Field("cacheUnauthorizedRequests", 0, BOOL, "False if other decisions are not cached.", pointer=True),
+        Field("timeout", 0, _DURATION, "The timeout of a decision, at most 30 seconds.", omitempty=False),
+        Field("subjectAccessReviewVersion", 0, STRING, "v1 or v1beta1.", omitempty=False),
+        Field("matchConditionSubjectAccessReviewVersion", 0, STRING, "v1.", omitempty=False),
+        Field("failurePolicy", 0, STRING, "NoOpinion or Deny.", omitempty=False),
+        Field("connectionInfo", 0, connection, "How the server finds the webhook."),
+        Field("matchConditions", 0, ListOf(condition), "The conditions under which the webhook is asked."),
+    )
+    authorizer = group_version.struct(
+        "AuthorizerConfiguration",
+        "One authorizer.",
+        Field("type", 0, STRING, "RBAC, Webhook, AlwaysAllow or AlwaysDeny.", omitempty=False),
+        Field("name", 0, STRING, "A name for logs and metrics.", omitempty=False),
+        Field("webhook", 0, webhook, "The webhook, if the type is Webhook.", pointer=True),
+    )
+    return group_version.struct(
+        "AuthorizationConfiguration",
+        "The authorizers, in the order in which they are asked.",
+        *TYPE_META,
+        Field("authorizers", 0, ListOf(authorizer), "The authorizers.", omitempty=False),
+        kind=True,
+    )
+
+
+AUTHORIZATION_CONFIGURATION = {f"{GROUP}/{version}": _authorization_configuration(version) for version in VERSIONS}
+"""The kind AuthorizationConfiguration by apiVersion."""

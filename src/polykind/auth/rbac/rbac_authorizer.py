@@ -130,6 +130,7 @@ class RBACAuthorizer:
     """Decides by roles and bindings. The namespace of cluster-scoped roles and bindings is "" here."""
 
     allows_everything = False
+    may_deny = False
 
     def __init__(self) -> None:
         self._roles: dict[Key, _Role] = {}
