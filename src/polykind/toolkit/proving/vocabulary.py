@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from polykind.contract import JsonObject
-from polykind.toolkit.proving.choices import Choices, between, chance, pick
+from polykind.toolkit.proving.choices import Choices, chance, pick
 
 LONG_LENGTHS = (64, 254, 1030, 300, 1100)
 """Lengths just above the limits of labels, names and typical messages."""
@@ -294,7 +294,3 @@ def map_key(choices: Choices, words: Sequence[str]) -> str:
     if words and chance(choices, 30):
         return pick(choices, words)
     return pick(choices, KEYS)
-
-
-def random_length(choices: Choices, most: int) -> int:
-    return between(choices, min(4, most), most)
