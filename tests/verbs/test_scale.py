@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from polykind.apis.autoscaling.types import SCALE as MESSAGE
@@ -47,6 +49,27 @@ async def test_scale_update_in_protobuf(server: Live) -> None:
     assert done["spec"] == {"replicas": 7}
     rejected = await server.ask("PUT", f"{WIDGETS}/w/scale", b"k8s\0\x0a", kind=PROTOBUF, expect=400)
     assert rejected["message"].startswith("no kind is registered for the type v1.Scale in scheme ")
+
+
+async def test_scale_without_a_resource_version_succeeds_beside_other_writes(server: Live) -> None:
+    await scaled(server)
+
+    async def scale(number: int) -> None:
+        async with server.another() as client:
+            for turn in range(10):
+                sent = {"metadata": {"name": "w"}, "spec": {"replicas": number * 10 + turn + 1}}
+                reply = await client.call("PUT", f"{WIDGETS}/w/scale", sent)
+                assert reply.status == 200, reply.body
+                assert reply.json()["spec"] == sent["spec"]
+
+    async def scale_at_read_version() -> int:
+        async with server.another() as client:
+            return (await client.call("PUT", f"{WIDGETS}/w/scale", read)).status
+
+    await asyncio.gather(*map(scale, range(5)))
+    read = await server.ask("GET", f"{WIDGETS}/w/scale")
+    read["spec"]["replicas"] = 60
+    assert sorted(await asyncio.gather(scale_at_read_version(), scale_at_read_version())) == [200, 409]
 
 
 async def test_apply_checks_the_namespace_before_the_name(server: Live) -> None:

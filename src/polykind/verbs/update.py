@@ -123,12 +123,13 @@ async def change_object(
             from polykind.verbs.privileges import check_escalation
 
             await check_escalation(ctx, write.obj, old)
-        conditional = _check_resource_version(ctx, write.obj, old, cached) and origin.replaces
+        has_version = _check_resource_version(ctx, write.obj, old, cached)
         try:
             storing = _store(ctx, write, old, cached, admission_view)
             return await (write.complete(storing) if ctx.resource.has_effects else storing)
         except LostRaceError:
-            if conditional:
+            # A Scale may leave the version out. Then it is that of the object just read, which the retry reads again.
+            if has_version and origin is PUT:
                 raise modified_error(ctx, ctx.name) from None
 
 
