@@ -66,9 +66,23 @@ def test_make_targets_named_in_docs_exist() -> None:
 
 
 def test_links_in_docs_lead_to_existing_files() -> None:
-    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/**/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_decisions_have_unique_numbers() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    titles = [int(re.match(r"# (\d+)\. ", page.read_text())[1]) for page in pages]  # type: ignore[index]
+    assert titles == [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+
+
+def test_architecture_describes_every_package() -> None:
+    table = (ROOT / "ARCHITECTURE.md").read_text().partition("## Packages")[2]
+    source = ROOT / "src" / "polykind"
+    packages = {page.parent for pattern in ("*", "toolkit/*") for page in source.glob(f"{pattern}/__init__.py")}
+    described = set(re.findall(r"\]\(src/polykind/([a-z_/]+)\)", table.partition("\n## ")[0]))
+    assert described == {str(package.relative_to(source)) for package in packages}
 
 
 def test_readme_conversions_work() -> None:
