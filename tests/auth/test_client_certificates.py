@@ -10,6 +10,7 @@ import pytest
 
 from polykind.auth.client_certificates import ClientCertificates, RejectedCertificateError
 from polykind.auth.user import User
+from polykind.pki.user_registry import UserRegistry
 from tests.support.certificates import NOW, issue, name
 
 ROOT = issue("root", ca=True)
@@ -23,7 +24,7 @@ def bundle(tmp_path: Path) -> Path:
 
 def test_subject_is_the_user(bundle: Path) -> None:
     issued = issue(name("bob", "dev", "ops", uids=["7"]), ROOT)
-    user = ClientCertificates(bundle, lambda: NOW).user((issued.der,))
+    user = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: NOW).user((issued.der,))
     assert user == User("bob", "7", ("dev", "ops", "system:authenticated"), user.extra if user else {})
     assert user is not None
     digest = hashlib.sha256(issued.der).hexdigest()
@@ -31,26 +32,28 @@ def test_subject_is_the_user(bundle: Path) -> None:
 
 
 def test_anonymous_user_of_a_certificate_is_not_authenticated(bundle: Path) -> None:
-    user = ClientCertificates(bundle, lambda: NOW).user((issue("system:anonymous", ROOT).der,))
+    user = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: NOW).user(
+        (issue("system:anonymous", ROOT).der,)
+    )
     assert user is not None
     assert user.groups == ()
 
 
 def test_certificate_without_a_common_name_names_no_user(bundle: Path) -> None:
-    certificates = ClientCertificates(bundle, lambda: NOW)
+    certificates = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: NOW)
     assert certificates.user((issue(name(None, "dev"), ROOT).der,)) is None
 
 
 @pytest.mark.parametrize("uids", [["1", "2"], [""]])
 def test_invalid_uid_is_rejected(bundle: Path, uids: list[str]) -> None:
-    certificates = ClientCertificates(bundle, lambda: NOW)
+    certificates = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: NOW)
     with pytest.raises(RejectedCertificateError, match="uid"):
         certificates.user((issue(name("bob", uids=uids), ROOT).der,))
 
 
 def test_expired_certificate_is_rejected_although_it_was_valid(bundle: Path) -> None:
     now = NOW
-    certificates = ClientCertificates(bundle, lambda: now)
+    certificates = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: now)
     chain = (issue("bob", ROOT).der,)
     assert certificates.user(chain) is certificates.user(chain)
     now = NOW + timedelta(days=2)
@@ -60,7 +63,7 @@ def test_expired_certificate_is_rejected_although_it_was_valid(bundle: Path) -> 
 
 def test_rejected_certificate_can_become_valid(bundle: Path) -> None:
     now = NOW
-    certificates = ClientCertificates(bundle, lambda: now)
+    certificates = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: now)
     chain = (issue("bob", ROOT, days=(0.5, 1)).der,)
     for _ in range(2):
         with pytest.raises(RejectedCertificateError, match="not yet valid"):
@@ -70,7 +73,7 @@ def test_rejected_certificate_can_become_valid(bundle: Path) -> None:
 
 
 def test_reload_forgets_removed_authorities(bundle: Path) -> None:
-    certificates = ClientCertificates(bundle, lambda: NOW)
+    certificates = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: NOW)
     chain = (issue("bob", ROOT).der,)
     assert certificates.user(chain) is not None
     bundle.write_bytes(b"damaged")
@@ -85,7 +88,7 @@ def test_reload_forgets_removed_authorities(bundle: Path) -> None:
 
 def test_cache_is_bounded(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polykind.auth.client_certificates._MAX_CACHED", 2)
-    certificates = ClientCertificates(bundle, lambda: NOW)
+    certificates = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: NOW)
     for number in range(5):
         certificates.user((issue(f"user{number}", ROOT).der,))
     assert len(certificates._cache) <= 2

@@ -16,6 +16,9 @@ from polykind.auth.user import User, authenticated_groups
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
+    from polykind.pki.certificate_chain import VerifiedCertificate
+    from polykind.pki.user_registry import UserRegistry
+
 log = logging.getLogger("polykind.auth")
 
 _MAX_CACHED = 1000
@@ -30,22 +33,37 @@ class RejectedCertificateError(Exception):
 
 
 class ClientCertificates:
-    """Verifies client certificates against the CA bundle of --client-ca-file."""
+    """Verifies client certificates against the CA bundle of --client-ca-file and the client CA of the data directory.
 
-    def __init__(self, bundle: Path, now: Callable[[], datetime]) -> None:
-        """Raise OSError or ValueError if the bundle cannot be read."""
+    The client CA signs what `polykind user add` issues. Its certificates count only if the registry accepts
+    them, even if the bundle contains the client CA too.
+    """
+
+    def __init__(self, bundle: Path | None, registry: UserRegistry, now: Callable[[], datetime]) -> None:
+        """Raise OSError or ValueError if the bundle or the registry cannot be read."""
         self._bundle = bundle
+        self._registry = registry
         self._now = now
         self.reload()
 
     def reload(self) -> None:
-        """Read the CA bundle again. Raise OSError or ValueError and keep the previous one if that fails."""
-        pem = self._bundle.read_bytes()
-        # Only check the bundle for now. Parsing it needs a large library, which the first certificate imports.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=pem.decode("ascii", "replace"))
-        self._pem = pem
+        """Read the CAs and the registry again. Raise OSError or ValueError and keep the previous ones if that fails."""
+        pem = self._bundle.read_bytes() if self._bundle is not None else b""
+        issuers, accepted = b"", frozenset[str]()
+        if self._registry.authority.exists():
+            issuers, accepted = self._registry.authority.read_bytes(), self._registry.accepted_digests()
+        for bundle in filter(None, (pem, issuers)):
+            # Only check the bundle for now. Parsing it needs a large library, which the first certificate imports.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=bundle.decode("ascii", "replace"))
+        self._pem, self._issuers_pem, self._accepted = pem, issuers, accepted
         self._authorities: list[Certificate] = []
+        self._issuers: list[Certificate] = []
         self._cache: dict[tuple[bytes, ...], tuple[datetime, datetime, User | RejectedCertificateError | None]] = {}
+
+    @property
+    def is_used(self) -> bool:
+        """True if there is a CA, so that the server must request certificates from clients."""
+        return bool(self._pem or self._issuers_pem)
 
     def user(self, chain: tuple[bytes, ...]) -> User | None:
         """Return the user of a certificate, which its intermediates follow. Return None if it names no user.
@@ -65,18 +83,33 @@ class ClientCertificates:
     def _verify(
         self, chain: tuple[bytes, ...], now: datetime
     ) -> tuple[datetime, datetime, User | RejectedCertificateError | None]:
-        from polykind.pki.certificate_chain import CertificateError, load_authorities, verify_client
+        from polykind.pki.certificate_chain import CertificateError
 
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about names of an unusual length
-                self._authorities = self._authorities or load_authorities(self._pem)
-                verified = verify_client(chain, self._authorities, now)
+                verified = self._verify_chain(chain, now)
                 return verified.valid_from, verified.valid_until, _user(verified.certificate, chain[0])
         except (CertificateError, ValueError) as error:
             digest = hashlib.sha256(chain[0]).hexdigest()
             log.info("authentication: ignoring the client certificate with SHA-256 %s: %s", digest, error)
             return now, now + _REJECTED_FOR, RejectedCertificateError(str(error))
+
+    def _verify_chain(self, chain: tuple[bytes, ...], now: datetime) -> VerifiedCertificate:
+        """Verify a chain. Raise CertificateError if it is not valid, or the certificate is revoked."""
+        from polykind.pki.certificate_chain import CertificateError, find_issuer, load_authorities, verify_client
+
+        if self._pem and not self._authorities:
+            self._authorities = load_authorities(self._pem)
+        if self._issuers_pem and not self._issuers:
+            self._issuers = load_authorities(self._issuers_pem)
+        issuer = find_issuer(chain[0], self._issuers)
+        if issuer is None:
+            return verify_client(chain, self._authorities, now)
+        verified = verify_client(chain[:1], [issuer], now)
+        if hashlib.sha256(chain[0]).hexdigest() not in self._accepted:
+            raise CertificateError("the certificate is revoked or not in the registry of issued certificates")
+        return verified
 
 
 def _user(certificate: Certificate, der: bytes) -> User | None:

@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
         show_versions,
         store_command,
         suggest,
+        user_command,
     )
 
     root = argparse.ArgumentParser(
@@ -33,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (
         serve,
+        user_command,
         assets,
         store_command,
         host,

@@ -64,6 +64,22 @@ def verify_client(
     return _Search(intermediates, authorities, now).find(leaf)
 
 
+def find_issuer(der: bytes, authorities: Sequence[x509.Certificate]) -> x509.Certificate | None:
+    """Return the authority that has signed a certificate, or is this certificate. Return None if there is none.
+
+    Raise CertificateError if the certificate cannot be parsed.
+    """
+    if not authorities:
+        return None
+    try:
+        certificate = x509.load_der_x509_certificate(der)
+        issuer = certificate.issuer
+    except _ERRORS as error:
+        raise CertificateError(f"cannot parse the certificate: {error}") from None
+    signers = (ca for ca in authorities if ca.subject == issuer and _is_signed_by(certificate, ca))
+    return next(signers, None)
+
+
 class _Search:
     """A search for a valid chain, with a bounded number of signatures."""
 

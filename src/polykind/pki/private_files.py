@@ -28,6 +28,12 @@ def write_kubeconfig(file: Path, url: str, ca: bytes | None, name: str, user: Js
     cluster: JsonObject = {"server": url}
     if ca is not None:
         cluster["certificate-authority-data"] = to_base64(ca)
+    # The server writes the file at each start, so a lost file does no harm.
+    write_private(file, kubeconfig(cluster, name, user), durable=False)
+
+
+def kubeconfig(cluster: JsonObject, name: str, user: JsonObject) -> bytes:
+    """Return a kubeconfig with one cluster and the credentials of one user, as JSON."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -36,8 +42,7 @@ def write_kubeconfig(file: Path, url: str, ca: bytes | None, name: str, user: Js
         "contexts": [{"name": "polykind", "context": {"cluster": "polykind", "user": name}}],
         "current-context": "polykind",
     }
-    # The server writes the file at each start, so a lost file does no harm.
-    write_private(file, json.dumps(config, indent=2).encode() + b"\n", durable=False)
+    return json.dumps(config, indent=2).encode() + b"\n"
 
 
 def to_base64(data: bytes) -> str:

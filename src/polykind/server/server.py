@@ -58,6 +58,7 @@ from polykind.metrics.requests import RequestMonitor
 from polykind.migration.controller import MigrationController
 from polykind.pki import serving_certificates
 from polykind.pki.private_files import write_kubeconfig, write_private
+from polykind.pki.user_registry import RegistryError, UserRegistry
 from polykind.resources.builtin import BuiltinResource, declare_builtins, find_builtin
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
@@ -384,14 +385,20 @@ class Server:
         except OSError as error:
             raise SettingsError(f"cannot load the certificate {certificate} and its key {key}: {error}") from None
         context.set_alpn_protocols(["http/1.1"])
-        self._certificates = None
-        if settings.client_ca_file:
-            try:
-                self._certificates = ClientCertificates(settings.client_ca_file, self.clock.now)
-            except (OSError, ValueError) as error:
-                raise SettingsError(f"--client-ca-file {settings.client_ca_file}: {error}") from None
-            accept_client_certificates(context)
+        self._user_registry = UserRegistry(settings.data_dir / "pki")
+        try:
+            self._certificates = ClientCertificates(settings.client_ca_file, self._user_registry, self.clock.now)
+        except RegistryError as error:
+            raise SettingsError(str(error)) from None
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"--client-ca-file {settings.client_ca_file}: {error}") from None
+        self._request_certificates()
         return context
+
+    def _request_certificates(self) -> None:
+        """Request certificates from new clients once there is a CA for them. Without one, handshakes are cheaper."""
+        if self._certificates.is_used and self._tls_context.verify_mode is ssl.CERT_NONE:
+            accept_client_certificates(self._tls_context)
 
     def _tokens(self) -> Tokens:
         """Return the admin's token and the tokens of --token-auth-file. The first start creates the admin's token."""
@@ -430,20 +437,34 @@ class Server:
         return resource.shown(cached) if cached is not None else None
 
     def reload(self) -> None:
-        """Read the files of the serving certificate, the client CA and the tokens again.
+        """Read the files of the serving certificate, the client CAs, the registry of users and the tokens again.
 
-        If this fails, log an error and continue with the previous ones.
+        If one of them is invalid, log an error and continue with its previous content. The others still count, so
+        that a broken file does not delay a revocation.
         """
-        try:
-            self._tls_context.load_cert_chain(*self._certificate_files)
-            if self._certificates is not None:
-                self._certificates.reload()
-            self._authentication.replace_tokens(self._tokens())
-            self._reload_issuers()
-        except (OSError, ValueError) as error:
-            log.error("server: cannot reload certificates and tokens, keeping the previous ones: %s", error)
-        else:
+        failed = False
+        for name, step in (
+            ("the serving certificate", self._load_serving_certificate),
+            ("the client CAs and the registry of users", self._reload_client_certificates),
+            ("the tokens", lambda: self._authentication.replace_tokens(self._tokens())),
+            ("the authentication configuration", self._reload_issuers),
+        ):
+            try:
+                step()
+            except (OSError, ValueError) as error:
+                failed = True
+                log.error("server: cannot reload %s, keeping the previous content: %s", name, error)
+        if not failed:
             log.info("server: reloaded certificates and tokens")
+
+    def _load_serving_certificate(self) -> None:
+        # If the key does not belong to the certificate, a context is left with neither. Check the files elsewhere.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._certificate_files)
+        self._tls_context.load_cert_chain(*self._certificate_files)
+
+    def _reload_client_certificates(self) -> None:
+        self._certificates.reload()
+        self._request_certificates()
 
     def _reload_issuers(self) -> None:
         """Read --authentication-config again. Like kube-apiserver, reject a change of its anonymous settings."""
@@ -460,7 +481,9 @@ class Server:
         """Return the files that `reload` reads."""
         settings = self.settings
         optional = (settings.client_ca_file, settings.token_auth_file, settings.authentication_config)
-        return [*self._certificate_files, *(file for file in (*optional, settings.oidc_ca_file) if file is not None)]
+        users = (self._user_registry.authority, self._user_registry.file)
+        given = (file for file in (*optional, settings.oidc_ca_file) if file is not None)
+        return [*self._certificate_files, *users, *given]
 
     def _write_kubeconfig(self) -> None:
         write_kubeconfig(self.kubeconfig, self.url, self._authority() or None, "admin", {"token": self.token})
