@@ -70,7 +70,7 @@ class UserRegistry:
     def accepted_digests(self) -> frozenset[str]:
         """Return the digests of the certificates that are not revoked. Raise RegistryError as `read` does.
 
-        With a digest instead of a serial number, nobody can sign another certificate with the number of a valid one.
+        A stolen CA key can sign certificates with the serial number of a valid one, but not with its digest.
         """
         return frozenset(issued.sha256 for issued in self.read() if not issued.revoked)
 
