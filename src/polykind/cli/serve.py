@@ -59,6 +59,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         "keep data in a temporary directory, choose a free port, and stop with the parent process",
         default=False,
     )
+    add_bool_flag(
+        command,
+        "--permit-port-sharing",
+        "share --secure-port with other processes of this machine, such as replicas on one etcd",
+        default=False,
+    )
     flag("--cert-dir", type=Path, metavar="DIR", help="directory of generated certificates (default: DATA_DIR/pki)")
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, instead of a generated one")
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="private key of --tls-cert-file in PEM")

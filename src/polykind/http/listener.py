@@ -66,8 +66,12 @@ class HttpServer:
         self.descriptor_problem = ""
         """The reason why no connections can be accepted, or "". Updated at each check of the deadlines."""
 
-    async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
-        """Start listening and return the port."""
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None, *, share_port: bool = False) -> int:
+        """Start listening and return the port.
+
+        If `share_port` is true, other processes may listen on the port, too. The kernel chooses one of them for each
+        connection (SO_REUSEPORT).
+        """
         self.loop = asyncio.get_running_loop()
         _raise_mmap_threshold()
         self._sweep()
@@ -79,6 +83,7 @@ class HttpServer:
                 ssl=tls,
                 ssl_handshake_timeout=self.limits.receive_seconds if tls else None,
                 backlog=1024,
+                reuse_port=share_port or None,
             )
         except BaseException:
             self._stop_sweeping()

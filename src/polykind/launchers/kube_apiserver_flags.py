@@ -20,10 +20,10 @@ SERVED = _names(
     authorization-webhook-config-file authorization-webhook-version bind-address cert-dir client-ca-file
     default-not-ready-toleration-seconds default-unreachable-toleration-seconds disable-admission-plugins
     enable-admission-plugins event-ttl feature-gates oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix
-    oidc-issuer-url oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix request-timeout
-    runtime-config secure-port service-account-issuer service-account-key-file service-account-max-token-expiration
-    service-account-signing-key-file service-cluster-ip-range service-node-port-range tls-cert-file tls-private-key-file
-    token-auth-file
+    oidc-issuer-url oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix permit-port-sharing
+    request-timeout runtime-config secure-port service-account-issuer service-account-key-file
+    service-account-max-token-expiration service-account-signing-key-file service-cluster-ip-range
+    service-node-port-range tls-cert-file tls-private-key-file token-auth-file
     """
 )
 """Flags that `polykind serve` has too, with the same meaning."""

@@ -305,7 +305,9 @@ class Server:
         self.unserved = router.unserved
         self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))
         on_stop(self.http.stop)
-        self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
+        self.port = await self.http.start(
+            settings.bind_address, settings.secure_port, tls, share_port=settings.permit_port_sharing
+        )
         kubernetes_service = KubernetesService(self.backend, self._now, self._advertised_address())
         on_stop(kubernetes_service.close)
         await kubernetes_service.start(self.port)

@@ -67,6 +67,7 @@ class Settings:
     etcd_compaction_interval: float = 300.0
     feature_gates: dict[str, bool] = field(default_factory=dict)
     request_timeout: float = 60.0
+    permit_port_sharing: bool = False
     authorization_mode: tuple[str, ...] = ("RBAC",)
     authorization_config: Path | None = None
     authorization_webhook_config_file: Path | None = None
