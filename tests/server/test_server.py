@@ -123,17 +123,21 @@ async def test_kubectl_works_with_the_kubeconfig(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "url"),
+    ("address", "advertised", "url"),
     [
-        ("127.0.0.1", "https://127.0.0.1:7"),
-        ("0.0.0.0", "https://127.0.0.1:7"),
-        ("::", "https://[::1]:7"),
-        ("::1", "https://[::1]:7"),
-        ("host.example.com", "https://host.example.com:7"),
+        ("127.0.0.1", "", "https://127.0.0.1:7"),
+        ("127.0.0.1", "192.0.2.1", "https://127.0.0.1:7"),
+        ("0.0.0.0", "", "https://127.0.0.1:7"),
+        ("0.0.0.0", "192.0.2.1", "https://192.0.2.1:7"),
+        ("::", "", "https://[::1]:7"),
+        ("::", "2001:db8::1", "https://[2001:db8::1]:7"),
+        ("::1", "", "https://[::1]:7"),
+        ("198.51.100.1", "192.0.2.1", "https://192.0.2.1:7"),
+        ("host.example.com", "", "https://host.example.com:7"),
     ],
 )
-def test_url_of_bind_addresses(tmp_path: Path, address: str, url: str) -> None:
-    server = Server(Settings(data_dir=tmp_path, bind_address=address))
+def test_url_of_bind_addresses(tmp_path: Path, address: str, advertised: str, url: str) -> None:
+    server = Server(Settings(data_dir=tmp_path, bind_address=address, advertise_address=advertised))
     server.port = 7
     assert server.url == url
 

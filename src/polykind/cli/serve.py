@@ -68,6 +68,7 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
     flag("--cert-dir", type=Path, metavar="DIR", help="directory of generated certificates (default: DATA_DIR/pki)")
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, instead of a generated one")
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="private key of --tls-cert-file in PEM")
+    _add_tls_flags(command)
     flag(
         "--client-ca-file",
         type=Path,
@@ -165,7 +166,8 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         "--advertise-address",
         default="",
         metavar="IP",
-        help="address in the endpoints of the Service default/kubernetes (default: --bind-address)",
+        help="address in kubeconfigs, the serving certificate and the endpoints of the Service default/kubernetes "
+        "(default: --bind-address)",
     )
     flag(
         "--event-ttl",
@@ -175,6 +177,24 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
     )
     _add_token_flags(command)
     add_verbosity_flag(command, "every request")
+
+
+def _add_tls_flags(command: argparse.ArgumentParser) -> None:
+    """Add the flags for the names in the serving certificate, and for TLS versions and cipher suites."""
+    flag = command.add_argument
+    add_list_flag(command, "--tls-san", "NAME", "additional host name or IP address in the generated certificate")
+    flag(
+        "--tls-min-version",
+        default="VersionTLS12",
+        metavar="VERSION",
+        help="oldest TLS version for clients: VersionTLS12 or VersionTLS13 (default: %(default)s)",
+    )
+    flag(
+        "--tls-cipher-suites",
+        default="",
+        metavar="SUITES",
+        help="comma-separated cipher suites for TLS 1.2 by Go's names (default: OpenSSL's defaults)",
+    )
 
 
 def _add_webhook_flags(command: argparse.ArgumentParser) -> None:
@@ -308,6 +328,8 @@ def settings(args: argparse.Namespace) -> Settings:
         "runtime_config": dict(_key_value(part) for part in _split(args.runtime_config)),
         "oidc_signing_algs": tuple(name for name in args.oidc_signing_algs.split(",") if name),
         "oidc_required_claim": dict(_key_value(part) for part in args.oidc_required_claim),
+        "tls_san": tuple(args.tls_san),
+        "tls_cipher_suites": tuple(name for name in args.tls_cipher_suites.split(",") if name),
         "resolve": tuple(args.resolve),
         "converter": tuple(args.converter),
         "event_ttl": parse_seconds("--event-ttl", args.event_ttl, example="1h"),

@@ -23,7 +23,7 @@ SERVED = _names(
     oidc-issuer-url oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix permit-port-sharing
     request-timeout runtime-config secure-port service-account-issuer service-account-key-file
     service-account-max-token-expiration service-account-signing-key-file service-cluster-ip-range
-    service-node-port-range tls-cert-file tls-private-key-file token-auth-file
+    service-node-port-range tls-cert-file tls-cipher-suites tls-min-version tls-private-key-file token-auth-file
     """
 )
 """Flags that `polykind serve` has too, with the same meaning."""
@@ -31,6 +31,7 @@ SERVED = _names(
 POLYKIND = _names(
     """
     conversion-cache conversion-fallback converter data-dir garbage-collector namespace-controller resolve serve-v1beta1
+    tls-san
     """
 )
 """Flags of `polykind serve` that kube-apiserver does not have and that the launcher accepts in addition."""
@@ -73,7 +74,7 @@ WITHOUT_EFFECT = _names(
     requestheader-group-headers requestheader-uid-headers requestheader-username-headers service-account-jwks-uri
     service-account-signing-endpoint show-hidden-metrics-for-version shutdown-delay-duration
     shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout storage-media-type
-    strict-transport-security-directives tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key
+    strict-transport-security-directives tls-curve-preferences tls-sni-cert-key
     tracing-config-file vmodule watch-cache-sizes
     """
 ) | (BOOLEANS - SERVED - POLYKIND - {"help", "version"})

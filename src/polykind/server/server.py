@@ -56,7 +56,6 @@ from polykind.http.listener import HttpServer, Limits
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor
 from polykind.migration.controller import MigrationController
-from polykind.pki import serving_certificates
 from polykind.pki.private_files import write_kubeconfig, write_private
 from polykind.pki.user_registry import RegistryError, UserRegistry
 from polykind.resources.builtin import BuiltinResource, declare_builtins, find_builtin
@@ -71,8 +70,10 @@ from polykind.server.authorization_settings import Authorizers
 from polykind.server.debugging_pages import DebuggingPages
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.file_watcher import FileWatcher
+from polykind.server.network_identity import ALL_ADDRESSES, advertised_host, format_host
 from polykind.server.router import Router
 from polykind.server.runtime_config import RuntimeConfig
+from polykind.server.serving_tls import ServingTls
 from polykind.server.settings import Settings, SettingsError
 from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
@@ -112,15 +113,14 @@ class Server:
         self.port = 0
         self.token = ""
         """The bearer token of the admin user."""
-        self._ca: Path | None = None
         self._exit_stack = AsyncExitStack()
         """Stops the started components in reverse order."""
 
     @property
     def url(self) -> str:
-        host = self.settings.bind_address
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-        return f"https://{host}:{self.port}"
+        """The address that kubeconfigs name."""
+        host = advertised_host(self.settings.bind_address, self.settings.advertise_address)
+        return f"https://{format_host(host)}:{self.port}"
 
     @property
     def kubeconfig(self) -> Path:
@@ -150,7 +150,9 @@ class Server:
     async def _start(self) -> None:
         settings, on_stop = self.settings, self._exit_stack.push_async_callback
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        tls = self._tls()
+        self._tls = ServingTls(settings, self.clock)
+        self._certificates = self._client_certificates()
+        self._request_certificates()
         tokens = self._tokens()
         service_account_tokens = self._service_account_tokens()
         authentication_config = self._authentication_config = read_authentication_config(settings)
@@ -277,7 +279,7 @@ class Server:
         if any(plugin.name == "ServiceAccount" for plugin in plugins):
             from polykind.controllers.default_accounts import DefaultAccountsController
 
-            accounts = DefaultAccountsController(self.backend, self.leadership, self._authority().decode())
+            accounts = DefaultAccountsController(self.backend, self.leadership, self._tls.authority().decode())
             on_stop(accounts.close)
             await accounts.start()
         event_expiry = EventExpiry(self.backend, self.leadership, settings.event_ttl)
@@ -306,7 +308,7 @@ class Server:
         self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))
         on_stop(self.http.stop)
         self.port = await self.http.start(
-            settings.bind_address, settings.secure_port, tls, share_port=settings.permit_port_sharing
+            settings.bind_address, settings.secure_port, self._tls.context, share_port=settings.permit_port_sharing
         )
         kubernetes_service = KubernetesService(self.backend, self._now, self._advertised_address())
         on_stop(kubernetes_service.close)
@@ -315,6 +317,8 @@ class Server:
         files = FileWatcher(self._reloaded_files(), self.reload)
         files.start()
         on_stop(files.close)
+        self._tls.start(self._write_kubeconfig)
+        on_stop(self._tls.close)
 
     def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
         enable, disable = self.settings.enable_admission_plugins, self.settings.disable_admission_plugins
@@ -341,7 +345,7 @@ class Server:
         Return "" if no flag names an address and the server listens on all addresses.
         """
         bound = self.settings.bind_address
-        return self.settings.advertise_address or (bound if bound not in ("0.0.0.0", "::") else "")  # noqa: S104
+        return self.settings.advertise_address or (bound if bound not in ALL_ADDRESSES else "")
 
     def _now(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -367,40 +371,20 @@ class Server:
 
     # ------------------------------------------------------------------ certificates, tokens and the kubeconfig
 
-    def _tls(self) -> ssl.SSLContext:
+    def _client_certificates(self) -> ClientCertificates:
         settings = self.settings
-        if settings.tls_cert_file and settings.tls_private_key_file:
-            certificate, key = settings.tls_cert_file, settings.tls_private_key_file
-        else:
-            directory = settings.cert_dir or settings.data_dir / "pki"
-            names = list(dict.fromkeys(["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"]))
-            if settings.bind_address not in ("0.0.0.0", "::", *names):  # noqa: S104
-                names.append(settings.bind_address)
-            certificate, key, self._ca = serving_certificates.ensure(
-                directory, names, self.clock.now(), durable=not settings.ephemeral
-            )
-        self._certificate_files = certificate, key
-        context = self._tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        try:
-            context.load_cert_chain(certificate, key)
-        except OSError as error:
-            raise SettingsError(f"cannot load the certificate {certificate} and its key {key}: {error}") from None
-        context.set_alpn_protocols(["http/1.1"])
         self._user_registry = UserRegistry(settings.data_dir / "pki")
         try:
-            self._certificates = ClientCertificates(settings.client_ca_file, self._user_registry, self.clock.now)
+            return ClientCertificates(settings.client_ca_file, self._user_registry, self.clock.now)
         except RegistryError as error:
             raise SettingsError(str(error)) from None
         except (OSError, ValueError) as error:
             raise SettingsError(f"--client-ca-file {settings.client_ca_file}: {error}") from None
-        self._request_certificates()
-        return context
 
     def _request_certificates(self) -> None:
         """Request certificates from new clients once there is a CA for them. Without one, handshakes are cheaper."""
-        if self._certificates.is_used and self._tls_context.verify_mode is ssl.CERT_NONE:
-            accept_client_certificates(self._tls_context)
+        if self._certificates.is_used and self._tls.context.verify_mode is ssl.CERT_NONE:
+            accept_client_certificates(self._tls.context)
 
     def _tokens(self) -> Tokens:
         """Return the admin's token and the tokens of --token-auth-file. The first start creates the admin's token."""
@@ -446,7 +430,7 @@ class Server:
         """
         failed = False
         for name, step in (
-            ("the serving certificate", self._load_serving_certificate),
+            ("the serving certificate", self._tls.reload),
             ("the client CAs and the registry of users", self._reload_client_certificates),
             ("the tokens", lambda: self._authentication.replace_tokens(self._tokens())),
             ("the authentication configuration", self._reload_issuers),
@@ -458,11 +442,6 @@ class Server:
                 log.error("server: cannot reload %s, keeping the previous content: %s", name, error)
         if not failed:
             log.info("server: reloaded certificates and tokens")
-
-    def _load_serving_certificate(self) -> None:
-        # If the key does not belong to the certificate, a context is left with neither. Check the files elsewhere.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._certificate_files)
-        self._tls_context.load_cert_chain(*self._certificate_files)
 
     def _reload_client_certificates(self) -> None:
         self._certificates.reload()
@@ -485,15 +464,10 @@ class Server:
         optional = (settings.client_ca_file, settings.token_auth_file, settings.authentication_config)
         users = (self._user_registry.authority, self._user_registry.file)
         given = (file for file in (*optional, settings.oidc_ca_file) if file is not None)
-        return [*self._certificate_files, *users, *given]
+        return [self._tls.certificate, self._tls.key, *users, *given]
 
     def _write_kubeconfig(self) -> None:
-        write_kubeconfig(self.kubeconfig, self.url, self._authority() or None, "admin", {"token": self.token})
-
-    def _authority(self) -> bytes:
-        """Return the certificate that clients must trust, in PEM."""
-        trusted = self._ca or self.settings.tls_cert_file
-        return trusted.read_bytes() if trusted is not None else b""
+        write_kubeconfig(self.kubeconfig, self.url, self._tls.authority(), "admin", {"token": self.token})
 
 
 def _open_store(settings: Settings) -> tuple[Store, Leadership]:

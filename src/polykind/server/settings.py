@@ -15,6 +15,8 @@ from polykind.apis.core.service_network import (
 )
 from polykind.auth.service_account_tokens import DEFAULT_ISSUER, TokenSettings
 from polykind.golang.duration import format_duration
+from polykind.server.network_identity import is_server_name
+from polykind.server.tls_options import tls_option_error
 
 GATES = {
     "AllowUnsafeMalformedObjectDeletion": False,
@@ -46,6 +48,9 @@ class Settings:
     cert_dir: Path | None = None
     tls_cert_file: Path | None = None
     tls_private_key_file: Path | None = None
+    tls_san: tuple[str, ...] = ()
+    tls_min_version: str = "VersionTLS12"
+    tls_cipher_suites: tuple[str, ...] = ()
     client_ca_file: Path | None = None
     token_auth_file: Path | None = None
     authentication_config: Path | None = None
@@ -128,6 +133,7 @@ class Settings:
         """Raise SettingsError if a setting is invalid. The error describes the first invalid setting."""
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
             raise SettingsError("--tls-cert-file and --tls-private-key-file must be given together")
+        self._check_tls()
         self._check_modes()
         for url in self.etcd_servers:
             if not url.startswith(("http://", "https://")):
@@ -151,6 +157,15 @@ class Settings:
         self._check_oidc()
         if not 0 <= self.secure_port <= 65535:
             raise SettingsError("--secure-port must be between 0 and 65535 (0: any free port)")
+
+    def _check_tls(self) -> None:
+        if self.tls_san and self.tls_cert_file:
+            raise SettingsError("--tls-san is for generated certificates: add the name to --tls-cert-file instead")
+        for name in self.tls_san:
+            if not is_server_name(name):
+                raise SettingsError(f"--tls-san {name} is not a host name or an IP address")
+        if problem := tls_option_error(self.tls_min_version, self.tls_cipher_suites):
+            raise SettingsError(problem)
 
     def _check_token_settings(self) -> None:
         issuers = self.service_account_issuer

@@ -1,0 +1,96 @@
+"""The TLS context of the server's socket, and the renewal of its generated certificate."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from polykind.contract import Clock
+from polykind.pki import serving_certificates
+from polykind.server.network_identity import serving_names
+from polykind.server.settings import Settings, SettingsError
+from polykind.server.tls_options import apply_tls_options
+
+log = logging.getLogger("polykind")
+
+_CHECK_SECONDS = 3600.0
+
+
+class ServingTls:
+    """The serving certificate, from --tls-cert-file or generated, and the context that presents it to clients.
+
+    A generated certificate is renewed a month before it expires, and when the host has a new name or address. Open
+    connections keep the certificate with which they started.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock, *, interval: float = _CHECK_SECONDS) -> None:
+        """Raise SettingsError if the certificate cannot be loaded."""
+        self._settings = settings
+        self._clock = clock
+        self._interval = interval
+        self._task: asyncio.Task[None] | None = None
+        self.is_generated = not (settings.tls_cert_file and settings.tls_private_key_file)
+        self.certificate, self.key, self._ca = self._ensure()
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        apply_tls_options(self.context, settings.tls_min_version, settings.tls_cipher_suites)
+        try:
+            self.context.load_cert_chain(self.certificate, self.key)
+        except OSError as error:
+            problem = f"cannot load the certificate {self.certificate} and its key {self.key}: {error}"
+            raise SettingsError(problem) from None
+        self.context.set_alpn_protocols(["http/1.1"])
+
+    def authority(self) -> bytes:
+        """Return the certificate that clients must trust, in PEM."""
+        return self._ca.read_bytes()
+
+    def reload(self) -> None:
+        """Read the certificate and its key again. Raise OSError and keep the previous ones if that fails."""
+        # If the key does not belong to the certificate, a context is left with neither. Check the files elsewhere.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
+        self.context.load_cert_chain(self.certificate, self.key)
+
+    def start(self, renewed: Callable[[], None]) -> None:
+        """Renew a generated certificate when it is due, and call `renewed` afterwards."""
+        if self.is_generated:
+            self._task = asyncio.create_task(self._renew_forever(renewed))
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def renew(self) -> bool:
+        """Renew the generated certificate if it is due. Return True if there is a new one."""
+        before = self.certificate.read_bytes()
+        # Creating keys takes longer than a request may hold the event loop.
+        self.certificate, self.key, self._ca = await asyncio.to_thread(self._ensure)
+        if self.certificate.read_bytes() == before:
+            return False
+        self.reload()
+        return True
+
+    async def _renew_forever(self, renewed: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(self._interval)
+            try:
+                if await self.renew():
+                    log.info("server: renewed the serving certificate %s", self.certificate)
+                    renewed()
+            except (OSError, ValueError) as error:
+                retry = f"retrying in {self._interval:.0f} s"
+                log.error("server: cannot renew the serving certificate %s, %s: %s", self.certificate, retry, error)
+
+    def _ensure(self) -> tuple[Path, Path, Path]:
+        """Return the paths of the certificate, of its key and of the certificate that clients must trust."""
+        settings = self._settings
+        if settings.tls_cert_file and settings.tls_private_key_file:
+            return settings.tls_cert_file, settings.tls_private_key_file, settings.tls_cert_file
+        directory = settings.cert_dir or settings.data_dir / "pki"
+        names = serving_names(settings.bind_address, settings.advertise_address, settings.tls_san)
+        return serving_certificates.ensure(directory, names, self._clock.now(), durable=not settings.ephemeral)
