@@ -155,7 +155,7 @@ async def test_marker_tells_about_owners(store: SqliteStore) -> None:
     await put(store, "b/owned", spec={"ownerReferences": []})
     root, cache = await loaded(store, {"v1": "d1"}, "a/x", "a/y", "b/owned")
     await root.close()
-    assert await root._markers.ownerless_revision(cache) == 0
+    assert root._markers.ownerless_revision(cache) == 0
     root = WatchCache(store)
     await root.start()
     assert await root.may_have_owners(root.resource("example.com", "foos"))

@@ -57,13 +57,15 @@ async def test_events_go_to_their_own_resource(parts: Opened) -> None:
 
 
 class BlockedScan:
-    """Blocks a store's scans, before or after they read, until `go` is set."""
+    """Blocks a store's scans of the resource, before or after they read, until `go` is set."""
 
     def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, early: bool) -> None:
         self.go, self.reads = asyncio.Event(), 0
         read = store.scan
 
         async def held(prefix: str, *, after: str = "") -> ScanPage:
+            if prefix != PREFIX:
+                return await read(prefix, after=after)
             self.reads += 1
             if early:
                 page = await read(prefix, after=after)

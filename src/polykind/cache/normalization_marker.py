@@ -82,16 +82,19 @@ class NormalizationMarkers:
     def __init__(self, store: Store, prefix: str) -> None:
         self._store = store
         self._prefix = prefix
+        self._folder = f"{prefix}_polykind/normalized/"
+        self._markers: dict[str, NormalizationMarker] = {}
+        """The markers in the store, by key."""
         self._failures: dict[ResourceCache, tuple[int, int]] = {}
         """By resource: the number of failed attempts, and the rounds to wait until the next one."""
 
     def _key(self, cache: ResourceCache) -> str:
-        return f"{self._prefix}_polykind/normalized/{cache.prefix[len(self._prefix) :].rstrip('/')}"
+        return self._folder + cache.prefix[len(self._prefix) :].rstrip("/")
 
     async def parser(self, cache: ResourceCache) -> StoredObjectParser:
         """Return the parser for the stored objects of a resource, with its marker if there is a valid one."""
         digests, parser = cache.schema_digests, StoredObjectParser(cache)
-        marker = await self._read(cache) if digests is not None else None
+        marker = self._markers.get(self._key(cache))
         if marker is None or digests is None:
             return parser
         current = await asyncio.to_thread(digests)
@@ -101,21 +104,28 @@ class NormalizationMarkers:
         same = frozenset(version for version, digest in marker.digests.items() if current.get(version) == digest)
         return StoredObjectParser(cache, marker, same)
 
-    async def _read(self, cache: ResourceCache) -> NormalizationMarker | None:
-        found = await self._store.get(self._key(cache))
-        if found is None:
-            return None
-        try:
-            marker = _decode(found.value)
-        except msgspec.MsgspecError:
-            log.warning("watch cache: ignoring the unreadable normalization marker %s", found.key)
-            return None
-        # A replica that has not yet noticed that etcd was restored from a backup could mark revisions of the future.
-        return marker if marker.revision < found.revision else None
+    async def read_all(self) -> None:
+        """Read the markers of all resources. Later loads use these markers, so that they need no further read."""
+        self._markers.clear()
+        page = await self._store.scan(self._folder)
+        while True:
+            for item in page.items:
+                try:
+                    marker = _decode(item.value)
+                except msgspec.MsgspecError:
+                    log.warning("watch cache: ignoring the unreadable normalization marker %s", item.key)
+                    continue
+                # A replica that has not yet noticed that etcd was restored from a backup could mark revisions of the
+                # future.
+                if marker.revision < item.revision:
+                    self._markers[item.key] = marker
+            if page.last:
+                return
+            page = await self._store.scan(self._folder, after=page.items[-1].key)
 
-    async def ownerless_revision(self, cache: ResourceCache) -> int:
+    def ownerless_revision(self, cache: ResourceCache) -> int:
         """Return a revision up to which no object of the resource has owners or is being deleted, or 0 if unknown."""
-        marker = await self._read(cache)
+        marker = self._markers.get(self._key(cache))
         return 0 if marker is None or marker.has_owners else marker.revision
 
     async def write_due(self, caches: Iterable[ResourceCache]) -> None:
@@ -157,6 +167,7 @@ class NormalizationMarkers:
             return False
         marker = NormalizationMarker(revision, dict(current), exceptions, has_owners)
         await self._store.put(self._key(cache), msgspec.json.encode(marker), expect=None)
+        self._markers[self._key(cache)] = marker
         cache.unmarked -= unmarked
         return True
 

@@ -62,6 +62,7 @@ class WatchCache:
         """Functions to call with each store event of a resource for which `resource_at` was never called."""
 
     async def start(self) -> None:
+        await self._markers.read_all()
         revision = await self.store.revision()
         if revision < self.revision:
             self._lost_revision = max(self._lost_revision, self.revision)
@@ -144,7 +145,7 @@ class WatchCache:
 
         This searches the store, but only behind the revision of the normalization marker, if there is one.
         """
-        known = await self._markers.ownerless_revision(cache)
+        known = self._markers.ownerless_revision(cache)
         if known:
             try:
                 newer = await self.store.history(cache.prefix, known, await self.store.revision())
