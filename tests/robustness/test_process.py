@@ -97,7 +97,8 @@ def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
 def test_hangup_reloads_the_token_file(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text("first,alice,1\n")
-    with ServerProcess(tmp_path / "data", f"--token-auth-file={tokens}") as server:
+    flags = (f"--token-auth-file={tokens}", "--authorization-mode=AlwaysAllow")
+    with ServerProcess(tmp_path / "data", *flags) as server:
         assert Server(server.url, "first").call("GET", "/api/v1/namespaces").status == 200
         tokens.write_text("second,bob,2\n")
         assert server.process is not None

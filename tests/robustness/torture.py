@@ -72,7 +72,7 @@ async def torture(kills: int, total_faults: int, folder: Path) -> None:
     for fault in DISK_FAULTS:
         name = getattr(fault, "__name__", "fault")
         result = Result(name)
-        await run(ServerProcess(folder / name), fault, each, result)
+        await run(ServerProcess(folder / name, "--authorization-mode=AlwaysAllow"), fault, each, result)
         print(result, flush=True)
     result = Result("failed_sync")
     await run(FailingSyncServer(folder / "failed_sync"), faults.failed_sync, each, result)
