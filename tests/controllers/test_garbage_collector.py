@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
+from polykind.controllers.garbage_collector import GarbageCollector
 from tests.support.kubectl import Kubectl
 from tests.support.live import Live, live
 from tests.support.server import ServerProcess
@@ -35,10 +36,15 @@ def definition(plural: str, kind: str, scope: str, group: str = GROUP) -> JsonOb
     }
 
 
+@pytest.fixture(autouse=True)
+def absent_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat owners that the collector has never observed as deleted at once, from the start of a server."""
+    monkeypatch.setattr(GarbageCollector, "absent_owner_delay", 0.0)
+
+
 @pytest.fixture
 async def garden(tmp_path: Path) -> AsyncIterator[Live]:
     async with live(tmp_path) as running:
-        running.server.garbage_collector.absent_owner_delay = 0.0
         await running.define(definition("plants", "Plant", "Namespaced"))
         await running.define(definition("beds", "Bed", "Cluster"))
         yield running
@@ -265,7 +271,6 @@ async def test_garbage_from_before_the_start_is_collected(tmp_path: Path) -> Non
         await running.ask("DELETE", f"{PLANTS}/let-go", policy("Orphan"))
         assert await names(running) == ["fruit", "held", "leaf", "let-go"]
     async with live(tmp_path) as restarted:
-        restarted.server.garbage_collector.absent_owner_delay = 0.0
         await restarted.gone(PLANTS, "leaf", "held", "fruit", "let-go")
         assert await names(restarted) == []
 

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from polykind.controllers.garbage_collector import GarbageCollector
 from tests.support.live import Live, live
 
 NAMESPACES = "/api/v1/namespaces"
 CORE = "/api/v1/namespaces/default"
+
+
+@pytest.fixture(autouse=True)
+def absent_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat unknown owners as deleted at once. The collector may read a child only after the deletion of its parent."""
+    monkeypatch.setattr(GarbageCollector, "absent_owner_delay", 0.0)
 
 
 def built(running: Live) -> set[str]:
@@ -34,15 +43,12 @@ async def test_garbage_collector_knows_dependents_of_unused_kinds(tmp_path: Path
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": parent["metadata"]["uid"]}
         await running.ask("POST", f"{CORE}/secrets", {"metadata": {"name": "child", "ownerReferences": [owner]}})
     async with live(tmp_path) as running:
-        # The collector may read the child only after the deletion of its parent.
-        running.server.garbage_collector.absent_owner_delay = 0.0
         await running.ask("DELETE", f"{CORE}/configmaps/parent")
         await running.gone(f"{CORE}/secrets", "child")
 
 
 async def test_garbage_collector_notices_unused_kinds_of_other_writers(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
-        running.server.garbage_collector.absent_owner_delay = 0.0
         parent = await running.ask("POST", f"{CORE}/configmaps", {"metadata": {"name": "parent"}})
         uid = parent["metadata"]["uid"]
         value = (

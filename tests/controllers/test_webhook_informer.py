@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from polykind.admission.matcher import GROUP
+from polykind.controllers.garbage_collector import GarbageCollector
 from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, configuration, consent, refuse
 from tests.support.hook import Call, Reply
 from tests.support.live import DEFINITIONS, Live, live
@@ -26,9 +27,9 @@ async def hook() -> AsyncIterator[AdmissionHook]:
 
 
 @pytest.fixture
-async def running(tmp_path: Path) -> AsyncIterator[Live]:
+async def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Live]:
+    monkeypatch.setattr(GarbageCollector, "absent_owner_delay", 0.0)
     async with live(tmp_path) as running:
-        running.server.garbage_collector.absent_owner_delay = 0.0
         await running.define(definition())
         yield running
 

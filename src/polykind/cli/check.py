@@ -159,7 +159,6 @@ async def _add_live_crds(client: ClusterClient, pairs: Iterable[CRDPair]) -> Non
 async def _add_live_objects(
     client: ClusterClient, pairs: Iterable[CRDPair], checks: ObjectChecks, color: Color
 ) -> None:
-    from polykind.toolkit.checking.object_source import list_objects
     from polykind.toolkit.reporting.terminal import progress_bar
 
     number, slow = 0, checks.calls_webhook
@@ -171,7 +170,9 @@ async def _add_live_objects(
             served = [entry for entry in spec["versions"] if entry.get("served")]
             version = next((entry["name"] for entry in served if entry.get("storage")), None) or served[0]["name"]
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
-            async for obj in list_objects(client, path, spec["names"]["kind"], f"{spec['group']}/{version}"):
+            implied = {"apiVersion": f"{spec['group']}/{version}", "kind": spec["names"]["kind"]}
+            async for item in client.list_items(path):
+                obj = {**implied, **item}
                 await asyncio.to_thread(checks.add, obj) if slow else checks.add(obj)
                 number += 1
                 if number % 500 == 0:

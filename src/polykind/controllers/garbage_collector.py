@@ -58,6 +58,9 @@ class OwnerState(Enum):
 class GarbageCollector:
     """Watches every served resource and processes the objects whose owners or deletion state change."""
 
+    absent_owner_delay = 15.0
+    """Seconds until an owner that was never observed is treated as deleted. Its creation may be observed late."""
+
     def __init__(self, backend: Backend, leadership: Leadership, *, sole_writer: bool) -> None:
         """`sole_writer` is true if no other process writes to the store."""
         self._backend = backend
@@ -76,8 +79,6 @@ class GarbageCollector:
         """The group, kind, namespace and name of deleted owners, by uid. Their resources may no longer be served."""
         self._absent_since: dict[ObjectRef, float] = {}
         """For each dependent whose owner was never observed: the time at which the owner was first looked up."""
-        self.absent_owner_delay = 15.0
-        """Seconds until an owner that was never observed is treated as deleted. Its creation may be observed late."""
         self._unserved_dependents: dict[tuple[str, str], set[ObjectRef]] = {}
         """The dependents of owners whose kind is not served, by group and kind, to process when it is served."""
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import trustme
 
+from polykind.contract import JsonObject
+from polykind.toolkit.hosting import cluster_client
 from polykind.toolkit.hosting.cluster_access import ClusterAccess, KubeconfigError, read_kubeconfigs
 from polykind.toolkit.hosting.cluster_client import ClusterClient, StatusError, UnreachableError
 from tests.support.live import DEFINITIONS, Live, live
@@ -38,6 +40,21 @@ async def test_get_create_and_patch(server: Live) -> None:
         patched = await cluster.patch(f"{NAMESPACES}/one", {"metadata": {"labels": {"a": "b"}}})
         assert await cluster.get(f"{NAMESPACES}/one") == patched
         assert created["metadata"]["uid"] == patched["metadata"]["uid"]
+
+
+async def test_list_is_read_in_pages(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_client, "PAGE", 2)
+    async with ClusterClient(access(server)) as cluster:
+        whole = (await cluster.get(NAMESPACES))["items"]
+        paths = []
+
+        async def get(path: str) -> JsonObject:
+            paths.append(path)
+            return await ClusterClient.get(cluster, path)
+
+        monkeypatch.setattr(cluster, "get", get)
+        assert [item async for item in cluster.list_items(NAMESPACES)] == whole
+        assert len(paths) == (len(whole) + 1) // 2 > 1
 
 
 async def test_status_error_has_the_servers_message(server: Live) -> None:

@@ -1,8 +1,8 @@
-"""The real objects to check: manifests, Lists and JSON lines in files, or objects of a cluster in pages."""
+"""The real objects to check: manifests, Lists and JSON lines in files."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,8 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.errors import APIError
 from polykind.toolkit.files import manifests
-from polykind.toolkit.hosting.cluster_client import ClusterClient
 
 SUFFIXES = manifests.SUFFIXES | {".jsonl", ".ndjson"}
-PAGE = 500
-"""The number of objects in one page of a list request."""
 
 
 class _RawList(msgspec.Struct):
@@ -44,26 +41,6 @@ def read_objects(paths: Iterable[Path]) -> Iterator[JsonObject]:
                 yield from manifests.read_objects([file])
         except OSError as error:
             raise ValueError(f"{file}: {error.strerror}") from None
-
-
-async def list_objects(client: ClusterClient, path: str, kind: str, api_version: str) -> AsyncIterator[JsonObject]:
-    """Yield the objects of a collection, read in pages. Raise ClusterError if a request fails."""
-    token = ""
-    while True:
-        more = f"&continue={_quote(token)}" if token else ""
-        page = await client.get(f"{path}?limit={PAGE}{more}")
-        for item in page.get("items") or ():
-            if isinstance(item, dict):
-                yield {"apiVersion": api_version, "kind": kind, **item}
-        token = (page.get("metadata") or {}).get("continue") or ""
-        if not token:
-            return
-
-
-def _quote(token: str) -> str:
-    from urllib.parse import quote
-
-    return quote(token, safe="")
 
 
 def _is_json(file: Path) -> bool:

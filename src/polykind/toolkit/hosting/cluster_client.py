@@ -1,4 +1,4 @@
-"""A small HTTPS client for an API server: get, create, merge patch and watch.
+"""A small HTTPS client for an API server: get, list, create, merge patch and watch.
 
 ClusterError           a request failed
   UnreachableError     the API server did not respond: try again later
@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 
 import msgspec
 import orjson
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 REQUEST_SECONDS = 40.0
 """The timeout of a request in seconds. It is longer than the API server's timeout for a call to a converter."""
 WATCH_SECONDS = 300
+PAGE = 500
+"""The number of objects in one page of a list."""
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _MERGE_PATCH = "application/merge-patch+json"
 
@@ -73,6 +76,18 @@ class ClusterClient:
     async def get(self, path: str) -> JsonObject:
         """Read an object. Raise ClusterError if the request fails."""
         return await self._send("GET", path)
+
+    async def list_items(self, collection: str) -> AsyncGenerator[JsonObject, None]:
+        """Yield the items of a list, which is read in pages. Raise ClusterError if a request fails."""
+        continuation = ""
+        while True:
+            page = await self.get(f"{collection}?limit={PAGE}{continuation}")
+            for item in page.get("items") or ():
+                yield item
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return
+            continuation = f"&continue={quote(token, safe='')}"
 
     async def create(self, collection: str, obj: JsonObject) -> JsonObject:
         """Create an object. Raise ClusterError if the request fails."""

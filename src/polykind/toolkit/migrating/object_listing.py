@@ -7,11 +7,10 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting.cluster_client import StatusError
+from polykind.toolkit.hosting.cluster_client import PAGE, StatusError
 from polykind.toolkit.migrating.crd_storage import CRDStorage, key_of
 from polykind.toolkit.migrating.paced_client import PacedClient
 
-PAGE = 500
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
-from urllib.parse import quote
 
 from polykind.contract import JsonObject
 from polykind.toolkit.crd_versions import CRD, RejectedError
@@ -15,7 +14,6 @@ from polykind.toolkit.migrating.crd_storage import CRDS, CRDStorage
 from polykind.toolkit.proving.choices import RandomChoices
 from polykind.toolkit.proving.object_generator import ObjectGenerator
 
-_PAGE = 500
 _ATTEMPTS_PER_OBJECT = 20
 _LOCAL_METADATA = ("ownerReferences", "finalizers", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName")
 """Metadata that refers to other objects of a cluster, or that keeps an object from being created again."""
@@ -67,14 +65,7 @@ async def objects_in_cluster(cluster: ClusterClient, crd: CRD) -> list[JsonObjec
             f"the cluster serves {', '.join(live.served)}, but the first release has {', '.join(crd.versions)}"
         )
     out: list[JsonObject] = []
-    token = ""
-    while True:
-        page = await cluster.get(
-            f"{live.collection(version)}?limit={_PAGE}{f'&continue={quote(token)}' if token else ''}"
-        )
-        for item in page.get("items") or ():
-            metadata = {k: v for k, v in item["metadata"].items() if k not in _LOCAL_METADATA}
-            out.append({**item, "apiVersion": f"{crd.group}/{version}", "kind": live.kind, "metadata": metadata})
-        token = (page.get("metadata") or {}).get("continue") or ""
-        if not token:
-            return out
+    async for item in cluster.list_items(live.collection(version)):
+        metadata = {k: v for k, v in item["metadata"].items() if k not in _LOCAL_METADATA}
+        out.append({**item, "apiVersion": f"{crd.group}/{version}", "kind": live.kind, "metadata": metadata})
+    return out
