@@ -1,4 +1,4 @@
-"""The protocols between packages: Store, Leadership, Converter, Clock and IdSource."""
+"""The protocols between packages: Store, ValueTransformer, Leadership, Converter, Clock and IdSource."""
 
 from __future__ import annotations
 
@@ -26,6 +26,22 @@ def copy_json(value: Any) -> Any:
 
 DAMAGED_VALUE = b"\0damaged"
 """The value that a store returns for a key whose bytes do not match their checksum. The server never sends it."""
+
+
+ENCRYPTED_PREFIX = b"k8s:enc:"
+"""The first bytes of every encrypted value. Neither JSON nor Kubernetes' protobuf starts with them."""
+
+_UNREADABLE_PREFIX = b"\0unreadable:"
+
+
+def unreadable_value(reason: str) -> bytes:
+    """Return the value that a store returns for a key that it cannot decrypt. The server never sends it."""
+    return _UNREADABLE_PREFIX + reason.encode(errors="replace")
+
+
+def unreadable_reason(value: bytes) -> str:
+    """Return the reason why a store could not decrypt a value. Return "" if it could."""
+    return value[len(_UNREADABLE_PREFIX) :].decode() if value.startswith(_UNREADABLE_PREFIX) else ""
 
 
 class KeyValue(NamedTuple):
@@ -115,6 +131,10 @@ class FutureRevisionError(StoreError):
 
 class RequestSizeError(StoreError):
     """The object is larger than the store accepts. The message is the one that kube-apiserver sends to the client."""
+
+
+class UnreadableValueError(StoreError):
+    """A stored value cannot be decrypted: it was changed, moved to another key, or its key is not configured."""
 
 
 class UnavailableError(StoreError):
@@ -227,6 +247,27 @@ class Store(Protocol):
 
     async def compact(self, revision: int) -> None:
         """Discard the history below `revision`. Reads and watches at older revisions then raise CompactedError."""
+
+
+class ValueTransformer(Protocol):
+    """Converts values between their form in memory and their form in the store, such as encrypted."""
+
+    def to_storage(self, key: str, value: bytes) -> bytes:
+        """Return the bytes to store. Return `value` itself if it is stored as it is."""
+
+    def from_storage(self, key: str, value: bytes) -> tuple[bytes, bool]:
+        """Return the value of stored bytes, and True if they are stale: a write would store them in another form.
+
+        Return `value` itself if it is stored as it is. Raise UnreadableValueError if the bytes cannot be converted.
+        """
+
+
+class StaleValues(Protocol):
+    """Finds values that must be written again although they have not changed, such as after a change of keys."""
+
+    async def is_stale(self, key: str) -> bool: ...
+
+    async def find_stale(self, keys: Sequence[str]) -> set[str]: ...
 
 
 class Leadership(Protocol):

@@ -11,7 +11,7 @@ import msgspec
 
 from polykind import errors
 from polykind.codec import json_codec
-from polykind.contract import DAMAGED_VALUE, JsonObject
+from polykind.contract import DAMAGED_VALUE, ENCRYPTED_PREFIX, JsonObject, unreadable_reason
 
 
 class _StoredHead(msgspec.Struct):
@@ -95,9 +95,14 @@ class CachedObject(Representation, gc=False, eq=False, kw_only=True):
         """Decode the stored object. Raise InternalError if the bytes are damaged or are not a JSON object."""
         if self.data is DAMAGED_VALUE:
             raise errors.InternalError(f"{self.key} is damaged in the store: its checksum does not match")
+        if reason := unreadable_reason(self.data):
+            raise errors.InternalError(reason)
         try:
             value = json_codec.decode(self.raw)
         except errors.BadRequestError as error:
+            if self.data.startswith(ENCRYPTED_PREFIX):
+                text = "is encrypted in the store: start the server with --encryption-provider-config"
+                raise errors.InternalError(f"{self.key} {text}") from None
             raise errors.InternalError(f"{self.key} is not JSON in the store: {error.message}") from None
         if not isinstance(value, dict):
             raise errors.InternalError(f"{self.key} is not a JSON object in the store")

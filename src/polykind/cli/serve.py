@@ -94,6 +94,18 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         help="interval of etcd compactions; 0 disables them (default: %(default)s)",
     )
     flag(
+        "--encryption-provider-config",
+        type=Path,
+        metavar="FILE",
+        help="EncryptionConfiguration with the keys that encrypt stored objects",
+    )
+    add_bool_flag(
+        command,
+        "--encryption-provider-config-automatic-reload",
+        "read --encryption-provider-config again when it changes",
+        default=False,
+    )
+    flag(
         "--feature-gates",
         action="append",
         default=[],

@@ -107,9 +107,13 @@ class Rewriter:
 
     async def _rewrite_batch(self, version: ServedVersion, objects: Sequence[CachedObject], failures: Failures) -> None:
         storage, generation = version.resource.storage, version.cache.schema_generation
-        # Skip objects that were written at the storage version with the current schema.
+        encrypted_with_old_key = await self._find_stale(version.cache.prefix, objects)
+        # Skip objects that were written at the storage version with the current schema and encryption key.
         stale = [
-            e for e in objects if not (e.normalized and e.version == storage and e.schema_generation == generation)
+            e
+            for e in objects
+            if not (e.normalized and e.version == storage and e.schema_generation == generation)
+            or e.key in encrypted_with_old_key
         ]
         pending: list[tuple[CachedObject, Encoded]] = []
         failed_before = failures.count
@@ -118,9 +122,10 @@ class Rewriter:
             if isinstance(representation, errors.APIError):
                 failures.add(cached.key, representation.message)
                 continue
-            if representation is not cached:
+            stale_key = cached.key in encrypted_with_old_key
+            if representation is not cached or stale_key:
                 encoded = _encode(version, representation)
-                if encoded.served(cached.revision) != cached.raw:
+                if stale_key or encoded.served(cached.revision) != cached.raw:
                     pending.append((cached, encoded))
             if monotonic() - slice_start > _TIME_SLICE:
                 await asyncio.sleep(0)
@@ -131,6 +136,14 @@ class Rewriter:
         self._record("migrated", written)
         self._record("overtaken", len(pending) - written)
         self._record("current", len(objects) - len(pending) - failures.count + failed_before)
+
+    async def _find_stale(self, prefix: str, objects: Sequence[CachedObject]) -> set[str]:
+        """Return the keys of the objects whose values in the store are encrypted with an old key."""
+        stale_values = self._backend.stale_values
+        if stale_values is None:
+            return set()
+        found = await stale_values.find_stale([prefix + cached.key for cached in objects])
+        return {key.removeprefix(prefix) for key in found}
 
     async def _convert(
         self, version: ServedVersion, objects: Sequence[CachedObject]

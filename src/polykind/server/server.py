@@ -83,6 +83,7 @@ from polykind.verbs.context import Backend
 from polykind.webhook.target import Resolver, parse_resolve
 
 if TYPE_CHECKING:
+    from polykind.server.encryption_settings import Encryption
     from polykind.toolkit.declare.library import Library
 
 log = logging.getLogger("polykind")
@@ -110,6 +111,8 @@ class Server:
         self.store, self.leadership = (
             (store, SingleReplicaLeadership()) if store is not None else _open_store(self.settings)
         )
+        self._unencrypted_store = self.store
+        self._encryption: Encryption | None = None
         self.port = 0
         self.token = ""
         """The bearer token of the admin user."""
@@ -176,9 +179,10 @@ class Server:
         authorizer, rbac = authorizers.authorizer, authorizers.rbac
         if authorizer.allows_everything:
             log.warning("server: --authorization-mode=AlwaysAllow: every user with valid credentials may do everything")
+        self.metrics = Metrics()
+        self._encrypt_store()
         await self.store.start()
         on_stop(self.store.close)
-        self.metrics = Metrics()
         await move_services(self.store, settings.etcd_prefix.rstrip("/") + "/")
         self.cache = WatchCache(self.store, settings.etcd_prefix.rstrip("/") + "/")
         await self.cache.start()
@@ -204,6 +208,7 @@ class Server:
             service_account_tokens=service_account_tokens,
             unsafe_deletion=settings.gate("AllowUnsafeMalformedObjectDeletion"),
             compresses_watch_lists=settings.gate("WatchListCompression"),
+            stale_values=self._encryption.store if self._encryption is not None else None,
         )
         stored_versions = StoredVersionReport(self.backend)
         on_stop(stored_versions.close)
@@ -294,7 +299,12 @@ class Server:
             self.crds.discovery,
             checks,
             versions,
-            StoreRestore(self.store, self.cache.prefix, settings.data_dir),
+            StoreRestore(
+                self.store,
+                self.cache.prefix,
+                settings.data_dir,
+                self._encryption.decrypted if self._encryption is not None else None,
+            ),
             lambda: self.url.removeprefix("https://"),
             service_account_tokens,
             DebuggingPages(self.clock, settings.flags),
@@ -319,6 +329,22 @@ class Server:
         on_stop(files.close)
         self._tls.start(self._write_kubeconfig)
         on_stop(self._tls.close)
+        config = settings.encryption_provider_config
+        if self._encryption is not None and config and settings.encryption_provider_config_automatic_reload:
+            keys = FileWatcher([config], self._encryption.reload)
+            keys.start()
+            on_stop(keys.close)
+
+    def _encrypt_store(self) -> None:
+        """Encrypt the store as --encryption-provider-config declares. Raise SettingsError if the file is invalid."""
+        config = self.settings.encryption_provider_config
+        if config is None:
+            return
+        from polykind.server.encryption_settings import Encryption
+
+        prefix = self.settings.etcd_prefix.rstrip("/") + "/"
+        self._encryption = Encryption(config, prefix, self._unencrypted_store, self.metrics)
+        self.store = self._encryption.store
 
     def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
         enable, disable = self.settings.enable_admission_plugins, self.settings.disable_admission_plugins
@@ -362,7 +388,9 @@ class Server:
         )
 
     def _checks(self) -> dict[str, Check]:
+        encryption = self._encryption
         return {
+            **({"encryption-provider-config": encryption.check} if encryption is not None else {}),
             "ping": lambda: "",
             "store": lambda: self.store.problem or ("" if self.cache.ready else "the watch on the store is lost"),
             "file-descriptors": lambda: self.http.descriptor_problem,

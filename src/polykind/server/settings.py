@@ -70,6 +70,8 @@ class Settings:
     etcd_certfile: Path | None = None
     etcd_keyfile: Path | None = None
     etcd_compaction_interval: float = 300.0
+    encryption_provider_config: Path | None = None
+    encryption_provider_config_automatic_reload: bool = False
     feature_gates: dict[str, bool] = field(default_factory=dict)
     request_timeout: float = 60.0
     permit_port_sharing: bool = False
@@ -140,6 +142,10 @@ class Settings:
                 raise SettingsError(f"--etcd-servers: {url} is not a URL such as http://127.0.0.1:2379")
         if bool(self.etcd_certfile) != bool(self.etcd_keyfile):
             raise SettingsError("--etcd-certfile and --etcd-keyfile must be given together")
+        if self.encryption_provider_config_automatic_reload and self.encryption_provider_config is None:
+            raise SettingsError(
+                "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
+            )
         unknown = sorted(set(self.feature_gates) - set(GATES))
         if unknown:
             raise SettingsError(f"--feature-gates: unknown gate {unknown[0]}; known gates: {', '.join(sorted(GATES))}")

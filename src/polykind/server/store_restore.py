@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from polykind import errors
@@ -22,10 +23,14 @@ class StoreRestore:
     Revisions continue to grow: every restored object gets a new resourceVersion, and watches receive the changes.
     """
 
-    def __init__(self, store: Store, prefix: str, data_dir: Path) -> None:
+    def __init__(
+        self, store: Store, prefix: str, data_dir: Path, decrypted: Callable[[Store], Store] | None = None
+    ) -> None:
+        """`decrypted` returns a view of the backup that decrypts it. Restored values get the current key."""
         self._store = store
         self._prefix = prefix
         self._directory = data_dir / DIRECTORY
+        self._decrypted = decrypted
         self._lock = asyncio.Lock()
 
     async def run(self, user: User) -> int:
@@ -52,7 +57,8 @@ class StoreRestore:
         try:
             await backup.start()
             try:
-                transfer = KeyTransfer(backup, self._store, self._prefix, _log_progress, overwrite=True)
+                source: Store = self._decrypted(backup) if self._decrypted is not None else backup
+                transfer = KeyTransfer(source, self._store, self._prefix, _log_progress, overwrite=True)
                 return await transfer.run()
             finally:
                 await backup.close()

@@ -7,7 +7,14 @@ import hashlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from polykind.contract import DAMAGED_VALUE, KeyValue, RevisionConflictError, Store, StoreError
+from polykind.contract import (
+    DAMAGED_VALUE,
+    KeyValue,
+    RevisionConflictError,
+    Store,
+    StoreError,
+    unreadable_reason,
+)
 
 PAGE = 500
 CONCURRENT_WRITES = 64
@@ -159,7 +166,7 @@ async def public_keys(store: Store, prefix: str, at: int = 0, *, damaged: bool =
 
     Omit the keys that the replicas use themselves, such as the leader's lease.
 
-    Raise CopyError if a value is damaged, unless `damaged` is true.
+    Raise CopyError if a value is damaged or cannot be decrypted, unless `damaged` is true.
     """
     after, private = "", private_prefix(prefix)
     while True:
@@ -168,6 +175,8 @@ async def public_keys(store: Store, prefix: str, at: int = 0, *, damaged: bool =
         for item in page.items:
             if item.value is DAMAGED_VALUE and not damaged:
                 raise CopyError(f"{item.key} is damaged: delete it, or run `polykind store check`")
+            if not damaged and (reason := unreadable_reason(item.value)):
+                raise CopyError(f"{reason}: add the key that encrypted it to the encryption configuration")
             if not item.key.startswith(private):
                 yield item
         if not page.remaining:

@@ -66,7 +66,9 @@ async def add_warnings(ctx: RequestContext, write: Write) -> None:
 async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     """Store `write.obj` at `key` and return its representation at the request's version.
 
-    An update that changes nothing is not written. Raise LostRaceError if `write.cached` is no longer the stored object.
+    An update that changes nothing is written only if the stored bytes are stale.
+
+    Raise LostRaceError if `write.cached` is no longer the stored object.
     """
     cache, version, obj, cached = ctx.resource.cache, _current_version(ctx), write.obj, write.cached
     dry_run = write.options.dry_run
@@ -98,7 +100,7 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     )
     if unpruned is not None and same_schema and not unpruned.same(encoded):
         encoded, normalized = unpruned, False
-    if cached is not None and encoded.served(cached.revision) == cached.raw:
+    if cached is not None and encoded.served(cached.revision) == cached.raw and not await _is_stale(ctx, key, write):
         return await version.representer.view(cached)
     value = encoded.stored()
     if dry_run:
@@ -119,6 +121,17 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
         written = parse_stored(key, value, revision, False)
         written.schema_generation = cache.schema_generation
     return version.representer.known(written) or await version.representer.view(written)
+
+
+async def _is_stale(ctx: RequestContext, key: str, write: Write) -> bool:
+    """True if the stored object must be rewritten without a change, because it is encrypted with an old key.
+
+    kube-apiserver does the same, so `kubectl get -o json | kubectl replace -f -` rotates the key of an object.
+    """
+    stale_values = ctx.backend.stale_values
+    if stale_values is None or write.options.dry_run:
+        return False
+    return await stale_values.is_stale(ctx.resource.cache.prefix + key)
 
 
 async def _in_worker(ctx: RequestContext, write: Write, call: Callable[[], T]) -> T:

@@ -15,7 +15,7 @@ from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.user import User
 from polykind.cache.watch_cache import WatchCache
-from polykind.contract import Clock, IdSource, RevisionRead, Store
+from polykind.contract import Clock, IdSource, RevisionRead, StaleValues, Store
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import Request, parse_query
 from polykind.http.options import WriteOptions
@@ -65,6 +65,8 @@ class Backend:
     """True if the feature gate AllowUnsafeMalformedObjectDeletion is enabled."""
     compresses_watch_lists: bool = False
     """True if the feature gate WatchListCompression is enabled."""
+    stale_values: StaleValues | None = None
+    """Finds objects that are encrypted with an old key. None if values are not encrypted."""
 
     @property
     def workers(self) -> Workers:

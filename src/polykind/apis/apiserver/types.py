@@ -1,4 +1,4 @@
-"""The configuration files AuthenticationConfiguration and AuthorizationConfiguration."""
+"""The configuration files AuthenticationConfiguration, AuthorizationConfiguration and EncryptionConfiguration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from polykind.apis.machinery.decoding import Decoding, Location
 from polykind.apis.machinery.structs import Field, GroupVersion, Struct
-from polykind.apis.machinery.value_types import BOOL, STRING, STRINGS, ListOf, ValueType
+from polykind.apis.machinery.value_types import BOOL, INT32, STRING, STRINGS, ListOf, ValueType
 from polykind.apis.meta.types import TYPE_META
 from polykind.golang.duration import format_duration, parse_duration
 
@@ -169,3 +169,60 @@ def _authorization_configuration(version: str) -> Struct:
 
 AUTHORIZATION_CONFIGURATION = {f"{GROUP}/{version}": _authorization_configuration(version) for version in VERSIONS}
 """The kind AuthorizationConfiguration by apiVersion."""
+
+
+def _encryption_configuration() -> Struct:
+    """Declare EncryptionConfiguration, whose only version is v1."""
+    group_version = GroupVersion(GROUP, "v1")
+    key = group_version.struct(
+        "Key",
+        "An encryption key.",
+        Field("name", 0, STRING, "The name of the key in stored values.", omitempty=False),
+        Field("secret", 0, STRING, "The key in base64.", omitempty=False),
+    )
+    aes = group_version.struct(
+        "AESConfiguration",
+        "The keys of an AES provider: 16, 24 or 32 bytes each.",
+        Field("keys", 0, ListOf(key), "The keys. The first one encrypts, all of them decrypt.", omitempty=False),
+    )
+    secretbox = group_version.struct(
+        "SecretboxConfiguration",
+        "The keys of the provider secretbox: 32 bytes each.",
+        Field("keys", 0, ListOf(key), "The keys. The first one encrypts, all of them decrypt.", omitempty=False),
+    )
+    identity = group_version.struct("IdentityConfiguration", "Values that are stored as they are.")
+    kms = group_version.struct(
+        "KMSConfiguration",
+        "Unsupported: an external key management service.",
+        Field("apiVersion", 0, STRING, "The version of the service's API.", omitempty=False),
+        Field("name", 0, STRING, "The name of the service.", omitempty=False),
+        Field("cachesize", 0, INT32, "The number of cached keys.", pointer=True),
+        Field("endpoint", 0, STRING, "The socket of the service.", omitempty=False),
+        Field("timeout", 0, _DURATION, "The timeout of a call.", pointer=True),
+    )
+    provider = group_version.struct(
+        "ProviderConfiguration",
+        "One provider. Exactly one field is set.",
+        Field("aesgcm", 0, aes, "AES-GCM.", pointer=True),
+        Field("aescbc", 0, aes, "AES-CBC.", pointer=True),
+        Field("secretbox", 0, secretbox, "XSalsa20-Poly1305.", pointer=True),
+        Field("identity", 0, identity, "No encryption.", pointer=True),
+        Field("kms", 0, kms, "Unsupported.", pointer=True),
+    )
+    rule = group_version.struct(
+        "ResourceConfiguration",
+        "The providers of some resources.",
+        Field("resources", 0, STRINGS, "Names such as secrets, crontabs.example.com, *.apps or *.*.", omitempty=False),
+        Field("providers", 0, ListOf(provider), "The first one writes, all of them read.", omitempty=False),
+    )
+    return group_version.struct(
+        "EncryptionConfiguration",
+        "How the server encrypts stored objects.",
+        *TYPE_META,
+        Field("resources", 0, ListOf(rule), "The rules. Earlier rules take precedence.", omitempty=False),
+        kind=True,
+    )
+
+
+ENCRYPTION_CONFIGURATION = {f"{GROUP}/v1": _encryption_configuration()}
+"""The kind EncryptionConfiguration by apiVersion."""

@@ -13,7 +13,7 @@ from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.codec import protobuf_wire
 from polykind.codec.protobuf_envelope import MAGIC, decode_envelope
 from polykind.codec.protobuf_wire import iter_fields
-from polykind.contract import KeyValue
+from polykind.contract import ENCRYPTED_PREFIX, KeyValue
 from polykind.errors import APIError
 from polykind.golang.varint import encode_varint
 
@@ -98,7 +98,7 @@ def put_request(key: bytes, value: bytes, expect: int | None, lease: int = 0) ->
     If `expect` is None, always put the value.
     """
     condition = b"" if expect is None else message_field(1, _compare(key, _EQUAL, _MODIFIED, expect))
-    if value[-1:] == b"}":
+    if value[-1:] == b"}" and not value.startswith(ENCRYPTED_PREFIX):
         # kube-apiserver stores JSON with a trailing newline, and would treat a value without one as changed.
         value += b"\n"
     put = message_field(2, bytes_field(1, key) + bytes_field(2, value) + varint_field(3, lease))
@@ -209,7 +209,7 @@ def parse_key_value(raw: bytes) -> KeyValue:
             value = cast(bytes, field_value)
     if value[:4] == MAGIC:
         value = decode_stored(value)
-    elif value[-2:] == b"}\n":
+    elif value[-2:] == b"}\n" and not value.startswith(ENCRYPTED_PREFIX):
         value = value[:-1]
     return KeyValue(key.decode(errors="surrogateescape"), value, revision)
 
