@@ -9,9 +9,15 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polykind.cli.flags import add_etcd_flags
+from polykind.cli.store_copy import open_store, read_transformer
 from polykind.contract import StoreError
+from polykind.server.settings import SettingsError
+
+if TYPE_CHECKING:
+    from polykind.store.value_check import ValueCheck
 
 _DATA_DIR = Path(".polykind")
 
@@ -32,6 +38,12 @@ def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "server first",
     )
     add_etcd_flags(check)
+    check.add_argument(
+        "--encryption-provider-config",
+        type=Path,
+        metavar="FILE",
+        help="decrypt values with the keys of this EncryptionConfiguration, to verify them",
+    )
     check.set_defaults(run=_guarded("check", _check))
     backup = actions.add_parser(
         "backup",
@@ -65,12 +77,12 @@ def _add_data_dir(command: argparse.ArgumentParser) -> None:
 
 
 def _guarded(action: str, run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """Wrap `run` in a function that prints a StoreError to stderr instead of raising it."""
+    """Wrap `run` in a function that prints a StoreError or SettingsError to stderr instead of raising it."""
 
     def guarded(args: argparse.Namespace) -> int:
         try:
             return run(args)
-        except StoreError as error:
+        except (SettingsError, StoreError) as error:
             print(f"polykind store {action}: {error}", file=sys.stderr)
             return 2
 
@@ -79,24 +91,26 @@ def _guarded(action: str, run: Callable[[argparse.Namespace], int]) -> Callable[
 
 def _check(args: argparse.Namespace) -> int:
     from polykind.store.sqlite import backup
+    from polykind.store.value_check import ValueCheck
 
+    values = ValueCheck(read_transformer(args), protobuf=bool(args.etcd_servers))
     if args.etcd_servers:
-        damage = asyncio.run(_etcd_damage(args))
+        damage = asyncio.run(_etcd_damage(args, values))
     else:
         if args.repair:
             backup.repair(args.data_dir)
-        damage = list(backup.find_damage(args.data_dir))
+        damage = list(backup.find_damage(args.data_dir, values))
     for line in damage:
         print(line)
+    if values.undecrypted:
+        print(f"{values.undecrypted} values are encrypted: --encryption-provider-config FILE verifies them, too")
     print(f"{len(damage)} problems found" if damage else "no damage found")
     return 1 if damage else 0
 
 
-async def _etcd_damage(args: argparse.Namespace) -> list[str]:
+async def _etcd_damage(args: argparse.Namespace, values: ValueCheck) -> list[str]:
     """Return a line for each key in etcd whose value is neither a JSON object nor a Kubernetes protobuf object."""
-    from polykind.cli.store_copy import open_store
     from polykind.store.copier import public_keys
-    from polykind.store.sqlite.backup import json_problem
 
     store = open_store(f"etcd:{args.etcd_servers}", args)
     await store.start()
@@ -105,7 +119,7 @@ async def _etcd_damage(args: argparse.Namespace) -> list[str]:
         return [
             f"{item.key}: {problem}"
             async for item in public_keys(store, prefix)
-            if not item.value.startswith(b"k8s\0") and (problem := json_problem(item.value)) is not None
+            if (problem := values.problem(item.key, item.value)) is not None
         ]
     finally:
         await store.close()

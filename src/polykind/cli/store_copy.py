@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from polykind.cli.flags import add_etcd_flags
-from polykind.contract import Store, StoreError
+from polykind.contract import Store, StoreError, ValueTransformer
 from polykind.server.settings import SettingsError
 from polykind.store.copier import StoreContents, StoreCopy
 
@@ -27,6 +27,13 @@ def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     flag("--from", dest="source", required=True, metavar="STORE", help="the source store: sqlite:DIR or etcd:URL,URL")
     flag("--to", dest="target", required=True, metavar="STORE", help="the target store: sqlite:DIR or etcd:URL,URL")
     add_etcd_flags(command)
+    flag(
+        "--encryption-provider-config",
+        type=Path,
+        metavar="FILE",
+        help="decrypt values with the keys of this EncryptionConfiguration, and encrypt the copies with its first keys "
+        "(default: copy encrypted values as they are)",
+    )
     command.set_defaults(run=run)
 
 
@@ -45,6 +52,10 @@ async def _copy(args: argparse.Namespace, bar: ProgressBar) -> StoreContents:
         raise SettingsError("--from and --to name the same store")
     source, target = open_store(args.source, args), open_store(args.target, args)
     prefix = args.etcd_prefix.rstrip("/") + "/"
+    if (transformer := read_transformer(args)) is not None:
+        from polykind.store.encrypted_store import EncryptedStore
+
+        source, target = EncryptedStore(source, transformer), EncryptedStore(target, transformer)
     await source.start()
     try:
         await target.start()
@@ -70,6 +81,19 @@ def open_store(text: str, args: argparse.Namespace) -> Store:
         access = EtcdAccess(urls, args.etcd_cafile, args.etcd_certfile, args.etcd_keyfile)
         return EtcdStore(access, args.etcd_prefix.rstrip("/") + "/")
     raise SettingsError(f"{text} is not a store such as sqlite:DIR or etcd:http://127.0.0.1:2379")
+
+
+def read_transformer(args: argparse.Namespace) -> ValueTransformer | None:
+    """Read the keys of --encryption-provider-config. Return None without this flag.
+
+    Raise SettingsError if the file is invalid.
+    """
+    if args.encryption_provider_config is None:
+        return None
+    from polykind.server.encryption_settings import read_encryption_config
+
+    prefix = args.etcd_prefix.rstrip("/") + "/"
+    return read_encryption_config(args.encryption_provider_config, prefix, lambda *labels: None)
 
 
 class ProgressBar:

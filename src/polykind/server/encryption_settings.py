@@ -107,9 +107,11 @@ def _build(path: Path, body: bytes, mode: int, prefix: str, record: Record) -> R
     try:
         config = decode_config(body, ENCRYPTION_CONFIGURATION)
     except (ConfigFileError, ValueError) as error:
-        raise SettingsError(f"--encryption-provider-config {path}: {error}") from None
+        raise SettingsError(f"--encryption-provider-config {path}: error while parsing file: {error}") from None
     if problems := validate_encryption_configuration(config):
-        raise SettingsError(f"--encryption-provider-config {path}: {aggregate_message(problems)}")
+        raise SettingsError(
+            f"--encryption-provider-config {path}: error while parsing file: {aggregate_message(problems)}"
+        )
     if masked := masked_rule(config):
         raise SettingsError(f"--encryption-provider-config {path}: error while building transformers: {masked}")
     return ResourceEncryption(_build_chains(config["resources"], path), prefix, record)

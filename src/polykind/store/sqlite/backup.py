@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import apsw
 
-from polykind.codec import json_codec
 from polykind.contract import StoreError
-from polykind.errors import BadRequestError
 from polykind.store.sqlite.database_file import DatabaseFile
 from polykind.store.sqlite.integrity import (
     DamagedStoreError,
@@ -21,6 +19,7 @@ from polykind.store.sqlite.integrity import (
     structure_problems,
 )
 from polykind.store.sqlite.write_log import WriteLog
+from polykind.store.value_check import ValueCheck
 
 _LOST_REVISIONS = 1_000_000_000
 """Added to the revision of a backup if the newest revision of the store that it replaces cannot be read."""
@@ -57,8 +56,9 @@ def verify(path: Path) -> DatabaseSummary:
         connection.close()
 
 
-def find_damage(directory: Path) -> Iterator[str]:
+def find_damage(directory: Path, check: ValueCheck | None = None) -> Iterator[str]:
     """Yield one line for each damaged object or part of the database file in a data directory."""
+    check = check or ValueCheck()
     file = DatabaseFile(directory)
     connection = _open(file.path)
     # Opening and closing the file must not change it. In particular, it must not remove a damaged WAL.
@@ -73,26 +73,12 @@ def find_damage(directory: Path) -> Iterator[str]:
             yield f"{row.key}: the checksum of revision {row.revision} does not match"
         log = WriteLog(connection)
         for item in log.range("", "", 0, log.bounds().newest).items:
-            if (problem := json_problem(item.value)) is not None:
+            if (problem := check.problem(item.key, item.value)) is not None:
                 yield f"{item.key}: {problem}"
     except apsw.Error as error:
         yield f"{file.path}: {error}"
     finally:
         connection.close()
-
-
-def json_problem(value: bytes) -> str | None:
-    """Return the reason why stored bytes are not a JSON object.
-
-    Return None if they are a JSON object, or if their checksum has already failed.
-    """
-    if value.startswith(b"\0damaged"):
-        return None
-    try:
-        decoded = json_codec.decode(value)
-    except BadRequestError as error:
-        return f"the value is not JSON: {error.message}"
-    return None if isinstance(decoded, dict) else "the value is not a JSON object"
 
 
 def repair(directory: Path) -> None:
