@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -16,7 +17,9 @@ from polykind.store.value_encryption import (
     AesCbc,
     AesGcm,
     ProviderChain,
+    RandomBytes,
     Secretbox,
+    ValueCipher,
     build_provider,
 )
 
@@ -71,7 +74,9 @@ def test_values_of_kube_apiserver_are_read(provider: str) -> None:
     # The nonce of the recorded value gives the recorded bytes again, so kube-apiserver can read what we write.
     prefix = CIPHERS[provider][0] + key[0].encode() + b":"
     nonce = stored[len(prefix) :]
-    cipher = {"aesgcm": AesGcm, "aescbc": AesCbc, "secretbox": Secretbox}[provider](key[1], lambda n: nonce[:n])
+    ciphers: dict[str, Callable[[bytes, RandomBytes], ValueCipher]]
+    ciphers = {"aesgcm": AesGcm, "aescbc": AesCbc, "secretbox": Secretbox}
+    cipher = ciphers[provider](key[1], lambda size: nonce[:size])
     assert prefix + cipher.seal(opened.data, context.encode()) == stored
 
 

@@ -12,7 +12,7 @@ from polykind.errors import aggregate_message
 
 KEY = base64.b64encode(b"abcdefghijklmnopqrstuvwxyz012345").decode()
 SHORT = base64.b64encode(b"short").decode()
-IDENTITY = [{"identity": {}}]
+IDENTITY: list[Any] = [{"identity": {}}]
 OVERLAP = (
     "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be "
     "masked"
@@ -98,7 +98,7 @@ def test_keys() -> None:
         {"name": "b", "secret": "!!"},
         {"name": "c", "secret": SHORT},
     ]
-    at, short = "resources[0].providers", {"secret": SHORT}
+    at = "resources[0].providers"
     assert errors_of(
         ["secrets"],
         [
