@@ -121,3 +121,49 @@ def test_hosts_that_gos_server_accepts(head: str) -> None:
     receiver = RecordingReceiver()
     RequestParser(Limits(), receiver).feed(f"GET / HTTP/1.{head}\r\n\r\n".encode())
     assert len(receiver.requests) == 1
+
+
+def test_unknown_expectation_fails() -> None:
+    receiver = RecordingReceiver()
+    RequestParser(Limits(), receiver).feed(b"PUT / HTTP/1.1\r\nHost: h\r\nExpect: x\r\nContent-Length: 1\r\n\r\n")
+    assert receiver.rejected_status == 417
+
+
+def feed_endlessly(head: bytes, piece: bytes) -> tuple[int, int]:
+    """Return the status of the rejection, and the number of bytes that arrived before it."""
+    receiver = RecordingReceiver()
+    parser = RequestParser(Limits(max_head_bytes=1000, max_body_bytes=100_000), receiver)
+    parser.feed(head)
+    sent = 0
+    while not receiver.rejected_status and sent < 200_000:
+        parser.feed(piece)
+        sent += len(piece)
+    return receiver.rejected_status, sent
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_head_without_end_is_rejected() -> None:
+    assert feed_endlessly(b"GET / HTTP/1.1\r\nHost: h\r\nX: ", b"x" * 100) == (431, 1000)
+
+
+def test_chunk_extension_without_end_is_rejected() -> None:
+    assert feed_endlessly(CHUNKED + b"1;", b"x" * 100) == (400, 1000)
+
+
+def test_chunks_with_long_extensions_are_rejected() -> None:
+    status, sent = feed_endlessly(CHUNKED, b"1;" + b"x" * 94 + b"\r\n \r\n")
+    assert status == 400
+    assert sent < 2000
+
+
+def test_chunks_of_one_byte_are_one_body() -> None:
+    receiver = RecordingReceiver()
+    parser = RequestParser(Limits(), receiver)
+    parser.feed(CHUNKED)
+    for number in range(1000):
+        parser.feed(b"1\r\n%d\r\n" % (number % 10))
+    parser.feed(b"0\r\n\r\n")
+    (request,) = receiver.requests
+    assert request.body == b"0123456789" * 100

@@ -14,6 +14,7 @@ import pytest
 from tests.robustness.attacker import BOMB, BOMBS, CRDS, Attacker
 from tests.robustness.attacks import ATTACKS, CI_ATTACKS
 from tests.robustness.probe import Probe, cpu_seconds
+from tests.robustness.wire_attacks import CI_WIRE_ATTACKS, SLOW_ATTACKS, WIRE_ATTACKS
 from tests.support.raw import connect, head
 from tests.support.server import ServerProcess
 
@@ -55,6 +56,20 @@ def test_attack_neither_holds_the_event_loop_nor_fills_the_memory(target: Server
         if probe.longest_hold < MAX_HOLD * NOISE and probe.peak_memory < MAX_MEMORY:
             return
         attacker.send("DELETE", BOMBS)
+    raise AssertionError("every attempt held the event loop for too long, or took too much memory")
+
+
+@pytest.mark.parametrize("name", (*WIRE_ATTACKS, *SLOW_ATTACKS) if ROUNDS else CI_WIRE_ATTACKS)
+def test_hostile_bytes_neither_hold_the_event_loop_nor_fill_the_memory(target: ServerProcess, name: str) -> None:
+    attack, expected = {**WIRE_ATTACKS, **SLOW_ATTACKS}[name]
+    for _ in range(ATTEMPTS):
+        with Probe(target) as probe:
+            status = attack(target)
+        figures = f"held the event loop for {probe.longest_hold * 1000:.0f} ms, took {probe.peak_memory / 1e6:.0f} MB"
+        print(f"{name}: {figures}, status {status}")
+        assert status == expected
+        if probe.longest_hold < MAX_HOLD * NOISE and probe.peak_memory < MAX_MEMORY:
+            return
     raise AssertionError("every attempt held the event loop for too long, or took too much memory")
 
 

@@ -36,6 +36,11 @@ _TIMEOUT_STATUS = (
     b'"reason":"Timeout","details":{},"code":504}\n'
 )
 """The body of kube-apiserver's response to a request that has timed out. It has neither kind nor apiVersion."""
+_SLICE = 16 * 1024
+"""Longer received data is parsed in slices of this size, each in its own iteration of the event loop.
+
+A slice may contain hundreds of requests or thousands of chunks or WebSocket frames.
+"""
 _PIECE = 256 * 1024
 """Longer bodies are sent in pieces of this size. Each piece is sent when the client has read the previous one."""
 
@@ -52,9 +57,12 @@ class Connection(asyncio.Protocol):
         "_queue",
         "_reading_paused",
         "_receive",
+        "_received",
+        "_received_at",
         "_rejection",
         "_resumed",
         "_server",
+        "_slice_due",
         "_stream",
         "_task",
         "_unsent",
@@ -73,6 +81,11 @@ class Connection(asyncio.Protocol):
         self._parser = RequestParser(server.limits, self)
         self._receive = self._parser.feed
         """The function that parses received bytes: as HTTP requests, or as the frames of a WebSocket."""
+        self._received = b""
+        """Received data of which the rest after `_received_at` has not been parsed. Reading is paused meanwhile."""
+        self._received_at = 0
+        self._slice_due = False
+        """True if the event loop will parse the next slice of `_received`."""
         self._continue_due = False
         """True if a 100 Continue must be sent after the pending responses."""
         self._rejection: tuple[errors.APIError, int] | None = None
@@ -139,8 +152,41 @@ class Connection(asyncio.Protocol):
             self._handle_queue()
 
     def data_received(self, data: bytes) -> None:
-        if not self.closing:
+        if self.closing:
+            return
+        if len(data) <= _SLICE and not self._received:
             self._receive(data)
+            return
+        self._received = self._received[self._received_at :] + data
+        self._received_at = 0
+        if not self._reading_paused:
+            self._reading_paused = True
+            self.transport.pause_reading()
+            self._receive_slice()
+
+    def _receive_slice(self) -> None:
+        """Parse the next slice of the received data. Stop while a complete request waits."""
+        self._slice_due = False
+        if self.closing or self._queue:
+            return
+        # The rest of a body takes no time to parse.
+        end = self._received_at + max(_SLICE, self._parser.missing_body_bytes)
+        data = self._received[self._received_at : end]
+        self._received_at = end
+        if end >= len(self._received):
+            self._received, self._received_at = b"", 0
+        self._receive(data)
+        if not self._queue and not self.closing:
+            self._continue_reading()
+
+    def _continue_reading(self) -> None:
+        if self._received:
+            if not self._slice_due:
+                self._slice_due = True
+                self._server.loop.call_soon(self._receive_slice)
+        elif self._reading_paused:
+            self._reading_paused = False
+            self.transport.resume_reading()
 
     # ------------------------------------------------------------------ RequestReceiver
 
@@ -196,8 +242,7 @@ class Connection(asyncio.Protocol):
                 self.deadline = self._server.loop.time() + self._server.limits.request_seconds
             return
         if self._reading_paused:
-            self._reading_paused = False
-            self.transport.resume_reading()
+            self._continue_reading()
         if self._rejection is not None:
             self._send_rejection(*self._rejection)
             return

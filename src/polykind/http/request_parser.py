@@ -30,6 +30,12 @@ class ProtocolError(errors.APIError):
 
 _LIST_HEADERS = frozenset((b"transfer-encoding", b"sec-websocket-protocol"))
 """Headers whose repeated values are joined by commas."""
+_MAX_PARTS = 100
+"""The number of parts of a body that are kept apart. Further parts are appended to one buffer: a list of a million
+chunks would take far more memory than the body.
+"""
+_MAX_OVERHEAD = 16
+"""The number of received bytes for each byte of a body, beyond the longest head. A chunk of one byte takes 6 bytes."""
 _VERSIONS = frozenset(("1.0", "1.1"))
 _host = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*").fullmatch
 
@@ -65,6 +71,7 @@ class RequestParser:
     __slots__ = (
         "_body",
         "_body_size",
+        "_fed_size",
         "_has_repeated_host",
         "_head_size",
         "_headers",
@@ -86,15 +93,23 @@ class RequestParser:
         """The request's method if httptools does not support it, else b""."""
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
+        self._body: list[bytes | bytearray] = []
         self._head_size = 0
         self._body_size = 0
+        self._fed_size = 0
+        """The number of bytes of the current request that have arrived, for a request that arrives in several parts."""
         self._has_repeated_host = False
         self._valid_host = b""
         self.in_request = False
         """True if a part of a request has arrived, but not the whole request."""
         self.stopped = False
         """True if parsing has ended: a request was rejected, or the client asked for another protocol."""
+
+    @property
+    def missing_body_bytes(self) -> int:
+        """The number of bytes that are missing from a body with a Content-Length, else 0."""
+        length = self._headers.get(b"content-length", b"") if self.in_request else b""
+        return int(length) - self._body_size if length.isdigit() and not self.stopped else 0
 
     def feed(self, data: bytes) -> None:
         if self.stopped:
@@ -117,6 +132,20 @@ class RequestParser:
             self.feed(b"REPORT " + rest)
         except (httptools.HttpParserError, ValueError) as error:
             self._reject(errors.BadRequestError(f"malformed HTTP request: {error}"))
+        if self.in_request:
+            self._fed_size += len(data)
+            if self._fed_size > self._limits.max_head_bytes + _MAX_OVERHEAD * self._body_size:
+                self._reject_overhead()
+
+    def _reject_overhead(self) -> None:
+        """Reject a head without end, or chunks whose sizes and extensions are much longer than their data.
+
+        httptools collects a header until it is complete, and ignores the extensions of chunks.
+        """
+        if b"transfer-encoding" in self._headers:
+            self._reject(errors.BadRequestError("http: chunked encoding contains too much non-data"))
+        else:
+            self._reject_head()
 
     def _reject(self, error: errors.APIError, status: int = 0) -> None:
         if not self.stopped:
@@ -136,7 +165,7 @@ class RequestParser:
         self._headers = {}
         self._body = []
         self._has_repeated_host = False
-        self._head_size = self._body_size = 0
+        self._head_size = self._body_size = self._fed_size = 0
         self.in_request = True
         self._receiver.on_begin()
 
@@ -183,8 +212,11 @@ class RequestParser:
         length = self._headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length) > self._limits.max_body_bytes:
             self._reject_body()
-        elif b"expect" in self._headers and not self.stopped and self._expects_continue():
-            self._receiver.on_expect_continue()
+        elif b"expect" in self._headers and not self.stopped:
+            if self._headers[b"expect"].lower() != b"100-continue":
+                self._reject(ProtocolError(417, ""))
+            elif self._has_body():
+                self._receiver.on_expect_continue()
 
     def _protocol_error(self) -> ProtocolError | None:
         """Return the error for a request head that can be parsed but that Go's HTTP server rejects, else None."""
@@ -204,18 +236,22 @@ class RequestParser:
             self._valid_host = host
         return None
 
-    def _expects_continue(self) -> bool:
-        """True if the client waits for 100 Continue. False if the request has no body."""
+    def _has_body(self) -> bool:
         headers = self._headers
-        has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
-        return has_body and headers[b"expect"].lower() == b"100-continue"
+        return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
     def on_body(self, body: bytes) -> None:
         self._body_size += len(body)
         if self._body_size > self._limits.max_body_bytes:
             self._reject_body()
         elif not self.stopped:
-            self._body.append(body)
+            parts = self._body
+            if len(parts) < _MAX_PARTS:
+                parts.append(body)
+            elif len(parts) == _MAX_PARTS:
+                parts.append(bytearray(body))
+            else:
+                parts[-1] += body
 
     def on_message_complete(self) -> None:
         self.in_request = False
