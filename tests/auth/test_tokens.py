@@ -28,7 +28,7 @@ def test_lines_have_token_user_uid_and_groups(tmp_path: Path) -> None:
     assert tokens.find(b"t1") == User("alice", "1", (AUTHENTICATED,))
     assert tokens.find(b"t2") == User("bob", "2", ("dev", "ops", AUTHENTICATED))
     assert tokens.find(b"t3") == User("eve", "3", ("admins", AUTHENTICATED))
-    assert tokens.find(b"t4") == User("joe", "4", ("dev", AUTHENTICATED))
+    assert tokens.find(b"t4") == User("joe", "4", ("dev", "dev", AUTHENTICATED))
 
 
 @pytest.mark.parametrize("token", [b"", b"t", b"t11", b"T1", b"\xff", b"x" * 100_000])

@@ -81,6 +81,8 @@ async def check_objects(claims: JsonObject, find: FindObject, now: datetime) -> 
     private = claims.get("kubernetes.io") or {}
     namespace, reference = private.get("namespace") or "", private.get("serviceaccount") or {}
     name = reference.get("name") or ""
+    if not name:
+        raise TokenError("resource name may not be empty")
     account = await find("serviceaccounts", namespace, name)
     if account is None:
         raise TokenError(f'serviceaccounts "{name}" not found')

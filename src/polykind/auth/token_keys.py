@@ -137,8 +137,11 @@ def verify(token: str, keys: list[VerificationKey]) -> None:
     signed, _, encoded = token.rpartition(".")
     signature = decode_segment(encoded)
     header = read_segment(token, 0) or {}
-    named = [key for key in keys if key.id == header.get("kid")]
-    for key in named or keys:
+    key_id = header.get("kid")
+    candidates = [key for key in keys if key.id == key_id] if key_id else keys
+    if not candidates:
+        raise SignatureError("invalid signature, no keys found")
+    for key in candidates:
         if signature and header.get("alg") == key.algorithm and key.verify(signed.encode(), signature):
             return
     raise SignatureError("go-jose/go-jose: error in cryptographic primitive")

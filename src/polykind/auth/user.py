@@ -33,10 +33,10 @@ ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 
 def authenticated_groups(name: str, groups: Iterable[str]) -> tuple[str, ...]:
     """Return the groups of an authenticated user, with system:authenticated unless the user is anonymous."""
-    distinct = dict.fromkeys(groups)
-    if name != ANONYMOUS.name and UNAUTHENTICATED not in distinct:
-        distinct[AUTHENTICATED] = None
-    return tuple(distinct)
+    given = tuple(groups)
+    if name == ANONYMOUS.name or UNAUTHENTICATED in given or AUTHENTICATED in given:
+        return given
+    return *given, AUTHENTICATED
 
 
 def service_account_name(namespace: str, name: str) -> str:

@@ -108,6 +108,8 @@ async def _bound_objects(ctx: RequestContext, reference: JsonObject | None) -> d
     if group or kind not in _BINDABLE:
         shown = f"{group}/{version}, Kind={kind}"
         raise errors.BadRequestError(f"cannot bind token to object of type {shown}")
+    if not name:
+        raise errors.BadRequestError("Name parameter required.")
     namespace = "" if kind == "Node" else ctx.namespace or ""
     obj = await _find_object(ctx, _BINDABLE[kind], namespace, name)
     bound = {kind.lower(): obj}

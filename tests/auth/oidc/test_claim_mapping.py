@@ -60,7 +60,7 @@ def test_one_string_can_be_the_group() -> None:
         ({"username": {"expression": "claims.missing"}}, "no such key: missing"),
         ({"uid": {"expression": "claims.roles"}}, "uid claim expression must return a string"),
         ({"groups": {"expression": "[1]"}}, "expression must return a string or a list of strings"),
-        ({"groups": {"claim": "org", "prefix": ""}}, "neither a string nor a list"),
+        ({"groups": {"claim": "org", "prefix": ""}}, "cannot unmarshal object into Go value of type string"),
     ],
 )
 def test_invalid_values_are_rejected(mappings: dict[str, Any], message: str) -> None:

@@ -8,6 +8,7 @@ from polykind.auth.oidc.claim_expressions import USER, ClaimExpression, ClaimExp
 from polykind.auth.user import User, authenticated_groups
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.golang.json import json_type_name
 
 _CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
@@ -39,6 +40,7 @@ class ClaimMapping:
 
     def user(self, claims: JsonObject) -> User:
         """Return the user of a verified token. Raise ClaimError if the claims do not satisfy the rules."""
+        claims = _as_go_values(claims)
         name, groups = self._name(claims), self._group_names(claims)
         uid = self._uid.text(claims, optional=True)
         user = User(name, uid, tuple(groups), self._extra_values(claims))
@@ -66,7 +68,7 @@ class ClaimMapping:
         if claim == "email" and "email_verified" in claims:
             verified = claims["email_verified"]
             if not isinstance(verified, bool):
-                raise ClaimError("oidc: parse 'email_verified' claim: it is not a bool")
+                raise ClaimError(f"oidc: parse 'email_verified' claim: {unmarshal_error(verified, 'bool')}")
             if not verified:
                 raise ClaimError("oidc: email not verified")
         return f"{self._username.prefix}{name}"
@@ -80,9 +82,7 @@ class ClaimMapping:
         value = claims[source.claim]
         groups = [value] if isinstance(value, str) else [] if value is None else value
         if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
-            raise ClaimError(
-                f"oidc: parse groups claim {go_quote(source.claim)}: it is neither a string nor a list of strings"
-            )
+            raise ClaimError(f"oidc: parse groups claim {go_quote(source.claim)}: {unmarshal_error(value, 'string')}")
         return [f"{source.prefix}{group}" for group in groups]
 
     def _extra_values(self, claims: JsonObject) -> dict[str, tuple[str, ...]]:
@@ -146,5 +146,19 @@ def _string_claim(value: Any, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ClaimError(f"{what}: it is not a string")
+        raise ClaimError(f"{what}: {unmarshal_error(value, 'string')}")
     return value
+
+
+def unmarshal_error(value: Any, go_type: str, target: str = "value") -> str:
+    """Return the error of Go's JSON decoder for a value of the wrong type."""
+    return f"json: cannot unmarshal {json_type_name(value)} into Go {target} of type {go_type}"
+
+
+def _as_go_values(value: Any) -> Any:
+    """Return a claim as expressions see it: Go decodes every number of a token as a double."""
+    if isinstance(value, dict):
+        return {key: _as_go_values(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_go_values(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -8,9 +8,10 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
-from polykind.auth.oidc.claim_mapping import ClaimError, ClaimMapping
+from polykind.auth.oidc.claim_mapping import ClaimError, ClaimMapping, unmarshal_error
 from polykind.auth.oidc.provider_client import ProviderClient
 from polykind.auth.oidc.signing_keys import KeySetError, RemoteKeySet
 from polykind.auth.service_account_claims import TokenError
@@ -84,7 +85,7 @@ class JWTAuthenticator:
             user = self._mapping.user(claims)
         except ClaimError as error:
             raise TokenError(str(error)) from None
-        self._cached[digest] = min(now + _CACHED_SECONDS, float(claims["exp"])), user
+        self._cached[digest] = min(now + _CACHED_SECONDS, _unix_time(claims["exp"]) or 0), user
         if len(self._cached) > _MAX_CACHED:
             self._cached.popitem(last=False)
         return user
@@ -109,6 +110,10 @@ class JWTAuthenticator:
 
     def _claims_problem(self, claims: JsonObject) -> str:
         """Return the reason why the standard claims of a token are not valid, or ""."""
+        for name in ("iss", "sub"):
+            if not isinstance(claims.get(name, ""), str | None):
+                wrong = unmarshal_error(claims[name], "string", f"struct field idToken.{name}")
+                return f"failed to unmarshal claims: {wrong}"
         if _issuer_of(claims) != self.issuer:
             got = f"expected {go_quote(self.issuer)} got {go_quote(str(claims.get('iss', '')))}"
             return f"id token issued by a different provider, {got}"
@@ -117,12 +122,13 @@ class JWTAuthenticator:
         if not any(audience in self._audiences for audience in audiences):
             wanted, got = (f"[{' '.join(map(go_quote, values))}]" for values in (sorted(self._audiences), audiences))
             return f"expected audience in {wanted} got {got}"
-        now = self._clock.now().timestamp()
-        expiry, not_before = _number(claims.get("exp")), _number(claims.get("nbf"))
-        if expiry is None or expiry < now:
-            return "token is expired"
-        if not_before is not None and now + _LEEWAY_SECONDS < not_before:
-            return "current time before the nbf (not before) time"
+        now = self._clock.now()
+        expiry, not_before = _unix_time(claims.get("exp")), _unix_time(claims.get("nbf"))
+        if expiry is None or expiry < now.timestamp():
+            return f"token is expired (Token Expiry: {_go_time(expiry)})"
+        if not_before is not None and now.timestamp() + _LEEWAY_SECONDS < not_before:
+            current = f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC"
+            return f"current time {current} before the nbf (not before) time: {_go_time(not_before)}"
         return ""
 
     async def _discover_until_found(self) -> None:
@@ -160,5 +166,21 @@ def _issuer_of(claims: JsonObject) -> str:
     return _GOOGLE if issuer == "accounts.google.com" else str(issuer or "")
 
 
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _unix_time(value: Any) -> int | None:
+    """Return a time of a token in seconds, as go-oidc reads it: a number, or a string with a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return int(float(value))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _go_time(seconds: int | None) -> str:
+    """Format a time as Go prints it. None is Go's zero time."""
+    if seconds is None:
+        return "0001-01-01 00:00:00 +0000 UTC"
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)
