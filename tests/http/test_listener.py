@@ -666,7 +666,7 @@ async def test_stop_does_not_wait_for_silent_clients(serve: Serve) -> None:
 
 async def test_stop_does_not_wait_for_idle_clients(serve: Serve) -> None:
     """Many clients keep idle connections that they do not read from."""
-    async with serve(echo, Limits(linger_seconds=30)) as server:
+    async with serve(echo, Limits(linger_seconds=10)) as server:
         idle = await server.peer()
         idle.send(get())
         await idle.response()
