@@ -81,10 +81,14 @@ def _merges(count: int) -> bytes:
 
 ENCODING_ATTACKS: Attacks = {
     "invalid UTF-8": (_send(BOMBS, _json(b'"' + b"\xff" * SIZE + b'"'), ""), 201),
-    "invalid UTF-8 in strings": (_send(BOMBS, _json(b"[" + b'"\xff\xfe",' * (SIZE // 5) + b"1]"), ""), 201),
+    "invalid UTF-8 in strings": (_send(BOMBS, _json(b"[" + b'"\xff\xfe",' * (SIZE // 5) + b"1]"), ""), 413),
     "broken UTF-8 sequences": (_send(BOMBS, _json(b'"' + b"\xe2\x82" * (SIZE // 2) + b'"'), ""), 201),
     "invalid UTF-8 in keys": (
         _send(BOMBS, _json(b"{" + b",".join(b'"\xff%d":1' % n for n in range(200_000)) + b"}"), ""),
+        413,
+    ),
+    "invalid UTF-8 in keys below the limit": (
+        _send(BOMBS, _json(b"{" + b",".join(b'"\xff%d":1' % n for n in range(79_000)) + b"}"), ""),
         201,
     ),
     "escapes": (_send(BOMBS, _json(b'"' + rb"\u0041" * (SIZE // 6) + b'"'), ""), 201),

@@ -91,6 +91,17 @@ def _check_density(body: bytes) -> None:
 
 
 _MAX_OBJECTS, _MAX_LISTS = 200_000, 400_000
+_MAX_REPAIRED_VALUES = 160_000
+"""The number of keys and values in a body with invalid UTF-8. Each repaired string takes 80 bytes."""
+
+
+def _check_text(body: bytes) -> None:
+    """Raise RequestTooLargeError if a body with very many keys and values is not valid UTF-8."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        limit = f"{_MAX_REPAIRED_VALUES} keys and values of invalid UTF-8"
+        raise RequestTooLargeError(f"Request entity too large: limit is {limit}") from None
 
 
 def check_object_count(value: Any, limit: int) -> None:
@@ -207,6 +218,8 @@ def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
 
     Raise MalformedJSONError with the text of Go's error if the body is not JSON.
     """
+    if len(body) > _MAX_REPAIRED_VALUES and body.count(b",") + body.count(b":") > _MAX_REPAIRED_VALUES:
+        _check_text(body)
     if error_text := json_syntax.syntax_error(body):
         raise MalformedJSONError(error_text)
     try:
@@ -304,7 +317,7 @@ def indent(encoded: bytes, level: int = 0) -> bytes:
 
 
 _MAX_INDENTED_BYTES = 32 * 1024 * 1024
-_pieces = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+').finditer
+_pieces = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+').finditer
 
 
 def duplicate_keys(body: bytes, value: Any) -> list[str]:

@@ -174,7 +174,8 @@ class _Scanner:
         return self.at > before
 
 
-_tokens = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]').finditer
+# The quantifiers are possessive: the matcher would otherwise remember each of many escapes.
+_tokens = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]:,]').finditer
 
 
 class Key:
