@@ -27,7 +27,7 @@ from polykind.verbs.admit import approve_delete
 from polykind.verbs.commit import LostRaceError, commit, remove
 from polykind.verbs.context import RequestContext, is_large
 from polykind.verbs.list import collect
-from polykind.verbs.selection import RequestSelection
+from polykind.verbs.selection import RequestSelection, has_long_query
 from polykind.verbs.write import DELETE, Write
 
 FOREGROUND = "foregroundDeletion"
@@ -79,16 +79,23 @@ async def delete(ctx: RequestContext) -> Response:
     return respond.status_response(ctx, response_format, status_object)
 
 
+def _list_options(ctx: RequestContext) -> ListOptions:
+    return ListOptions.from_query(ctx.query)
+
+
 async def deletecollection(ctx: RequestContext) -> Response | Stream:
     response_format = respond.negotiate(ctx)
-    list_options = ListOptions.from_query(ctx.query)
+    long_query = has_long_query(ctx)
+    read_list_options = partial(_list_options, ctx)
+    list_options = await ctx.compute(read_list_options) if long_query else read_list_options()
     options = await _read_options(ctx)
     if options.ignore_read_error and ctx.backend.unsafe_deletion:
         text = "is not allowed with DELETECOLLECTION, try again after removing the option"
         field_error = errors.invalid("ignoreStoreReadErrorWithClusterBreakingPotential", True, text)
         raise errors.InvalidError("DeleteOptions", "meta.k8s.io", "", [field_error])
     _warn_about_default_policy(ctx, options)
-    selection = RequestSelection(ctx, list_options)
+    select = partial(RequestSelection, ctx, list_options)
+    selection = await ctx.compute(select) if long_query else select()
     paged = not (list_options.resource_version_match or list_options.limit or selection.single)
     if paged and list_options.resource_version not in ("", "0"):
         # kube-apiserver always lists in pages here, and reads each page at exactly the requested revision.
