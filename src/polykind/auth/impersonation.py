@@ -98,6 +98,11 @@ class Impersonation:
             return user
         raise first_error or AssertionError("the legacy mode applies to every user")
 
+    def latest_constraint(self, username: str) -> str:
+        """Return the verb of the mode in which a user has last impersonated another user. "" is the legacy mode."""
+        mode = self._latest.get(username)
+        return f"impersonate:{mode.constraint}" if mode is not None and mode.constraint else ""
+
     def _ordered_modes(self, username: str) -> Iterator[_Mode]:
         latest = self._latest.get(username)
         if latest is not None:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer
-from polykind.auth.forbidden import require
+from polykind.auth.forbidden import forbidden
 from polykind.auth.user import User
 from polykind.http.messages import Query, Request, bool_value, first_value, int_value, parse_query
 from polykind.names import path_segment
@@ -43,9 +43,16 @@ class RequestAuthorization:
             other = requested_user(request.headers)
             if other is not None:
                 self._impersonation = self._impersonation or Impersonation(self._authorizer)
-                access = replace(access, user=await self._impersonation.impersonate(other, access))
-        if not self._authorizer.allows_everything:
-            await require(self._authorizer, access)
+                impersonated = await self._impersonation.impersonate(other, access)
+                if request.audit is not None:
+                    request.audit.impersonate(impersonated, self._impersonation.latest_constraint(user.name))
+                access = replace(access, user=impersonated)
+        if request.audit is not None or not self._authorizer.allows_everything:
+            decision = await self._authorizer.decide(access)
+            if request.audit is not None:
+                request.audit.decide(decision)
+            if not decision.allowed:
+                raise forbidden(access, decision.reason)
         return access.user
 
 

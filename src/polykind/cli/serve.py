@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from polykind.cli.audit_flags import DURATIONS, add_audit_flags
 from polykind.cli.flags import (
     add_bool_flag,
     add_etcd_flags,
@@ -188,6 +189,7 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         help="time after which Events are deleted; 0 keeps them (default: %(default)s)",
     )
     _add_token_flags(command)
+    add_audit_flags(command)
     add_verbosity_flag(command, "every request")
 
 
@@ -353,6 +355,7 @@ def settings(args: argparse.Namespace) -> Settings:
         "api_audiences": tuple(audience for audience in args.api_audiences.split(",") if audience),
     }
     for name in (
+        *DURATIONS,
         "request_timeout",
         "etcd_compaction_interval",
         "authorization_webhook_cache_authorized_ttl",

@@ -72,6 +72,7 @@ class Connection(asyncio.Protocol):
         "client_chain",
         "closing",
         "deadline",
+        "peer",
         "transport",
     )
 
@@ -106,6 +107,7 @@ class Connection(asyncio.Protocol):
         self._unsent_size = 0
         self.closing = False
         self.client_chain: tuple[bytes, ...] = ()
+        self.peer = ""
         self.deadline = server.loop.time() + server.limits.receive_seconds
         self.transport: asyncio.Transport
 
@@ -118,6 +120,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]
+        self.peer = (transport.get_extra_info("peername") or ("",))[0]
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
             self.client_chain = client_chain(tls)
@@ -206,6 +209,7 @@ class Connection(asyncio.Protocol):
     def on_request(self, request: Request, keep_alive: bool) -> None:
         self._continue_due = False
         request.client_chain = self.client_chain
+        request.peer = self.peer
         self._queue.append((request, keep_alive))
         if self._task is None and self._stream is None and not self._writing_paused:
             self._handle_queue()

@@ -16,6 +16,7 @@ from polykind.golang.strconv import parse_int64
 from polykind.golang.utf8 import decode_utf8
 
 if TYPE_CHECKING:
+    from polykind.audit.audit_context import AuditContext
     from polykind.auth.user import User
 
 JSON = b"application/json"
@@ -41,6 +42,7 @@ class Request:
     """One HTTP request with its complete body. `user` is set after authentication."""
 
     __slots__ = (
+        "audit",
         "audit_id",
         "body",
         "client_chain",
@@ -50,6 +52,7 @@ class Request:
         "method",
         "path",
         "paused_young_only",
+        "peer",
         "query",
         "timeout",
         "user",
@@ -68,9 +71,13 @@ class Request:
         present, too. Repeated Transfer-Encoding and Sec-WebSocket-Protocol headers are joined by commas.
         """
         self.body = body
+        self.audit: AuditContext | None = None
+        """The audit events of the request, or None if the request is not audited."""
         self.audit_id = b""
         self.client_chain: tuple[bytes, ...] = ()
         """The certificate that the client presented and its intermediates, in DER. Nothing has verified them."""
+        self.peer = ""
+        """The IP address of the connection's peer. Empty if unknown."""
         self.user: User | None = None
         self.timeout: float | None = None
         """The client's timeout in seconds, or None to use the server's timeout."""

@@ -14,16 +14,22 @@ def _names(text: str) -> frozenset[str]:
 
 SERVED = _names(
     """
-    advertise-address anonymous-auth api-audiences authentication-config authentication-token-webhook-cache-ttl
-    authentication-token-webhook-config-file authentication-token-webhook-version authorization-config
-    authorization-mode authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
-    authorization-webhook-config-file authorization-webhook-version bind-address cert-dir client-ca-file
-    default-not-ready-toleration-seconds default-unreachable-toleration-seconds disable-admission-plugins
-    enable-admission-plugins event-ttl feature-gates oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix
-    oidc-issuer-url oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix permit-port-sharing
-    request-timeout runtime-config secure-port service-account-issuer service-account-key-file
-    service-account-max-token-expiration service-account-signing-key-file service-cluster-ip-range
-    service-node-port-range tls-cert-file tls-cipher-suites tls-min-version tls-private-key-file token-auth-file
+    advertise-address anonymous-auth api-audiences audit-log-batch-buffer-size audit-log-compress audit-log-format
+    audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-enabled
+    audit-log-truncate-max-event-size audit-policy-file audit-webhook-batch-buffer-size audit-webhook-batch-max-size
+    audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst audit-webhook-batch-throttle-enable
+    audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode
+    audit-webhook-truncate-enabled audit-webhook-truncate-max-event-size authentication-config
+    authentication-token-webhook-cache-ttl authentication-token-webhook-config-file authentication-token-webhook-version
+    authorization-config authorization-mode authorization-webhook-cache-authorized-ttl
+    authorization-webhook-cache-unauthorized-ttl authorization-webhook-config-file authorization-webhook-version
+    bind-address cert-dir client-ca-file default-not-ready-toleration-seconds default-unreachable-toleration-seconds
+    disable-admission-plugins enable-admission-plugins event-ttl feature-gates oidc-ca-file oidc-client-id
+    oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim oidc-signing-algs oidc-username-claim
+    oidc-username-prefix permit-port-sharing request-timeout runtime-config secure-port service-account-issuer
+    service-account-key-file service-account-max-token-expiration service-account-signing-key-file
+    service-cluster-ip-range service-node-port-range tls-cert-file tls-cipher-suites tls-min-version
+    tls-private-key-file token-auth-file
     """
 )
 """Flags that `polykind serve` has too, with the same meaning."""
@@ -53,29 +59,24 @@ BOOLEANS = _names(
 WITHOUT_EFFECT = _names(
     """
     admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
-    audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
-    audit-log-batch-throttle-qps audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode
-    audit-log-path audit-log-truncate-max-batch-size audit-log-truncate-max-event-size audit-log-version
-    audit-policy-file audit-webhook-batch-buffer-size audit-webhook-batch-max-size audit-webhook-batch-max-wait
-    audit-webhook-batch-throttle-burst audit-webhook-batch-throttle-qps audit-webhook-config-file
-    audit-webhook-initial-backoff audit-webhook-mode audit-webhook-truncate-max-batch-size
-    audit-webhook-truncate-max-event-size audit-webhook-version authorization-policy-file
-    coordinated-leadership-lease-duration coordinated-leadership-renew-deadline coordinated-leadership-retry-period
-    cors-allowed-origins debug-socket-path delete-collection-workers disabled-metrics egress-selector-config-file
-    emulated-version encryption-provider-config endpoint-reconciler-type etcd-cafile etcd-certfile
-    etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout
-    etcd-keyfile etcd-prefix etcd-readycheck-timeout etcd-servers etcd-servers-overrides external-hostname goaway-chance
-    http2-max-streams-per-connection kubelet-certificate-authority kubelet-client-certificate kubelet-client-key
-    kubelet-preferred-address-types kubelet-timeout kubernetes-service-node-port lease-reuse-duration-seconds
-    livez-grace-period log-flush-frequency log-json-info-buffer-size log-text-info-buffer-size logging-format
-    max-connection-bytes-per-sec max-mutating-requests-inflight max-requests-inflight min-compatibility-version
-    min-request-timeout peer-advertise-ip peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file
-    requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix
-    requestheader-group-headers requestheader-uid-headers requestheader-username-headers service-account-jwks-uri
-    service-account-signing-endpoint show-hidden-metrics-for-version shutdown-delay-duration
-    shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout storage-media-type
-    strict-transport-security-directives tls-curve-preferences tls-sni-cert-key
-    tracing-config-file vmodule watch-cache-sizes
+    audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-qps
+    audit-log-truncate-max-batch-size audit-log-version audit-webhook-truncate-max-batch-size audit-webhook-version
+    authorization-policy-file coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
+    coordinated-leadership-retry-period cors-allowed-origins debug-socket-path delete-collection-workers
+    disabled-metrics egress-selector-config-file emulated-version encryption-provider-config endpoint-reconciler-type
+    etcd-cafile etcd-certfile etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
+    etcd-healthcheck-timeout etcd-keyfile etcd-prefix etcd-readycheck-timeout etcd-servers etcd-servers-overrides
+    external-hostname goaway-chance http2-max-streams-per-connection kubelet-certificate-authority
+    kubelet-client-certificate kubelet-client-key kubelet-preferred-address-types kubelet-timeout
+    kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency
+    log-json-info-buffer-size log-text-info-buffer-size logging-format max-connection-bytes-per-sec
+    max-mutating-requests-inflight max-requests-inflight min-compatibility-version min-request-timeout peer-advertise-ip
+    peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file requestheader-allowed-names
+    requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers
+    requestheader-uid-headers requestheader-username-headers service-account-jwks-uri service-account-signing-endpoint
+    show-hidden-metrics-for-version shutdown-delay-duration shutdown-watch-termination-grace-period storage-backend
+    storage-initialization-timeout storage-media-type strict-transport-security-directives tls-curve-preferences
+    tls-sni-cert-key tracing-config-file vmodule watch-cache-sizes
     """
 ) | (BOOLEANS - SERVED - POLYKIND - {"help", "version"})
 """Flags that the launcher accepts and ignores, because they configure parts that Polykind does not have."""

@@ -162,6 +162,7 @@ class Metrics:
         self._declare_conversions()
         self._declare_admission()
         self._declare_migrations()
+        self._declare_audit()
 
     def counter(self, name: str, help_text: str, labels: Sequence[str] = ()) -> Family[Number]:
         family = Family(name, help_text, labels, Number)
@@ -338,6 +339,20 @@ class Metrics:
             "polykind_migration_objects_total",
             "Objects visited by storage version migrations: migrated, current, overtaken by another writer, failed.",
             ("group", "resource", "result"),
+        )
+
+    def _declare_audit(self) -> None:
+        self.audit_events = self.counter(
+            "apiserver_audit_event_total", "Audit events generated and sent to the audit backends."
+        )
+        self.audit_errors = self.counter(
+            "apiserver_audit_error_total", "Audit events that were lost, by the plugin that lost them.", ("plugin",)
+        )
+        self.audit_levels = self.counter(
+            "apiserver_audit_level_total", "Requests by the audit level of the policy.", ("level",)
+        )
+        self.audit_rejected = self.counter(
+            "apiserver_audit_requests_rejected_total", "Requests rejected because an audit backend failed."
         )
 
     def webhook_called(

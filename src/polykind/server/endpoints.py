@@ -64,6 +64,8 @@ def error_response(
 ) -> Response:
     """Return the error's Status in the media type that the client accepts."""
     status = error.status()
+    if request.audit is not None:
+        request.audit.record_status(status)
     headers: tuple[tuple[bytes, bytes], ...] = ()
     retry_after = error.details.get("retryAfterSeconds")
     if retry_after:

@@ -11,7 +11,8 @@ from urllib.parse import unquote
 from polykind import errors
 from polykind.apis.authorization.strategy import ReviewStrategy
 from polykind.auth.authentication import Authentication
-from polykind.auth.user import ADMIN_GROUP
+from polykind.auth.authorizer import Access, Decision
+from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, User
 from polykind.contract import UnavailableError, UnknownOutcomeError
 from polykind.conversion.conversion_observer import ConversionTimer
 from polykind.golang.fmt import go_quote
@@ -34,6 +35,7 @@ from polykind.verbs.update import update
 from polykind.verbs.watch import watch
 
 if TYPE_CHECKING:
+    from polykind.audit.audit_context import AuditContext
     from polykind.auth.request_authorization import RequestAuthorization
 
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
@@ -41,6 +43,8 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 _INVALID_GROUP = "/"
 """The group for paths such as /apis//v1/pods. No resource has this group, whereas "" would be the core group."""
+
+_AUDIT_FAILED = "failed to store audit event"
 
 NOT_FOUND = Response(404, b"404 page not found\n", TEXT, (NO_SNIFF,))
 
@@ -61,6 +65,8 @@ class Router:
     async def __call__(self, request: Request) -> Response | Stream:
         path = request.path
         if _is_anonymous_read(request) and is_public(path, single_checks=self._backend.authorizer.allows_everything):
+            if request.audit is not None and not await self._audit_public(request, request.audit):
+                return _internal_error(request, _AUDIT_FAILED)
             return await self._endpoint(request)
         try:
             if "timeout=" in request.query:
@@ -69,12 +75,18 @@ class Router:
             user = self._authentication.user(request)
             request.user = user if user is not None else await self._authentication.remote_user(request)
         except errors.APIError as error:
-            return _request_info_error(request) if _is_bare_legacy_path(path) else error_response(request, error)
+            if _is_bare_legacy_path(path):
+                return _request_info_error(request)
+            if request.audit is not None:
+                request.audit.reject(unquote(path), unquote(path).strip("/").split("/"))
+            return error_response(request, error)
         if "%" in path:
             if bad_escape(path):
                 return Response(400, b"400 Bad Request", TEXT)
             path = unquote(path)
         parts = path.strip("/").split("/")
+        if request.audit is not None and not await self._begin_audit(request.audit, request.user, path, parts):
+            return _internal_error(request, _AUDIT_FAILED)
         # Every authorizer allows everything to the group system:masters, so the check is skipped for administrators.
         unrestricted = self._backend.authorizer.allows_everything or ADMIN_GROUP in request.user.groups
         if not unrestricted or b"impersonate" in request.headers:
@@ -86,6 +98,8 @@ class Router:
                 response = error_response(request, error)
                 response.headers = (*response.headers, NO_SNIFF)
                 return response
+        elif request.audit is not None:
+            request.audit.decide(Decision(True))
         if path.startswith("//"):
             return _request_info_error(request) if _is_bare_legacy_path(path) else NOT_FOUND
         # A resource path has at least /apis/<group>/<version>/<plural> or /api/v1/<plural>.
@@ -101,6 +115,24 @@ class Router:
         from polykind.auth.request_authorization import RequestAuthorization
 
         return RequestAuthorization(self._backend.authorizer)
+
+    async def _begin_audit(self, audit: AuditContext, user: User, path: str, parts: list[str]) -> bool:
+        """Start to audit an authenticated request. Return False if the request must be rejected."""
+        # kube-apiserver does not audit paths that it cannot parse.
+        return _is_bare_legacy_path(path) or await audit.begin(user, path, parts)
+
+    async def _audit_public(self, request: Request, audit: AuditContext) -> bool:
+        """Record a request for a path that needs no permission. Return False if the request must be rejected."""
+        try:
+            user = self._authentication.user(request) or ANONYMOUS
+        except errors.APIError:
+            user = ANONYMOUS
+        parts = request.path.strip("/").split("/")
+        if not await audit.begin(user, request.path, parts):
+            return False
+        decision = await self._backend.authorizer.decide(Access(user, request.method.lower(), path=request.path))
+        audit.decide(Decision(True, decision.reason if decision.allowed else ""))
+        return True
 
     async def _endpoint(self, request: Request) -> Response:
         started = perf_counter()
@@ -149,6 +181,8 @@ class Router:
             return NOT_FOUND
         if served.deprecation and (verb in METRIC_LABELS or not served.is_builtin):
             request.warn(served.deprecation)
+            if request.audit is not None:
+                request.audit.annotate("k8s.io/deprecated", "true")
         started = perf_counter()
         inflight = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing
         inflight.value += 1
@@ -198,10 +232,17 @@ def _is_bare_legacy_path(path: str) -> bool:
 
 def _request_info_error(request: Request) -> Response:
     """Return kube-apiserver's response to a legacy watch or proxy path without a resource."""
+    target = f"{request.path}?{request.query}" if request.query else request.path
+    return _internal_error(
+        request, f"failed to create RequestInfo: unable to determine kind and namespace from url, {target}"
+    )
+
+
+def _internal_error(request: Request, message: str) -> Response:
+    """Return a 500 response in plain text, as kube-apiserver's filters do."""
     from polykind.auth.forbidden import sanitize
 
     target = f"{request.path}?{request.query}" if request.query else request.path
-    message = f"failed to create RequestInfo: unable to determine kind and namespace from url, {target}"
     text = sanitize(f"Internal Server Error: {go_quote(target)}: {message}\n")
     return Response(500, text.encode(), TEXT, (NO_SNIFF,))
 

@@ -61,6 +61,7 @@ from polykind.pki.user_registry import RegistryError, UserRegistry
 from polykind.resources.builtin import BuiltinResource, declare_builtins, find_builtin
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
+from polykind.server.audit_settings import build_auditor, read_audit_policy
 from polykind.server.authentication_settings import (
     build_authenticators,
     build_token_webhook,
@@ -83,6 +84,8 @@ from polykind.verbs.context import Backend
 from polykind.webhook.target import Resolver, parse_resolve
 
 if TYPE_CHECKING:
+    from polykind.audit.audit_policy import AuditPolicy
+    from polykind.http.connection import App
     from polykind.server.encryption_settings import Encryption
     from polykind.toolkit.declare.library import Library
 
@@ -176,6 +179,7 @@ class Server:
         )
         authorizers = Authorizers(settings, self.clock)
         on_stop(authorizers.close)
+        audit_policy = read_audit_policy(settings)
         authorizer, rbac = authorizers.authorizer, authorizers.rbac
         if authorizer.allows_everything:
             log.warning("server: --authorization-mode=AlwaysAllow: every user with valid credentials may do everything")
@@ -315,7 +319,7 @@ class Server:
             await release_leaked(self.backend)
         router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
         self.unserved = router.unserved
-        self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))
+        self.http = HttpServer(self._audited(router, audit_policy), Limits(request_seconds=settings.request_timeout))
         on_stop(self.http.stop)
         self.port = await self.http.start(
             settings.bind_address, settings.secure_port, self._tls.context, share_port=settings.permit_port_sharing
@@ -345,6 +349,14 @@ class Server:
         prefix = self.settings.etcd_prefix.rstrip("/") + "/"
         self._encryption = Encryption(config, prefix, self._unencrypted_store, self.metrics)
         self.store = self._encryption.store
+
+    def _audited(self, router: Router, policy: AuditPolicy | None) -> App:
+        """Return the application that serves requests: the router, or the auditor that calls it."""
+        if policy is None:
+            return router
+        auditor = build_auditor(self.settings, policy, router, self.clock, self.metrics)
+        self._exit_stack.push_async_callback(auditor.close)
+        return auditor
 
     def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
         enable, disable = self.settings.enable_admission_plugins, self.settings.disable_admission_plugins

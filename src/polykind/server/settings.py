@@ -33,6 +33,13 @@ MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook")
 """The supported authorization modes."""
 
 
+AUDIT_MODES = ("batch", "blocking", "blocking-strict")
+"""The values of --audit-log-mode and --audit-webhook-mode."""
+
+AUDIT_FORMATS = ("legacy", "json")
+"""The values of --audit-log-format."""
+
+
 class SettingsError(ValueError):
     """An invalid setting. The message names the flag and the remedy."""
 
@@ -105,6 +112,28 @@ class Settings:
     service_account_signing_key_file: Path | None = None
     service_account_max_token_expiration: float = 0.0
     api_audiences: tuple[str, ...] = ()
+    audit_policy_file: Path | None = None
+    audit_log_path: str = ""
+    audit_log_maxage: int = 366
+    audit_log_maxbackup: int = 100
+    audit_log_maxsize: int = 100
+    audit_log_compress: bool = False
+    audit_log_format: str = "json"
+    audit_log_mode: str = "blocking"
+    audit_log_batch_buffer_size: int = 10_000
+    audit_log_truncate_enabled: bool = False
+    audit_log_truncate_max_event_size: int = 102_400
+    audit_webhook_config_file: Path | None = None
+    audit_webhook_mode: str = "batch"
+    audit_webhook_initial_backoff: float = 10.0
+    audit_webhook_batch_buffer_size: int = 10_000
+    audit_webhook_batch_max_size: int = 400
+    audit_webhook_batch_max_wait: float = 30.0
+    audit_webhook_batch_throttle_enable: bool = True
+    audit_webhook_batch_throttle_qps: int = 10
+    audit_webhook_batch_throttle_burst: int = 15
+    audit_webhook_truncate_enabled: bool = False
+    audit_webhook_truncate_max_event_size: int = 102_400
 
     def flags(self) -> dict[str, str]:
         """Return the value of every flag as text, formatted as kube-apiserver formats flags."""
@@ -161,6 +190,7 @@ class Settings:
             raise SettingsError(f"--advertise-address {self.advertise_address} is not an IP address")
         self._check_token_settings()
         self._check_oidc()
+        self._check_audit()
         if not 0 <= self.secure_port <= 65535:
             raise SettingsError("--secure-port must be between 0 and 65535 (0: any free port)")
 
@@ -198,6 +228,32 @@ class Settings:
             if algorithm not in SIGNING_ALGORITHMS:
                 known = ", ".join(SIGNING_ALGORITHMS)
                 raise SettingsError(f"--oidc-signing-algs {algorithm} is not supported; use {known}")
+
+    def _check_audit(self) -> None:
+        """Check the flags of the audit backends in use, with kube-apiserver's messages."""
+        if self.audit_log_path:
+            self._check_audit_backend("log", self.audit_log_mode, ("buffer_size",))
+            if self.audit_log_format not in AUDIT_FORMATS:
+                known = ",".join(AUDIT_FORMATS)
+                raise SettingsError(f'invalid audit log format {self.audit_log_format}, allowed formats are "{known}"')
+            for name in ("maxage", "maxbackup", "maxsize"):
+                if (value := getattr(self, f"audit_log_{name}")) < 0:
+                    raise SettingsError(f"--audit-log-{name} {value} can't be a negative number")
+        if self.audit_webhook_config_file is not None:
+            throttle = ("throttle_qps", "throttle_burst") if self.audit_webhook_batch_throttle_enable else ()
+            self._check_audit_backend("webhook", self.audit_webhook_mode, ("buffer_size", "max_size", *throttle))
+
+    def _check_audit_backend(self, plugin: str, mode: str, sizes: tuple[str, ...]) -> None:
+        if mode not in AUDIT_MODES:
+            known = ",".join(AUDIT_MODES)
+            raise SettingsError(f'invalid audit {plugin} mode {mode}, allowed modes are "{known}"')
+        texts = {"buffer_size": "buffer size", "max_size": "max batch size", "throttle_qps": "throttle QPS"}
+        for name in sizes if mode == "batch" else ():
+            if (value := getattr(self, f"audit_{plugin}_batch_{name}")) <= 0:
+                text = texts.get(name, "throttle burst")
+                raise SettingsError(f"invalid audit batch {plugin} {text} {value}, must be a positive number")
+        if (size := getattr(self, f"audit_{plugin}_truncate_max_event_size")) <= 0:
+            raise SettingsError(f"invalid audit truncate {plugin} max event size {size}, must be a positive number")
 
     def _check_modes(self) -> None:
         chosen = self.authorization_mode

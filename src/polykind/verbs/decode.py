@@ -31,9 +31,12 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
 async def decode(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
     """Decode the request body (see `decode_body`), in a worker thread if the body is large."""
     if not ctx.is_large(ctx.request.body):
-        return decode_body(ctx, origin, options)
-    write = await ctx.compute(lambda: decode_body(ctx, origin, options))
-    write.large = True
+        write = decode_body(ctx, origin, options)
+    else:
+        write = await ctx.compute(lambda: decode_body(ctx, origin, options))
+        write.large = True
+    if ctx.request.audit is not None:
+        ctx.request.audit.record_object(ctx.version, write.obj)
     return write
 
 

@@ -141,8 +141,13 @@ def _decode_options(ctx: RequestContext) -> DeleteOptions:
         return DeleteOptions.from_query(ctx.query)
     media = negotiation.body_media(ctx.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
     if media == "protobuf":
-        return DeleteOptions.from_body(_decode_protobuf_options(body))
-    return DeleteOptions.from_body(yaml_codec.decode(body) if media == "yaml" else json_codec.decode(body))
+        value = _decode_protobuf_options(body)
+    else:
+        value = yaml_codec.decode(body) if media == "yaml" else json_codec.decode(body)
+    options = DeleteOptions.from_body(value)
+    if ctx.request.audit is not None:
+        ctx.request.audit.record_options(value)
+    return options
 
 
 def _decode_protobuf_options(body: bytes) -> JsonObject:

@@ -35,6 +35,8 @@ async def patch(ctx: RequestContext) -> Response:
     content_type = patch_type(ctx)
     response_format = respond.negotiate(ctx)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
+    if ctx.request.audit is not None:
+        ctx.request.audit.record_patch()
     if content_type == APPLY_PATCH:
         await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
         missing = ctx.resource.cache.get(ctx.key) is None

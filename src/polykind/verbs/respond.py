@@ -90,11 +90,15 @@ def _encode_object(
     if response_format.as_kind == "PartialObjectMetadata":
         obj = partial_metadata.partial_object(obj, response_format.as_version)
         if response_format.media == "protobuf":
+            if ctx.request.audit is not None:
+                ctx.request.audit.record_response(json_codec.encode_ordered(obj))
             return _protobuf_response(ctx, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
         return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind is not None:
         raise partial_metadata.not_a_list_error("*v1.Scale" if table is not None else ctx.version.object_type)
     if response_format.media == "protobuf":
+        if ctx.request.audit is not None:
+            ctx.request.audit.record_response(data)
         version = ctx.version
         return _protobuf_response(
             ctx, encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj)), status
@@ -108,6 +112,8 @@ def status_response(
     ctx: RequestContext, response_format: ResponseFormat, status: JsonObject, code: int = 200
 ) -> Response:
     """Return a response with a Status. The keys of the Status keep their order."""
+    if ctx.request.audit is not None:
+        ctx.request.audit.record_status(status)
     if response_format.media == "protobuf":
         return _protobuf_response(ctx, encode_object(status, STATUS), code)
     return _encode_response(ctx, response_format, code, status, json_codec.encode_ordered)
@@ -150,6 +156,8 @@ async def list_response(
     if response_format.as_kind == "PartialObjectMetadata":
         raise partial_metadata.is_a_list_error(version.list_type)
     if response_format.media == "protobuf":
+        if ctx.request.audit is not None and response_format.as_kind is None:
+            ctx.request.audit.record_response(b"".join(version.representer.list_parts(list(items), metadata)))
         return await _protobuf_list(ctx, response_format, items, metadata)
     if response_format.as_kind == "Table":
         table, now, include = version.representer.table, ctx.backend.clock.now(), _include_object(ctx)

@@ -1,0 +1,1 @@
+"""audit.k8s.io: the audit policy."""

@@ -1,0 +1,314 @@
+"""The audit events of one request, from authentication to the end of the response."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from polykind.addresses import IPAddress, parse_ip
+from polykind.audit.audit_policy import LEVEL_NAMES, METADATA, NONE, REQUEST, REQUEST_RESPONSE, AuditConfig
+from polykind.auth.authorizer import Access, Decision
+from polykind.auth.request_authorization import request_access
+from polykind.auth.user import User
+from polykind.codec import json_codec, yaml_codec
+from polykind.contract import JsonObject
+from polykind.http.messages import JSON, Request, Response, Stream
+from polykind.workers import INLINE_BYTES
+
+if TYPE_CHECKING:
+    from polykind.audit.auditor import Auditor
+    from polykind.resources.resource import ServedVersion
+
+_MAX_USER_AGENT = 1024
+_LONG_RUNNING_VERBS = ("watch", "proxy")
+_LONG_RUNNING_SUBRESOURCES = ("attach", "exec", "proxy", "log", "portforward")
+_DISCOVERY = ("api", "apis")
+_NOBODY = User("")
+
+
+class AuditContext:
+    """Collects the fields of a request's audit events, and emits an event at each stage.
+
+    The router sets `Request.audit` to None if the policy's level for the request is None, so all other callers record
+    unconditionally.
+    """
+
+    __slots__ = (
+        "_access",
+        "_annotations",
+        "_auditor",
+        "_authenticated",
+        "_config",
+        "_constraint",
+        "_impersonated",
+        "_received",
+        "_reference",
+        "_request",
+        "_request_object",
+        "_response_object",
+        "_status",
+        "_user",
+    )
+
+    def __init__(self, auditor: Auditor, request: Request) -> None:
+        self._auditor = auditor
+        self._request = request
+        self._received = auditor.now()
+        self._config = AuditConfig(NONE)
+        self._access = Access(_NOBODY, "")
+        self._user: User | None = None
+        self._authenticated = False
+        self._reference: JsonObject | None = None
+        self._impersonated: User | None = None
+        self._constraint = ""
+        self._annotations: dict[str, str] = {}
+        self._request_object = b""
+        self._response_object = b""
+        self._status: JsonObject = {}
+
+    # ------------------------------------------------------------------ the request
+
+    async def begin(self, user: User, path: str, parts: Sequence[str]) -> bool:
+        """Evaluate the policy for an authenticated request, and emit the event of the stage RequestReceived.
+
+        Return False if the request must be rejected, because a backend in the mode blocking-strict has failed.
+        """
+        self._authenticated = True
+        self._evaluate(user, path, parts)
+        if self._config.level == NONE:
+            return True
+        return await self._auditor.stored_strictly(self._emit("RequestReceived"))
+
+    def reject(self, path: str, parts: Sequence[str]) -> None:
+        """Evaluate the policy for a request whose authentication has failed. It gets only one event."""
+        self._evaluate(None, path, parts)
+
+    def _evaluate(self, user: User | None, path: str, parts: Sequence[str]) -> None:
+        request = self._request
+        access = self._access = request_access(user or _NOBODY, request.method, path, parts, request.query)
+        self._user = user
+        self._config = self._auditor.config(access, user)
+        if self._config.level == NONE:
+            request.audit = None
+        elif access.path is None:
+            self._reference = {
+                "resource": access.resource,
+                "namespace": access.namespace,
+                "name": access.name,
+                "uid": "",
+                "apiGroup": access.group,
+                "apiVersion": access.version,
+                "resourceVersion": "",
+                "subresource": access.subresource,
+            }
+
+    def impersonate(self, user: User, constraint: str) -> None:
+        """Record the impersonated user. `constraint` is the verb of a constrained impersonation, or ""."""
+        self._impersonated, self._constraint = user, constraint
+
+    def decide(self, decision: Decision) -> None:
+        """Record the authorizer's decision."""
+        self.annotate("authorization.k8s.io/decision", "allow" if decision.allowed else "forbid")
+        self.annotate("authorization.k8s.io/reason", decision.reason)
+
+    def annotate(self, key: str, value: str) -> None:
+        """Add an annotation. Like kube-apiserver, keep the first value of a key."""
+        self._annotations.setdefault(key, value)
+
+    def annotate_request_level(self, key: str, value: str) -> None:
+        """Add an annotation only if the level is Request or RequestResponse."""
+        if self._config.level >= REQUEST:
+            self.annotate(key, value)
+
+    def record_object(self, version: ServedVersion, obj: JsonObject) -> None:
+        """Record the decoded object of a create or an update. Only the first call has an effect."""
+        if self._request_object:
+            return
+        meta, reference = obj.get("metadata") or {}, self._reference
+        if reference is not None:
+            for field in ("namespace", "name", "uid", "resourceVersion"):
+                reference[field] = reference[field] or meta.get(field) or ""
+        if self._config.level >= REQUEST:
+            if self._config.omits_managed_fields and "managedFields" in meta:
+                obj = {**obj, "metadata": {key: value for key, value in meta.items() if key != "managedFields"}}
+            self._request_object = (
+                json_codec.encode_ordered(version.codec.ordered(obj)) if version.is_builtin else json_codec.encode(obj)
+            )
+
+    def record_options(self, options: JsonObject) -> None:
+        """Record the DeleteOptions in the body of a request."""
+        if self._config.level >= REQUEST:
+            self._request_object = json_codec.encode_ordered(options)
+
+    def record_patch(self) -> None:
+        """Record the patch in the body of a request. A patch in YAML is recorded in JSON."""
+        if self._config.level >= REQUEST:
+            try:
+                self._request_object = json_codec.encode_ordered(yaml_codec.decode(self._request.body))
+            except ValueError:
+                # The verb responds with an error about the malformed patch.
+                self._request_object = b""
+
+    # ------------------------------------------------------------------ the response
+
+    def record_response(self, encoded: bytes) -> None:
+        """Record the JSON of a response that is sent in another format."""
+        if self._config.level >= REQUEST_RESPONSE:
+            self._response_object = encoded
+
+    def record_status(self, status: JsonObject) -> None:
+        """Record the Status that the server responds with."""
+        fields = ("status", "message", "reason", "details", "code")
+        self._status = {field: status[field] for field in fields if status.get(field)}
+        if self._config.level >= REQUEST_RESPONSE:
+            self._response_object = json_codec.encode_ordered(status)
+
+    async def respond(self, response: Response | Stream) -> None:
+        """Emit the events of a response, and wait until backends in a blocking mode have stored them."""
+        if self._config.level == NONE:
+            return
+        self._status["code"] = response.status
+        if self._config.level >= REQUEST_RESPONSE and isinstance(response, Response):
+            large = not isinstance(response.body, bytes) or len(response.body) > INLINE_BYTES
+            if large:
+                await asyncio.to_thread(self._record_body, response)
+            else:
+                self._record_body(response)
+        waiting = []
+        if self._is_long_running or not self._authenticated:
+            waiting = self._emit("ResponseStarted")
+        if isinstance(response, Stream):
+            self._complete_at_end(response)
+        elif self._authenticated:
+            waiting = self._emit("ResponseComplete")
+        await self._auditor.stored(waiting)
+
+    def fail(self, code: int, reason: str, message: str, stage: str = "ResponseComplete") -> None:
+        """Emit the last event of a request without a response: it was cancelled, or the server failed on it."""
+        if self._config.level != NONE:
+            self._status = {"status": "Failure", "message": message, "reason": reason, "code": code}
+            self._emit(stage)
+
+    def _complete_at_end(self, stream: Stream) -> None:
+        end_stream = stream.on_end
+
+        def on_end() -> None:
+            end_stream()
+            self._emit("ResponseComplete")
+
+        stream.on_end = on_end
+
+    @property
+    def _is_long_running(self) -> bool:
+        access = self._access
+        if access.path is not None:
+            return access.path.startswith("/debug/pprof/")
+        return access.verb in _LONG_RUNNING_VERBS or access.subresource in _LONG_RUNNING_SUBRESOURCES
+
+    def _record_body(self, response: Response) -> None:
+        """Record the object in a response. Like kube-apiserver, ignore the content of other endpoints."""
+        encoded = self._response_object
+        if not encoded and (self._access.path is None or self._access.path.strip("/").split("/")[0] in _DISCOVERY):
+            encoded = _json_body(response)
+        if encoded and self._config.omits_managed_fields:
+            encoded = json_codec.encode_ordered(_without_managed_fields(json_codec.decode(encoded)))
+        self._response_object = encoded
+
+    # ------------------------------------------------------------------ events
+
+    def _emit(self, stage: str) -> list[asyncio.Future[bool]]:
+        if stage in self._config.omitted_stages:
+            return []
+        return self._auditor.put(self._encode(stage), self._config.level)
+
+    def _encode(self, stage: str) -> bytes:
+        """Return the event in JSON, with the fields in kube-apiserver's order."""
+        request, received = self._request, _timestamp(self._received)
+        agent = request.header(b"user-agent")
+        event: dict[str, Any] = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": LEVEL_NAMES[self._config.level],
+            "auditID": request.audit_id.decode("latin-1"),
+            "stage": stage,
+            "requestURI": f"{request.path}?{request.query}" if request.query else request.path,
+            "verb": self._access.verb,
+            "user": self._user.info() if self._user is not None else {},
+        }
+        if self._impersonated is not None:
+            event["impersonatedUser"] = self._impersonated.info()
+            if self._constraint:
+                event["authenticationMetadata"] = {"impersonationConstraint": self._constraint}
+        if addresses := source_addresses(request):
+            event["sourceIPs"] = addresses
+        if agent:
+            event["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else agent[:_MAX_USER_AGENT] + "...TRUNCATED"
+        if self._reference is not None:
+            event["objectRef"] = {field: value for field, value in self._reference.items() if value}
+        if self._status:
+            event["responseStatus"] = {"metadata": {}, **self._status}
+        parts = [json_codec.encode_ordered(event)[:-1]]
+        if self._config.level >= REQUEST:
+            if self._request_object:
+                parts += (b',"requestObject":', self._request_object)
+            if self._response_object:
+                parts += (b',"responseObject":', self._response_object)
+        last: dict[str, Any] = {
+            "requestReceivedTimestamp": received,
+            "stageTimestamp": received if stage == "RequestReceived" else _timestamp(self._auditor.now()),
+        }
+        if self._annotations and self._config.level >= METADATA:
+            last["annotations"] = {key: self._annotations[key] for key in sorted(self._annotations)}
+        parts += (b",", json_codec.encode_ordered(last)[1:], b"\n")
+        return b"".join(parts)
+
+
+def source_addresses(request: Request) -> list[str]:
+    """Return the addresses that a request comes from: X-Forwarded-For, X-Real-Ip, and the connection's peer.
+
+    Clients can set all but the last address to any value.
+    """
+    forwarded = [parse_ip(part.strip()) for part in request.header(b"x-forwarded-for").split(",")]
+    addresses: list[IPAddress] = [address for address in forwarded if address is not None]
+    real = parse_ip(request.header(b"x-real-ip"))
+    if real is not None and real not in addresses:
+        addresses.append(real)
+    peer = parse_ip(request.peer)
+    if peer is not None and (not addresses or addresses[-1] != peer):
+        addresses.append(peer)
+    return list(map(str, addresses))
+
+
+def _timestamp(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _json_body(response: Response) -> bytes:
+    """Return the body of a response as one line of JSON, or b"" if the body is not JSON or YAML."""
+    if not isinstance(response.body, bytes):
+        body = b"".join(response.body)
+    else:
+        body = response.body
+    if (b"Content-Encoding", b"gzip") in response.headers:
+        body = gzip.decompress(body)
+    if response.content_type == b"application/yaml":
+        return json_codec.encode_ordered(yaml_codec.decode(body))
+    if not response.content_type.startswith(JSON):
+        return b""
+    body = body.strip()
+    # JSON texts contain no raw newlines, so only indented JSON has them.
+    return json_codec.encode_ordered(json_codec.decode(body)) if b"\n" in body else body
+
+
+def _without_managed_fields(obj: Any) -> Any:
+    """Return an object, a list of objects or a Table without managedFields."""
+    if not isinstance(obj, dict):
+        return obj
+    objects = [obj, *(obj.get("items") or ()), *(row.get("object") for row in obj.get("rows") or ())]
+    for one in objects:
+        if isinstance(one, dict) and isinstance(one.get("metadata"), dict):
+            one["metadata"].pop("managedFields", None)
+    return obj
