@@ -80,5 +80,7 @@ class Attributes:
     """True if a mutating plugin has replaced `obj`."""
     implied_type: bool = field(default=False)
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
+    annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
+    """A function that adds an annotation to the audit event of the request."""
     deadline: float | None = field(default=None)
     """The time.monotonic() at which the client's timeout ends the request, or None if the request has no timeout."""

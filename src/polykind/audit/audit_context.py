@@ -123,8 +123,11 @@ class AuditContext:
         if self._config.level >= REQUEST:
             self.annotate(key, value)
 
-    def record_object(self, version: ServedVersion, obj: JsonObject) -> None:
-        """Record the decoded object of a create or an update. Only the first call has an effect."""
+    def record_object(self, version: ServedVersion | None, obj: JsonObject) -> None:
+        """Record the decoded object of a create or an update. Only the first call has an effect.
+
+        `version` is the version of the object, or None if its fields are already in order.
+        """
         if self._request_object:
             return
         meta, reference = obj.get("metadata") or {}, self._reference
@@ -134,14 +137,18 @@ class AuditContext:
         if self._config.level >= REQUEST:
             if self._config.omits_managed_fields and "managedFields" in meta:
                 obj = {**obj, "metadata": {key: value for key, value in meta.items() if key != "managedFields"}}
-            self._request_object = (
-                json_codec.encode_ordered(version.codec.ordered(obj)) if version.is_builtin else json_codec.encode(obj)
-            )
+            if version is not None and not version.is_builtin:
+                self._request_object = json_codec.encode(obj)
+            else:
+                ordered = obj if version is None else version.codec.ordered(obj)
+                self._request_object = json_codec.encode_ordered(ordered)
 
     def record_options(self, options: JsonObject) -> None:
         """Record the DeleteOptions in the body of a request."""
         if self._config.level >= REQUEST:
-            self._request_object = json_codec.encode_ordered(options)
+            # kube-apiserver records the options in their internal version.
+            internal = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
+            self._request_object = json_codec.encode_ordered(internal)
 
     def record_patch(self) -> None:
         """Record the patch in the body of a request. A patch in YAML is recorded in JSON."""
@@ -157,12 +164,12 @@ class AuditContext:
     def record_response(self, encoded: bytes) -> None:
         """Record the JSON of a response that is sent in another format."""
         if self._config.level >= REQUEST_RESPONSE:
-            self._response_object = encoded
+            self._response_object = encoded.rstrip()
 
     def record_status(self, status: JsonObject) -> None:
         """Record the Status that the server responds with."""
         fields = ("status", "message", "reason", "details", "code")
-        self._status = {field: status[field] for field in fields if status.get(field)}
+        self._status = {field: status[field] for field in fields if field in status}
         if self._config.level >= REQUEST_RESPONSE:
             self._response_object = json_codec.encode_ordered(status)
 

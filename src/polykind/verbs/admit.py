@@ -153,11 +153,16 @@ def _attributes(
         lambda: _namespace_object(ctx, obj, old),
         ctx.request.warn,
         deadline=ctx.request.deadline,
+        annotate=ctx.request.audit.annotate if ctx.request.audit is not None else _ignore_annotation,
         apply_type=lambda api_version: _root_type(ctx, api_version),
         strict_error=lambda mutated: _strict_decode_error(ctx, mutated),
         authorizer=ctx.backend.authorizer,
         implied_type=version.is_builtin and ctx.subresource != "scale",
     )
+
+
+def _ignore_annotation(key: str, value: str) -> None:
+    """Do nothing, because the request is not audited."""
 
 
 def _root_type(ctx: RequestContext, api_version: str) -> Type | None:

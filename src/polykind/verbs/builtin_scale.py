@@ -80,6 +80,8 @@ async def patch_scale(ctx: RequestContext) -> Response:
     scale_ctx = _scale_context(ctx)
     content_type = patch_type(scale_ctx)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
+    if ctx.request.audit is not None:
+        ctx.request.audit.record_patch()
     if content_type == APPLY_PATCH:
         applied = await read_applied(ctx, scale_ctx.version.api_version, SCALE.kind)
         change = apply_change(scale_ctx, applied, options)

@@ -70,6 +70,8 @@ async def update_scale(ctx: RequestContext) -> Response:
     scale, strict_errors = await ctx.compute(decode) if is_large(ctx.request.body) else decode()
     if strict_errors and options.field_validation == "Strict":
         raise errors.BadRequestError(_UNREGISTERED_TYPE)
+    if ctx.request.audit is not None:
+        ctx.request.audit.record_object(None, scale)
     _warn(ctx, strict_errors, options.field_validation)
     match_namespace(ctx, scale["metadata"])
     check_name(ctx, scale)
@@ -84,6 +86,8 @@ async def patch_scale(ctx: RequestContext) -> Response:
     content_type = negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
     response_format = respond.negotiate(ctx)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
+    if ctx.request.audit is not None:
+        ctx.request.audit.record_patch()
     if content_type == APPLY_PATCH:
         change = _apply_change(ctx, options)
         return await _change_scale(ctx, response_format, change, options, SCALE_PATCH, tracked=True)

@@ -160,6 +160,8 @@ async def _issue(
         seconds = spec["expirationSeconds"] = settings.max_expiration
     now = int(ctx.backend.clock.now().timestamp())
     claims = build_claims(account, bound, spec["audiences"], settings.issuers[0], ctx.backend.ids.uid())
+    if ctx.request.audit is not None:
+        ctx.request.audit.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}")
     is_own = set(spec["audiences"]) <= set(settings.audiences)
     if "pod" in bound and seconds == EXTENDABLE_SECONDS and is_own:
         set_times(claims, now, EXTENDED_SECONDS, seconds)

@@ -103,7 +103,9 @@ class PodSecurity(BuiltinPlugin):
         if resource.plural == "pods":
             self._validate_pod(attributes, obj, policy, valid=not problems)
         else:
-            _warn(attributes, policy.warn, *_template(obj))
+            template = _template(obj)
+            _audit(attributes, policy.audit, *template)
+            _warn(attributes, policy.warn, *template)
 
     async def _validate_namespace(self, attributes: Attributes, namespace: JsonObject) -> None:
         new, problems = namespace_policy(namespace["metadata"].get("labels"))
@@ -123,9 +125,12 @@ class PodSecurity(BuiltinPlugin):
     @staticmethod
     def _validate_pod(attributes: Attributes, pod: JsonObject, policy: Policy, *, valid: bool) -> None:
         if valid and {mode.level for mode in policy} == {"privileged"}:
+            attributes.annotate(f"{_PREFIX}enforce-policy", "privileged:latest")
             return
         if attributes.old is not None and not _is_significant(pod, attributes.old):
             return
+        attributes.annotate(f"{_PREFIX}enforce-policy", str(policy.enforce))
+        _audit(attributes, policy.audit, pod["metadata"], pod.get("spec") or {})
         violations = evaluate(*policy.enforce, pod["metadata"], pod.get("spec") or {})
         if violations:
             reason = f"violates PodSecurity {go_quote(str(policy.enforce))}: {', '.join(map(str, violations))}"
@@ -133,10 +138,22 @@ class PodSecurity(BuiltinPlugin):
         _warn(attributes, policy.warn, pod["metadata"], pod.get("spec") or {})
 
 
+def _audit(attributes: Attributes, level: LevelVersion, metadata: JsonObject, spec: JsonObject) -> None:
+    if text := _violation(level, metadata, spec):
+        attributes.annotate(f"{_PREFIX}audit-violations", text)
+
+
 def _warn(attributes: Attributes, level: LevelVersion, metadata: JsonObject, spec: JsonObject) -> None:
-    if violations := evaluate(*level, metadata, spec):
-        text = ", ".join(map(str, violations))
-        attributes.warn(f"would violate PodSecurity {go_quote(str(level))}: {text}")
+    if text := _violation(level, metadata, spec):
+        attributes.warn(text)
+
+
+def _violation(level: LevelVersion, metadata: JsonObject, spec: JsonObject) -> str:
+    """Return how a pod violates a level, or "" if it does not."""
+    violations = evaluate(*level, metadata, spec)
+    if not violations:
+        return ""
+    return f"would violate PodSecurity {go_quote(str(level))}: {', '.join(map(str, violations))}"
 
 
 def _template(obj: JsonObject) -> tuple[JsonObject, JsonObject]:
