@@ -85,7 +85,7 @@ class Evaluation:
         """Evaluate the policy and return its denials. `condition_values` are the variables of the match conditions.
 
         Audit annotations see all fields of `namespace`. They are evaluated, because their errors deny the request, but
-        this server has no audit log to write them to.
+        they are not added to audit events.
         """
         try:
             return await run_with_deadline(lambda check: self._evaluate(values, condition_values, namespace, check))
