@@ -15,7 +15,7 @@ LEVEL_NAMES = tuple(_LEVELS)
 
 
 class AuditConfig(NamedTuple):
-    """How to audit one request."""
+    """The audit level of one request, and what its events omit."""
 
     level: int
     omitted_stages: frozenset[str] = frozenset()
