@@ -36,7 +36,10 @@ def decode_config(body: bytes, types: Mapping[str, Struct]) -> JsonObject:
     if not body.strip():
         raise ValueError("empty config data")
     # JSON is also YAML, so one parser reads both.
-    value, complaints = yaml_codec.decode_strict(body)
+    try:
+        value, complaints = yaml_codec.decode_strict(body)
+    except yaml_codec.MalformedYAMLError as error:
+        raise ValueError(error.message) from None
     if not isinstance(value, dict):
         raise ValueError("the file does not contain an object")
     api_version, kind = str(value.get("apiVersion") or ""), str(value.get("kind") or "")

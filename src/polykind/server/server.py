@@ -115,7 +115,7 @@ class Server:
             (store, SingleReplicaLeadership()) if store is not None else _open_store(self.settings)
         )
         self._unencrypted_store = self.store
-        self._encryption: Encryption | None = None
+        self.encryption: Encryption | None = None
         self.port = 0
         self.token = ""
         """The bearer token of the admin user."""
@@ -212,7 +212,7 @@ class Server:
             service_account_tokens=service_account_tokens,
             unsafe_deletion=settings.gate("AllowUnsafeMalformedObjectDeletion"),
             compresses_watch_lists=settings.gate("WatchListCompression"),
-            stale_values=self._encryption.store if self._encryption is not None else None,
+            stale_values=self.encryption.store if self.encryption is not None else None,
         )
         stored_versions = StoredVersionReport(self.backend)
         on_stop(stored_versions.close)
@@ -307,7 +307,7 @@ class Server:
                 self.store,
                 self.cache.prefix,
                 settings.data_dir,
-                self._encryption.decrypted if self._encryption is not None else None,
+                self.encryption.decrypted if self.encryption is not None else None,
             ),
             lambda: self.url.removeprefix("https://"),
             service_account_tokens,
@@ -334,8 +334,8 @@ class Server:
         self._tls.start(self._write_kubeconfig)
         on_stop(self._tls.close)
         config = settings.encryption_provider_config
-        if self._encryption is not None and config and settings.encryption_provider_config_automatic_reload:
-            keys = FileWatcher([config], self._encryption.reload)
+        if self.encryption is not None and config and settings.encryption_provider_config_automatic_reload:
+            keys = FileWatcher([config], self.encryption.reload)
             keys.start()
             on_stop(keys.close)
 
@@ -347,8 +347,8 @@ class Server:
         from polykind.server.encryption_settings import Encryption
 
         prefix = self.settings.etcd_prefix.rstrip("/") + "/"
-        self._encryption = Encryption(config, prefix, self._unencrypted_store, self.metrics)
-        self.store = self._encryption.store
+        self.encryption = Encryption(config, prefix, self._unencrypted_store, self.metrics)
+        self.store = self.encryption.store
 
     def _audited(self, router: Router, policy: AuditPolicy | None) -> App:
         """Return the application that serves requests: the router, or the auditor that calls it."""
@@ -400,7 +400,7 @@ class Server:
         )
 
     def _checks(self) -> dict[str, Check]:
-        encryption = self._encryption
+        encryption = self.encryption
         return {
             **({"encryption-provider-config": encryption.check} if encryption is not None else {}),
             "ping": lambda: "",

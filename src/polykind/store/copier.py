@@ -128,25 +128,30 @@ class KeyTransfer:
         source, target = await anext(source_keys, None), await anext(target_keys, None)
         pending: list[asyncio.Task[None]] = []
         done = 0
-        while source is not None or target is not None:
-            if target is not None and (source is None or target.key.encode() < source.key.encode()):
-                pending.append(asyncio.create_task(self._delete(target)))
-                target = await anext(target_keys, None)
-                continue
-            if source is None:
-                break
-            held = target if target is not None and target.key == source.key else None
-            if held is None or held.value != source.value:
-                pending.append(asyncio.create_task(self._put(source, held.revision if held is not None else 0)))
-            if held is not None:
-                target = await anext(target_keys, None)
-            source = await anext(source_keys, None)
-            done += 1
-            if len(pending) >= CONCURRENT_WRITES:
-                await asyncio.gather(*pending)
-                pending.clear()
-                self._progress("copying", done, total)
-        await asyncio.gather(*pending)
+        try:
+            while source is not None or target is not None:
+                if target is not None and (source is None or target.key.encode() < source.key.encode()):
+                    pending.append(asyncio.create_task(self._delete(target)))
+                    target = await anext(target_keys, None)
+                    continue
+                if source is None:
+                    break
+                held = target if target is not None and target.key == source.key else None
+                if held is None or held.value != source.value:
+                    pending.append(asyncio.create_task(self._put(source, held.revision if held is not None else 0)))
+                if held is not None:
+                    target = await anext(target_keys, None)
+                source = await anext(source_keys, None)
+                done += 1
+                if len(pending) >= CONCURRENT_WRITES:
+                    await asyncio.gather(*pending)
+                    pending.clear()
+                    self._progress("copying", done, total)
+            await asyncio.gather(*pending)
+        except BaseException:
+            # Wait for the writes that have been sent, because the caller closes the stores.
+            await asyncio.gather(*pending, return_exceptions=True)
+            raise
         self._progress("copying", done, done)
         return done
 
