@@ -303,6 +303,8 @@ def ignore(*_: str) -> None:
         ("/registry/example.com/crontabs/default/a", "crontabs.example.com"),
         ("/registry/example.com/others/a", "*.example.com"),
         ("/registry/_polykind/leader", ""),
+        ("/registry/health", ""),
+        ("/elsewhere/secrets/a", ""),
     ],
 )
 def test_rule_of_a_key(key: str, rule: str, tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ SERVED = _names(
     authorization-config authorization-mode authorization-webhook-cache-authorized-ttl
     authorization-webhook-cache-unauthorized-ttl authorization-webhook-config-file authorization-webhook-version
     bind-address cert-dir client-ca-file default-not-ready-toleration-seconds default-unreachable-toleration-seconds
-    disable-admission-plugins enable-admission-plugins event-ttl feature-gates oidc-ca-file oidc-client-id
+    disable-admission-plugins enable-admission-plugins encryption-provider-config
+    encryption-provider-config-automatic-reload event-ttl feature-gates oidc-ca-file oidc-client-id
     oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim oidc-signing-algs oidc-username-claim
     oidc-username-prefix permit-port-sharing request-timeout runtime-config secure-port service-account-issuer
     service-account-key-file service-account-max-token-expiration service-account-signing-key-file
@@ -63,7 +64,7 @@ WITHOUT_EFFECT = _names(
     audit-log-truncate-max-batch-size audit-log-version audit-webhook-truncate-max-batch-size audit-webhook-version
     authorization-policy-file coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
     coordinated-leadership-retry-period cors-allowed-origins debug-socket-path delete-collection-workers
-    disabled-metrics egress-selector-config-file emulated-version encryption-provider-config endpoint-reconciler-type
+    disabled-metrics egress-selector-config-file emulated-version endpoint-reconciler-type
     etcd-cafile etcd-certfile etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
     etcd-healthcheck-timeout etcd-keyfile etcd-prefix etcd-readycheck-timeout etcd-servers etcd-servers-overrides
     external-hostname goaway-chance http2-max-streams-per-connection kubelet-certificate-authority

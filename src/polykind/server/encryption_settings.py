@@ -67,6 +67,9 @@ class ResourceEncryption:
         """Return the name of a key's resource and its providers."""
         path = key.removeprefix(self._prefix)
         first = path.find("/")
+        if first < 1:
+            # The key has another prefix, or it is not in the folder of a resource.
+            return "", PLAIN
         second = path.find("/", first + 1)
         folder = path[: second if second > 0 else first]
         found = self._by_folder.get(folder)
