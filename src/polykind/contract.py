@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 JsonObject = dict[str, Any]
 InterruptCheck = Callable[[int], None]
@@ -72,8 +73,7 @@ class HistoryEvent(NamedTuple):
     previous: KeyValue | None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """One page of a range read: the `items` at the store revision `revision`, sorted by key.
 
     `remaining` is the number of keys after this page.

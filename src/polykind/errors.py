@@ -25,8 +25,9 @@ A FieldError is one validation error of one field. Validation functions return l
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_float, go_quote
@@ -69,8 +70,7 @@ MAX_FIELD_ERRORS: Final = 10_000
 _MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     """A validation error of one field. `field` is a path such as spec.versions[0].name.
 
     `reason` is the reason of the cause in the Status, such as FieldValueInvalid.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from polykind.admission.admission_chain import Reinvocation
 from polykind.apply.model import Type
@@ -23,8 +24,7 @@ served.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RequestResource:
+class RequestResource(msgspec.Struct, frozen=True):
     """The resource of a request and the kind of the object in its body, which is Scale for the subresource `scale`."""
 
     group: str
@@ -41,8 +41,7 @@ class RequestResource:
     """The served versions that have the request's subresource. matchPolicy Equivalent matches at all of them."""
 
 
-@dataclass(slots=True)
-class Attributes:
+class Attributes(msgspec.Struct):
     """The attributes of one write (admission.Attributes in Go)."""
 
     operation: str
@@ -68,19 +67,19 @@ class Attributes:
     The function returns None if the object is cluster-scoped.
     """
     warn: Callable[[str], None]
-    apply_type: Callable[[str], Type | None] = field(default=lambda api_version: None)
+    apply_type: Callable[[str], Type | None] = msgspec.field(default=lambda api_version: None)
     """A function that returns the field types of the object at an apiVersion, or None if they are unknown."""
-    strict_error: Callable[[JsonObject], str] = field(default=lambda obj: "")
+    strict_error: Callable[[JsonObject], str] = msgspec.field(default=lambda obj: "")
     """A function that returns the strict decoder's error about an object that a mutating plugin has changed, or ""."""
-    authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    authorization_results: dict[AuthorizationAttributes, AuthorizationResult] = field(default_factory=dict)
+    authorizer: Authorizer = msgspec.field(default_factory=AlwaysAllow)
+    authorization_results: dict[AuthorizationAttributes, AuthorizationResult] = {}
     """The results of authorizer checks by CEL expressions. A repeated check returns the same result."""
-    reinvocation: Reinvocation = field(default_factory=Reinvocation)
-    changed: bool = field(default=False)
+    reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
+    changed: bool = False
     """True if a mutating plugin has replaced `obj`."""
-    implied_type: bool = field(default=False)
+    implied_type: bool = False
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
-    annotate: Callable[[str, str], None] = field(default=lambda key, value: None)
+    annotate: Callable[[str, str], None] = msgspec.field(default=lambda key, value: None)
     """A function that adds an annotation to the audit event of the request."""
-    deadline: float | None = field(default=None)
+    deadline: float | None = None
     """The time.monotonic() at which the client's timeout ends the request, or None if the request has no timeout."""

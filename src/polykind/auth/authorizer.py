@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from polykind.auth.user import User
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(msgspec.Struct, frozen=True):
     """An access to authorize: a user, a verb, and either a resource or a URL path (authorizer.Attributes in Go)."""
 
     user: User

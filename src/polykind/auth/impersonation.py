@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
+
+from msgspec.structs import replace
 
 from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from polykind.auth.key_files import is_key_file
 from polykind.auth.service_account_claims import (
@@ -33,8 +34,7 @@ _MAX_VERIFIED = 1000
 """The number of tokens whose verified claims are cached, so that most requests need no cryptography."""
 
 
-@dataclass(frozen=True)
-class TokenSettings:
+class TokenSettings(msgspec.Struct, frozen=True):
     """The settings of tokens, as in kube-apiserver's flags --service-account-* and --api-audiences."""
 
     default_key_file: Path

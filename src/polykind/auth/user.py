@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from polykind.contract import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(msgspec.Struct, frozen=True):
     """An authenticated user: name, uid, groups and extra attributes."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, tuple[str, ...]] = {}
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.uid, self.groups))
 
     def info(self) -> JsonObject:
         """Return the user as the userInfo of a review, without empty fields."""

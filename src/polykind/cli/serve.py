@@ -7,7 +7,6 @@ import asyncio
 import os
 import sys
 from contextlib import ExitStack, suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -329,7 +328,7 @@ def settings(args: argparse.Namespace) -> Settings:
     except ValueError as error:
         raise SettingsError(str(error)) from None
     # Every setting has a flag of the same name.
-    values: dict[str, Any] = {setting.name: getattr(args, setting.name) for setting in fields(Settings)}
+    values: dict[str, Any] = {name: getattr(args, name) for name in Settings.__struct_fields__}
     defaults = Settings()
     values |= {
         "data_dir": args.data_dir or defaults.data_dir,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 from polykind.errors import NotAcceptableError, UnsupportedMediaTypeError
 from polykind.http.messages import Query, first_value
@@ -38,8 +39,7 @@ JSON_ONLY: Final = ("json",)
 GZIP_ABOVE: Final = 128 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseFormat:
+class ResponseFormat(msgspec.Struct, frozen=True):
     """The format of a response. `as_kind`, `as_group` and `as_version` are the parameters as=, g= and v= of the Accept
     header: the kind to which the server converts the object or list, such as Table.
     """

@@ -6,8 +6,10 @@ condition, so that not every call to the converter causes a write.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
 
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import AttemptError
@@ -27,8 +29,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(msgspec.Struct, frozen=True):
     """The call statistics of a converter."""
 
     calls: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from polykind.contract import JsonObject
 from polykind.crd import internal_json
@@ -41,8 +41,7 @@ _ALLOWED_AT_ROOT = {
 _BEFORE_TYPE = frozenset({"id", "$schema", "$ref"})
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaContext:
+class SchemaContext(msgspec.Struct, frozen=True):
     """The options for validating all schemas of one CRD."""
 
     options: ValidationOptions

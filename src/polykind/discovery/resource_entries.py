@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+import msgspec
 import orjson
 
 from polykind.contract import JsonObject
@@ -20,8 +20,7 @@ _TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch
 _SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 
-@dataclass(frozen=True)
-class SubresourceEntry:
+class SubresourceEntry(msgspec.Struct, frozen=True):
     """The entry of a subresource. `group` and `version` are empty if its kind is in the resource's group version."""
 
     name: str
@@ -31,8 +30,7 @@ class SubresourceEntry:
     version: str = ""
 
 
-@dataclass(frozen=True)
-class ResourceEntry:
+class ResourceEntry(msgspec.Struct, frozen=True, dict=True):
     """The entry of a resource at one version.
 
     `group` and `version` are empty for a built-in resource, because kube-apiserver omits them in its documents.
@@ -116,8 +114,7 @@ def _without_empty(**fields: Any) -> JsonObject:
     return {key: value for key, value in fields.items() if value or key in _REQUIRED_FIELDS}
 
 
-@dataclass(frozen=True)
-class GroupVersionEntry:
+class GroupVersionEntry(msgspec.Struct, frozen=True):
     """A built-in group version. `group_priority` sorts all groups, `version_priority` the versions of the group."""
 
     group: str
@@ -127,8 +124,7 @@ class GroupVersionEntry:
     resources: tuple[ResourceEntry, ...]
 
 
-@dataclass(eq=False)
-class CrdEntries:
+class CrdEntries(msgspec.Struct, eq=False, dict=True):
     """The discovery entries of a CRD: its served versions, and its resource at each version.
 
     `resources` is empty until the CRD is established.
@@ -138,9 +134,9 @@ class CrdEntries:
     group: str
     versions: tuple[str, ...]
     resources: Mapping[str, ResourceEntry]
-    crd: JsonObject = field(repr=False)
+    crd: JsonObject
     """The CRD, or its summary without schemas."""
-    fragments: dict[str, bytes] = field(default_factory=dict, repr=False)
+    fragments: dict[str, bytes] = {}
     """Compressed parts of OpenAPI documents, by the kind of document."""
 
     def reuse(self, previous: CrdEntries | None) -> CrdEntries:

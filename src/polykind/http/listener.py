@@ -6,7 +6,8 @@ import asyncio
 import logging
 import ssl
 import time
-from dataclasses import dataclass
+
+import msgspec
 
 from polykind.http.connection import App, Connection
 from polykind.http.descriptors import descriptor_problem
@@ -17,8 +18,7 @@ from polykind.workers import FairQueue
 log = logging.getLogger("polykind.http")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """Limits on requests, connections and slow clients."""
 
     max_body_bytes: int = 3 * 1024 * 1024

@@ -6,9 +6,11 @@ Raise BadRequestError if a value cannot be parsed, and InvalidError if a parsed 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Self
+
+import msgspec
+from msgspec.structs import replace
 
 from polykind.codec.json_codec import read_type_meta
 from polykind.errors import (
@@ -33,8 +35,7 @@ from polykind.selectors.label_selectors import LabelSelector
 _MAX_MANAGER_BYTES = 128
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(msgspec.Struct, frozen=True):
     """The options of a list, watch or deletecollection.
 
     As in kube-apiserver, `send_initial_events` is also true for a watch without a resourceVersion or with "0".
@@ -119,8 +120,7 @@ def _forbidden_match(message: str) -> FieldError:
 _DEFAULT_LIST: Final = ListOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class GetOptions:
+class GetOptions(msgspec.Struct, frozen=True):
     resource_version: str = ""
 
     @classmethod
@@ -131,8 +131,7 @@ class GetOptions:
 _DEFAULT_GET: Final = GetOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """The options of a write. `field_validation` is Ignore, Warn or Strict. `field_manager` may be ""."""
 
     dry_run: bool = False
@@ -148,20 +147,15 @@ class WriteOptions:
         return cls(*_write_options(query))
 
 
-class CreateOptions(WriteOptions):
+class CreateOptions(WriteOptions, frozen=True):
     """Options of a create."""
 
-    __slots__ = ()
 
-
-class UpdateOptions(WriteOptions):
+class UpdateOptions(WriteOptions, frozen=True):
     """Options of an update."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class PatchOptions(WriteOptions):
+class PatchOptions(WriteOptions, frozen=True):
     """Options of a patch. `force` lets server-side apply take over fields of other field managers."""
 
     force: bool = False
@@ -179,8 +173,7 @@ class PatchOptions(WriteOptions):
         return cls(*_write_options(query), force or False)
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(msgspec.Struct, frozen=True):
     """Options of a delete. `uid` and `resource_version` are preconditions."""
 
     dry_run: bool = False

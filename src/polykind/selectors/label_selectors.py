@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from polykind.errors import BadRequestError, FieldError, aggregate_message, invalid
 from polykind.golang.strconv import parse_int64
@@ -26,8 +27,7 @@ _OPERATOR_OF_TOKEN = {">": "gt", "<": "lt"} | {op: op for op in _BINARY_OPERATOR
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])\x00?|([^ \t\r\n=!(),<>\x00]+)\x00?|(\x00|\Z))")
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One requirement on a label. `operator` is one of =, ==, !=, in, notin, exists, !, gt, lt."""
 
     key: str

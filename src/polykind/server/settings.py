@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from pathlib import Path
+
+import msgspec
 
 from polykind.addresses import parse_ip
 from polykind.admission.plugins.plugin_table import choice_errors
@@ -44,8 +45,7 @@ class SettingsError(ValueError):
     """An invalid setting. The message names the flag and the remedy."""
 
 
-@dataclass(slots=True)
-class Settings:
+class Settings(msgspec.Struct):
     """The settings of a server. Names are those of kube-apiserver's flags where such a flag exists."""
 
     data_dir: Path = Path(".polykind")
@@ -69,7 +69,7 @@ class Settings:
     oidc_groups_claim: str = ""
     oidc_groups_prefix: str = ""
     oidc_signing_algs: tuple[str, ...] = ("RS256",)
-    oidc_required_claim: dict[str, str] = field(default_factory=dict)
+    oidc_required_claim: dict[str, str] = {}
     anonymous_auth: bool = True
     etcd_servers: tuple[str, ...] = ()
     etcd_prefix: str = "/registry"
@@ -79,7 +79,7 @@ class Settings:
     etcd_compaction_interval: float = 300.0
     encryption_provider_config: Path | None = None
     encryption_provider_config_automatic_reload: bool = False
-    feature_gates: dict[str, bool] = field(default_factory=dict)
+    feature_gates: dict[str, bool] = {}
     request_timeout: float = 60.0
     permit_port_sharing: bool = False
     authorization_mode: tuple[str, ...] = ("RBAC",)
@@ -96,7 +96,7 @@ class Settings:
     resolve: tuple[str, ...] = ()
     converter: tuple[str, ...] = ()
     serve_v1beta1: bool = True
-    runtime_config: dict[str, str] = field(default_factory=dict)
+    runtime_config: dict[str, str] = {}
     garbage_collector: bool = True
     namespace_controller: bool = True
     enable_admission_plugins: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class Settings:
 
     def flags(self) -> dict[str, str]:
         """Return the value of every flag as text, formatted as kube-apiserver formats flags."""
-        return {item.name.replace("_", "-"): _flag_value(getattr(self, item.name)) for item in fields(self)}
+        return {name.replace("_", "-"): _flag_value(getattr(self, name)) for name in self.__struct_fields__}
 
     def gate(self, name: str) -> bool:
         """True if a feature gate is enabled."""
@@ -217,7 +217,7 @@ class Settings:
 
     def _check_oidc(self) -> None:
         defaults = Settings()
-        oidc_flags = [item.name for item in fields(self) if item.name.startswith("oidc_")]
+        oidc_flags = [name for name in self.__struct_fields__ if name.startswith("oidc_")]
         used = any(getattr(self, name) != getattr(defaults, name) for name in oidc_flags)
         if self.authentication_config is not None and used:
             raise SettingsError("authentication-config file and oidc-* flags are mutually exclusive")

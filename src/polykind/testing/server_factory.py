@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,7 @@ class Factory:
 
         Raise Refused if a setting is unknown or reserved.
         """
-        known = {field.name: str(field.type) for field in fields(Settings) if not field.name.startswith("etcd")}
+        known = {name: kind for name, kind in Settings.__annotations__.items() if not name.startswith("etcd")}
         out: dict[str, Any] = {}
         for name, value in settings.items():
             if name not in known or name in _RESERVED_SETTINGS:

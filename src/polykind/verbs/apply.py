@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from polykind import errors
 from polykind.apis.machinery.decoding import describe
@@ -20,8 +21,7 @@ from polykind.verbs.write import APPLY, Write
 _YAML_ERROR = "error converting YAML to JSON: "
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedConfiguration:
+class AppliedConfiguration(msgspec.Struct, frozen=True):
     """The decoded body of a server-side apply request, and the messages about duplicate fields in it."""
 
     value: JsonObject

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, TypeVar, cast
+
+import msgspec
 
 from polykind import errors, names
 from polykind.admission.admission_chain import AdmissionChain
@@ -46,8 +47,7 @@ def is_large(data: bytes, steps_per_value: int = 1) -> bool:
     return steps_per_value > 1 and (containers + data.count(b",") + data.count(b"\n")) * steps_per_value > _INLINE_STEPS
 
 
-@dataclass(slots=True)
-class Backend:
+class Backend(msgspec.Struct):
     """The components of the server that verbs and controllers use."""
 
     store: Store
@@ -56,9 +56,9 @@ class Backend:
     clock: Clock
     ids: IdSource
     metrics: Metrics
-    admission: AdmissionChain = field(default_factory=AdmissionChain)
-    authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
+    admission: AdmissionChain = msgspec.field(default_factory=AdmissionChain)
+    authorizer: Authorizer = msgspec.field(default_factory=AlwaysAllow)
+    service_network: ServiceNetwork = msgspec.field(default_factory=ServiceNetwork)
     service_account_tokens: ServiceAccountTokens | None = None
     bookmark_interval: float = 60.0
     unsafe_deletion: bool = False

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from functools import partial
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from polykind import errors
 from polykind.apis.machinery.protobuf_reader import decode_message

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
+
+from msgspec.structs import replace
 
 from polykind import errors
 from polykind.apis.core.pod_preparation import set_condition

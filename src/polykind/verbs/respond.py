@@ -7,8 +7,9 @@ import gzip
 import logging
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
@@ -11,8 +12,7 @@ from polykind.http.options import DeleteOptions, WriteOptions
 from polykind.resources.resource import Finish
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """The kind of request that a write comes from, with the properties that the write stages depend on."""
 
     name: str
@@ -33,8 +33,7 @@ SCALE_PATCH = Origin("scale patch", merges=True)
 DELETE = Origin("delete")
 
 
-@dataclass(slots=True)
-class Write:
+class Write(msgspec.Struct):
     """One write of one request: the object to store and the results of the stages so far."""
 
     obj: JsonObject
@@ -59,7 +58,7 @@ class Write:
     """The error of decoding metadata that apply or a webhook has produced. It is raised if a conversion follows."""
     finish: Finish | None = None
     """A function that completes or undoes the effects of the write, such as an address allocation."""
-    raw_metadata: JsonObject = field(default_factory=dict)
+    raw_metadata: JsonObject = {}
     """Applied metadata that is stored unchanged, although reads return it in another form or omit it."""
 
     async def complete(self, storing: Awaitable[bytes]) -> bytes:

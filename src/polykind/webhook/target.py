@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
 
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
@@ -71,8 +72,7 @@ class TargetError(ValueError):
     """A clientConfig has neither a valid service nor a valid URL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """The address of a webhook. `url` has no query and is also used in messages.
 
     The webhook's certificate must be valid for `server_name`. `service` is the namespace and name of a Service, or None

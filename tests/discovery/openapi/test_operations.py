@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from polykind.discovery.openapi.operations import OpenAPIResource, OpenAPISubresource, operations, paths_v2, paths_v3
 from polykind.discovery.openapi.schemas import V2, V3

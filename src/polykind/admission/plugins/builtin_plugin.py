@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from polykind import errors
 from polykind.admission.attributes import CREATE, UPDATE, Attributes
@@ -34,8 +35,7 @@ class StatusWriter(Protocol):
         """Replace an object's status. Raise ConflictError if the object's resourceVersion is not the newest."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginServices:
+class PluginServices(msgspec.Struct, frozen=True):
     """The components of the server that built-in plugins use."""
 
     objects: ObjectReader

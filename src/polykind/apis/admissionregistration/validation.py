@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from polykind.contract import JsonObject
 from polykind.crd.validation_client_config import validate_webhook_service, validate_webhook_url
@@ -27,8 +28,7 @@ ExpressionErrors = Callable[[str, str], list[FieldError]]
 """A function that compiles a CEL expression and returns the errors. The arguments are the expression and its path."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ratchet:
+class _Ratchet(msgspec.Struct, frozen=True):
     """The rules that an update need not follow, because the old object already violates them."""
 
     side_effects: bool = False

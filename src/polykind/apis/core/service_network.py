@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from polykind.addresses import IPNetwork, parse_cidr
 
@@ -16,8 +17,7 @@ class ServiceNetworkError(ValueError):
     """A range of addresses or ports is invalid. The message is the same as kube-apiserver's, if it has one."""
 
 
-@dataclass(frozen=True)
-class ServiceNetwork:
+class ServiceNetwork(msgspec.Struct, frozen=True, dict=True):
     """The ranges for cluster IPs, one for each IP family, and the range of node ports."""
 
     cidrs: tuple[str, ...] = (DEFAULT_CIDR,)

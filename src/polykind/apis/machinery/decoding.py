@@ -6,8 +6,9 @@ unknown field must be reported.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from polykind.golang.json import NumberLiteral, json_float
 
@@ -91,13 +92,12 @@ def _dotted_path(at: Location | None, last: str) -> str:
     return f"{out}.{last}" if out else last
 
 
-@dataclass(slots=True)
-class Decoding:
+class Decoding(msgspec.Struct):
     """One decoding run. Like Go's decoder, it continues after a type mismatch and finally reports the first one."""
 
     report_unknown: bool
     error: DecodeError | None = None
-    unknown: list[str] = field(default_factory=list)
+    unknown: list[str] = []
 
     def mismatch(self, value: object, wanted: str, at: Location | None, *, literal: bool = False) -> None:
         """Record that a value is not of the Go type `wanted`, unless an earlier error is recorded."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from polykind.apis.machinery.lazy_imports import import_by_path
 from polykind.apis.machinery.structs import Field, GroupVersion, Struct

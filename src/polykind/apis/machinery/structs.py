@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from polykind.apis.machinery.decoding import Decoding, Location, PromotedName, next_depth
 from polykind.apis.machinery.value_types import ValueType
 from polykind.contract import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """A field of a struct: its JSON name, its protobuf number (0: none) and its type.
 
     A field without a name is an embedded struct: in JSON its fields belong to the enclosing struct, and in protobuf it
@@ -49,7 +49,7 @@ class Field:
 
     def __post_init__(self) -> None:
         if self.keys:
-            object.__setattr__(self, "list_type", "map")
+            msgspec.structs.force_setattr(self, "list_type", "map")
 
     @property
     def always(self) -> bool:
@@ -65,8 +65,7 @@ Fields = Sequence[Field] | Callable[[], Sequence[Field]]
 _DERIVED = frozenset(("_always", "_index", "fields", "numbered", "promoted"))
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+class Union(msgspec.Struct, frozen=True):
     """Fields of which at most one is set, as OpenAPI publishes them in x-kubernetes-unions."""
 
     members: tuple[str, ...]
@@ -173,8 +172,7 @@ def _null() -> None:
     """Return the JSON that Go writes for a nil pointer."""
 
 
-@dataclass(frozen=True)
-class GroupVersion:
+class GroupVersion(msgspec.Struct, frozen=True):
     """An API group at one version, in which structs are declared."""
 
     group: str

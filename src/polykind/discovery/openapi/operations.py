@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from polykind.contract import JsonObject
 from polykind.discovery.openapi.parameters import Parameter, parameters, shared_parameters
@@ -23,8 +24,7 @@ _STATUSES: Final = {"200": "OK", "201": "Created", "202": "Accepted"}
 _SHARED: Final = frozenset(shared_parameters())
 
 
-@dataclass(frozen=True)
-class OpenAPISubresource:
+class OpenAPISubresource(msgspec.Struct, frozen=True):
     """A subresource of a resource.
 
     `model` is the name of the schema of its objects. It is empty if the subresource returns a text, such as log, or
@@ -43,8 +43,7 @@ class OpenAPISubresource:
         return self.gvk is not None and self.gvk[2].endswith("Options")
 
 
-@dataclass(frozen=True)
-class OpenAPIResource:
+class OpenAPIResource(msgspec.Struct, frozen=True):
     """A resource at one version. `model` and `list_model` are the names of the schemas of its objects and lists."""
 
     group: str
@@ -65,8 +64,7 @@ class OpenAPIResource:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """One OpenAPI operation: an HTTP method on a path of a resource."""
 
     resource: OpenAPIResource

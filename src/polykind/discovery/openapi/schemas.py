@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import orjson
 
 from polykind.contract import JsonObject
@@ -54,8 +54,7 @@ MAX_DEPTH: Final = 100
 """The maximum depth of a published schema. A deeper part is published as `{}`, which allows any value."""
 
 
-@dataclass(frozen=True)
-class Dialect:
+class Dialect(msgspec.Struct, frozen=True):
     """The syntax of OpenAPI v2 if `v2` is true, else of OpenAPI v3."""
 
     v2: bool

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 import orjson
+from msgspec.structs import replace
 
 from polykind.contract import JsonObject
 from polykind.discovery.openapi.operations import OpenAPIResource, article, group_version_name, paths_v2, paths_v3, tag
