@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
+from polykind.light_imports import import_msgspec
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # --converter may name a module in the current directory, as with `python -m`. Installed modules come first.
     if "" not in sys.path and not sys.flags.safe_path:
         sys.path.append("")
+    import_msgspec()
     args = parser().parse_args(argv)
     try:
         result: int = args.run(args)
