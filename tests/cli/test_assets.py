@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import polykind
 from polykind.cli import main
 from polykind.cli.assets import launcher_scripts, write_launchers
 
@@ -67,3 +68,16 @@ def test_the_etcd_launcher_needs_no_installed_package(tmp_path: Path) -> None:
     (tmp_path / "socket.py").write_text("raise ImportError")
     done = subprocess.run([tmp_path / "etcd", "--version"], capture_output=True, env=environment, timeout=60)
     assert done.stdout.startswith(b"etcd Version: ")
+
+
+def test_modules_without_current_bytecode_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "module.py").write_text("VALUE = 1\n")
+    (package / "invalid.py").write_text("1 +\n")
+    monkeypatch.setattr(polykind, "__file__", str(package / "__init__.py"))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    write_launchers(tmp_path / "assets")
+    compiled = {path.name.partition(".")[0] for path in (package / "__pycache__").iterdir()}
+    assert compiled == {"__init__", "module"}

@@ -37,6 +37,7 @@ WIDGETS = {
         ],
     },
 }
+ADMIN_ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/admin"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGET_LIST = "/apis/example.com/v1/namespaces/default/widgets"
 
@@ -95,6 +96,8 @@ def test_a_suite_runs_as_on_kube_apiserver(control_plane: ControlPlane, temporar
         {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"},
     )
     assert review.json["status"]["userInfo"]["username"] == "admin"
+    # Only kube-controller-manager aggregates ClusterRoles.
+    assert control_plane.request("GET", ADMIN_ROLE).json["rules"] is None
     assert control_plane.stop() == [0, 0]
     output = control_plane.output.read_text()
     assert output.count("these flags have no effect: --allow-privileged --etcd-servers") == 1
@@ -114,11 +117,13 @@ def test_service_account_tokens_are_signed_with_the_given_key(control_plane: Con
 
 
 def test_controllers_run_if_flags_start_them(control_plane: ControlPlane) -> None:
-    control_plane.start("--namespace-controller=true", "--garbage-collector=true")
+    control_plane.start("--namespace-controller=true", "--garbage-collector=true", "--clusterrole-aggregation")
     control_plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": "doomed"}})
     control_plane.request("DELETE", "/api/v1/namespaces/doomed")
     deadline = time.monotonic() + SECONDS
     while control_plane.request("GET", "/api/v1/namespaces/doomed").status != 404:
+        assert time.monotonic() < deadline
+    while not control_plane.request("GET", ADMIN_ROLE).json["rules"]:
         assert time.monotonic() < deadline
 
 

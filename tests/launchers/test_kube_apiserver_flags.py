@@ -23,7 +23,10 @@ from polykind.launchers.kube_apiserver_flags import (
 def translated(*arguments: str) -> tuple[list[str], list[str]]:
     """Return the arguments for `polykind serve` after the launcher's defaults, and the remarks."""
     found = serve_arguments(parse_flags(arguments), ["KnownGate"])
-    return found.arguments[5:], found.remarks
+    # Without flags, --ephemeral follows the defaults.
+    defaults = serve_arguments([], []).arguments[:-1]
+    assert found.arguments[: len(defaults)] == defaults
+    return found.arguments[len(defaults) :], found.remarks
 
 
 @pytest.mark.parametrize(

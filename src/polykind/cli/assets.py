@@ -56,6 +56,20 @@ def write_launchers(directory: Path) -> None:
     if kubectl is not None and not (directory / "kubectl").exists():
         (directory / "kubectl").unlink(missing_ok=True)
         (directory / "kubectl").symlink_to(Path(kubectl).absolute())
+    if not getattr(sys, "frozen", False):
+        _compile_package()
+
+
+def _compile_package() -> None:
+    """Compile the modules of Polykind that have no current bytecode, so that no launcher has to.
+
+    Python does not write bytecode with PYTHONDONTWRITEBYTECODE, which many container images set. Then each start
+    would compile hundreds of modules.
+    """
+    import compileall
+
+    # A directory that cannot be written costs only time, so the result does not matter.
+    compileall.compile_dir(Path(polykind.__file__).parent, quiet=2)
 
 
 def launcher_scripts(python: str) -> dict[str, str]:

@@ -37,8 +37,8 @@ SERVED = _names(
 
 POLYKIND = _names(
     """
-    conversion-cache conversion-fallback converter data-dir garbage-collector namespace-controller resolve serve-v1beta1
-    tls-san
+    clusterrole-aggregation conversion-cache conversion-fallback converter data-dir garbage-collector
+    namespace-controller resolve serve-v1beta1 tls-san
     """
 )
 """Flags of `polykind serve` that kube-apiserver does not have and that the launcher accepts in addition."""
@@ -51,8 +51,8 @@ BOOLEANS = _names(
     enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler enable-priority-and-fairness
     encryption-provider-config-automatic-reload help log-json-split-stream log-text-split-stream permit-address-sharing
     permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-extend-token-expiration
-    service-account-lookup shutdown-send-retry-after version watch-cache conversion-cache conversion-fallback
-    garbage-collector namespace-controller serve-v1beta1
+    service-account-lookup shutdown-send-retry-after version watch-cache clusterrole-aggregation conversion-cache
+    conversion-fallback garbage-collector namespace-controller serve-v1beta1
     """
 )
 """Flags that need no value: `--profiling` is `--profiling=true`, and the next argument is not its value."""
@@ -154,6 +154,7 @@ def serve_arguments(flags: Iterable[tuple[str, str]], known_gates: Iterable[str]
     versions, unserved = _split_versions([setting for setting in settings if setting])
     defaults = {
         "secure-port": "6443",
+        "clusterrole-aggregation": "false",
         "garbage-collector": "false",
         "namespace-controller": "false",
         "serve-v1beta1": "false",

@@ -272,19 +272,20 @@ class Server:
         await self.migrations.start()
         checks = self._checks()
         if rbac is not None:
-            from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregationController
             from polykind.controllers.rbac_bootstrap import RBACBootstrap
             from polykind.controllers.rbac_informer import RBACInformer
 
             bootstrap = RBACBootstrap(self.backend, self._now, self.leadership)
             checks["poststarthook/rbac/bootstrap-roles"] = bootstrap.check
-            for component in (
-                RBACInformer(self.cache, rbac, self.registry),
-                bootstrap,
-                ClusterRoleAggregationController(self.backend, self.leadership),
-            ):
+            for component in (RBACInformer(self.cache, rbac, self.registry), bootstrap):
                 on_stop(component.close)
                 await component.start()
+            if settings.clusterrole_aggregation:
+                from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregationController
+
+                aggregation = ClusterRoleAggregationController(self.backend, self.leadership)
+                on_stop(aggregation.close)
+                await aggregation.start()
         if any(plugin.name == "ServiceAccount" for plugin in plugins):
             from polykind.controllers.default_accounts import DefaultAccountsController
 

@@ -99,6 +99,7 @@ class Settings(msgspec.Struct):
     runtime_config: dict[str, str] = {}
     garbage_collector: bool = True
     namespace_controller: bool = True
+    clusterrole_aggregation: bool = True
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     default_not_ready_toleration_seconds: int = 300
