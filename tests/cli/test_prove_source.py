@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import yaml
 from polykind.cli import main
 from polykind.testing.apiserver import ApiServer
 from tests.toolkit.crds import crd_manifest
+from tests.toolkit.proving.local_webhook import CA, Review, served
 
 TEXT = {"type": "string"}
 NAME = "crontabs.stable.example.com"
+EQUAL = ({"properties": {"a": TEXT}}, {"properties": {"a": TEXT}})
 FEWER = ({"properties": {"a": TEXT}}, {"properties": {"a": TEXT, "b": TEXT}})
 SERVICE = {"namespace": "system", "name": "converter", "path": "/convert"}
 
@@ -57,6 +60,34 @@ def test_crd_of_a_cluster_is_read(polykind: ApiServer, tmp_path: Path, capsys: p
     assert "give the name of a CRD, such as crontabs.stable.example.com" in capsys.readouterr().err
     assert prove(NAME, tmp_path, *options, "--context", "other") == 2
     assert "there is no context 'other'" in capsys.readouterr().err
+
+
+def test_service_of_the_crd_is_called_at_the_resolved_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reviews: list[Review] = []
+
+    def remember(request: Review, response: Review) -> None:
+        reviews.append(request)
+
+    bundle = base64.b64encode(CA.cert_pem.bytes()).decode()
+    file = written(tmp_path, crd_manifest(*EQUAL, **webhook({"service": SERVICE, "caBundle": bundle})))
+    with served(remember) as port:
+        assert prove(file, tmp_path, "--resolve", f"system/converter=127.0.0.1:{port}") == 0
+    assert "all properties hold" in capsys.readouterr().out
+    assert {request["desiredAPIVersion"] for request in reviews} == {"stable.example.com/v1", "stable.example.com/v2"}
+
+
+def test_certificate_is_verified_unless_the_flag_says_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, crd_manifest(*EQUAL))
+    with served(lambda request, response: None) as port:
+        url = f"https://localhost:{port}/convert"
+        assert prove(file, tmp_path, "--webhook", url) == 2
+        assert f"{url} cannot be called: " in capsys.readouterr().err
+        assert prove(file, tmp_path, "--webhook", url, "--insecure-skip-tls-verify") == 0
+    assert "all properties hold" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,22 @@
 from __future__ import annotations
 
 import base64
-import json
 import shutil
-import ssl
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
 
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.proving.proof_run import ProofRun
 from polykind.toolkit.proving.round_trip import ConverterUnavailableError
 from polykind.toolkit.proving.tested_webhook import TestedWebhook
 from tests.toolkit.crds import crd_manifest
+from tests.toolkit.proving.local_webhook import CA, CERTIFICATE, Review, served
 
 NODE_WEBHOOK = Path(__file__).parent / "node_webhook" / "webhook.mjs"
 TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -33,9 +29,6 @@ WIDGETS = CRD(
     )
 )
 EQUAL = CRD(crd_manifest(*[{"properties": {"a": {"type": "string"}, "n": {"type": "integer"}}}] * 2))
-CA = trustme.CA()
-CERTIFICATE = CA.issue_cert("localhost", "127.0.0.1")
-Review = dict[str, Any]
 
 
 def webhook(crd: CRD, port: int, **options: Any) -> TestedWebhook:
@@ -88,57 +81,6 @@ def test_correct_webhook_in_node_has_no_findings(node: Callable[[str], int]) -> 
 def test_bugs_of_a_webhook_in_node_are_found(node: Callable[[str], int], bug: str) -> None:
     found = failed_properties(WIDGETS, webhook(WIDGETS, node(bug)))
     assert {"there-and-back", "back-and-there"} & found.keys()
-
-
-@contextmanager
-def served(change: Callable[[Review, Review], Any]) -> Iterator[int]:
-    """Run a webhook that changes only apiVersion, and whose responses `change` spoils. Yield its port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            body = b""
-            if "Content-Length" in self.headers:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-            else:
-                while size := int(self.rfile.readline(), 16):
-                    body += self.rfile.read(size)
-                    self.rfile.readline()
-                self.rfile.readline()
-            request = json.loads(body)["request"]
-            converted = [
-                {**obj, "apiVersion": request["desiredAPIVersion"], "metadata": obj.get("metadata") or {}}
-                for obj in request["objects"]
-            ]
-            response = {"uid": request["uid"], "convertedObjects": converted, "result": {"status": "Success"}}
-            change(request, response)
-            review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
-            answer = json.dumps(review).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-            self.wfile.flush()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    CERTIFICATE.configure_cert(context)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _another_uid(request: Review, response: Review) -> None:

@@ -13,7 +13,7 @@ from polykind.toolkit.proving.case import Finding, ProofCase
 from polykind.toolkit.proving.edits import Edit
 from polykind.toolkit.proving.list_items import exchanged_values
 from polykind.toolkit.proving.losses import user_differences
-from polykind.toolkit.proving.object_diff import Difference, Path, differences
+from polykind.toolkit.proving.object_diff import MISSING, Difference, Path, differences
 from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 
 
@@ -44,6 +44,7 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
         d
         for d in user_differences(edit.obj, again)
         if d.path not in unavoidable
+        and not _is_emptied(edit, d)
         and not is_converter_annotation(round_trip, d.path)
         and not case.losses.is_acknowledged(round_trip.reversed(edit.obj), d)
     ]
@@ -57,6 +58,14 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
         message = f"the edit at {goal} changed unrelated fields of {origin}"
         return case.finding("edit-survives", message, unrelated, edit=edit)
     return None
+
+
+def _is_emptied(edit: Edit, difference: Difference) -> bool:
+    """True if a client removed an object, and reads it as an empty object.
+
+    Fields of the other version that the converter has stashed restore the object around them.
+    """
+    return edit.after is MISSING and difference.path == edit.path and difference.after == {}
 
 
 def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:

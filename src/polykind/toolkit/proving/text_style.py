@@ -30,6 +30,7 @@ _SHARES: dict[str, tuple[int, int, int, int, int]] = {
     "long-text":   (20, 10, 5, 15, 50),
 }  # fmt: skip
 _MIXED = (35, 25, 20, 17, 3)
+_LONGEST_LISTS = {"lists": 12, "duplicates": 6, "equal": 4, "mixed": 5}
 
 
 class Style:
@@ -41,11 +42,16 @@ class Style:
         self._texts: list[str] = []
         self._numbers: list[int] = []
         self._kind = ""
+        self._longest = 3
 
     def begin(self, choices: Choices, theme: str) -> None:
         """Choose the values that the theme needs once for an object."""
         self.theme = theme
         self._texts, self._numbers, self._kind = [], [], ""
+        self._longest = _LONGEST_LISTS.get(theme, 3)
+        counts = self.vocabulary.counts
+        if theme == "lists" and counts and chance(choices, 40):
+            self._longest = max(self._longest, pick(choices, counts) + 2)
         if theme == "equal":
             self._texts = [self._mixed_text(choices, "name") for _ in range(1 + choices.up_to(1))]
             self._numbers = [pick(choices, (1, 2, 3, 80, 100)) for _ in range(1 + choices.up_to(1))]
@@ -85,7 +91,7 @@ class Style:
     @property
     def longest_list(self) -> int:
         """The maximum number of items that the generator adds to a list, if its schema and budget allow."""
-        return {"lists": 12, "duplicates": 6, "equal": 4, "mixed": 5}.get(self.theme, 3)
+        return self._longest
 
     def _mixed_text(self, choices: Choices, name: str) -> str:
         return self._choose(choices, name, _MIXED) or pick(choices, ("a", "web", "10", "b"))
@@ -99,4 +105,6 @@ class Style:
             return typical_text(choices, name)
         if at < constant:
             return self.vocabulary.text(choices)
-        return pick(choices, TEXTS[pick(choices, _ODD_KINDS)]) if at < odd else long_text(choices)
+        return (
+            pick(choices, TEXTS[pick(choices, _ODD_KINDS)]) if at < odd else long_text(choices, self.vocabulary.lengths)
+        )

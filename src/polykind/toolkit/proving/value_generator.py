@@ -27,6 +27,11 @@ _NAME_ATTEMPTS = 12
 _TIME = "2026-01-02T03:04:05Z"
 _LABELS = ("app", "app.kubernetes.io/name", "tier", "example.com/team", "Upper", "a.b_c")
 _ANNOTATIONS = ("note", "example.com/owner", "kubectl.kubernetes.io/last-applied-configuration", "Upper", "a.b_c")
+_FINALIZERS = (
+    ("example.com/cleanup",),
+    ("example.com/z", "example.com/a"),
+    ("foregroundDeletion", "example.com/cleanup"),
+)
 _OWN_NAMES = ("owner", "reviewed-by", "cost-center", "Imported-From")
 """Names of labels and annotations whose prefix is the CRD's own group. They belong to users, not to the converter."""
 _LABEL_VALUES = ("a", "Web", "1.2.3", "", "true", "a" * 63, "a_b-C")
@@ -45,8 +50,11 @@ _ATTEMPTS = 6
 _FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels", "Upper-Case", "example.com/a", "a.b")
 
 
-def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> JsonObject:
-    """Generate apiVersion, kind and metadata of an object. `limits` are the schemas of metadata fields in the CRD."""
+def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject, keys: Sequence[str] = ()) -> JsonObject:
+    """Generate apiVersion, kind and metadata of an object.
+
+    `limits` are the schemas of metadata fields in the CRD. `keys` are further names of labels and annotations.
+    """
     kind = version.crd.kind.partition(".")[0]
     metadata: JsonObject = {"name": _generate_name(choices, limits.get("name") or {})}
     own = tuple(f"{version.crd.group}/{name}" for name in _OWN_NAMES)
@@ -54,14 +62,14 @@ def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> 
         metadata["namespace"] = pick(choices, ("default", "team-a"))
     if chance(choices, 30):
         metadata["labels"] = {
-            pick(choices, own if chance(choices, 30) else _LABELS): pick(choices, _LABEL_VALUES)
+            pick(choices, own if chance(choices, 30) else (*_LABELS, *keys)): pick(choices, _LABEL_VALUES)
             if chance(choices, 40)
             else scalar_generators.generate_name(choices)
             for _ in range(1 + choices.up_to(2))
         }
     if chance(choices, 30):
         metadata["annotations"] = {
-            pick(choices, own if chance(choices, 40) else _ANNOTATIONS): pick(choices, _ANNOTATION_VALUES)
+            pick(choices, own if chance(choices, 40) else (*_ANNOTATIONS, *keys)): pick(choices, _ANNOTATION_VALUES)
             if chance(choices, 40)
             else scalar_generators.plain_string(choices)
             for _ in range(1 + choices.up_to(2))
@@ -81,7 +89,9 @@ def _add_server_metadata(choices: Choices, version: CRDVersion, metadata: JsonOb
         "creationTimestamp": _TIME,
     }
     if chance(choices, 30):
-        metadata["finalizers"] = ["example.com/cleanup"]
+        metadata["finalizers"] = list(pick(choices, _FINALIZERS))
+        if chance(choices, 30):  # A client has deleted the object, and a finalizer keeps it.
+            metadata |= {"deletionTimestamp": _TIME, "deletionGracePeriodSeconds": 0}
     if chance(choices, 30):
         owner = {
             "apiVersion": "apps/v1",
@@ -89,7 +99,9 @@ def _add_server_metadata(choices: Choices, version: CRDVersion, metadata: JsonOb
             "name": scalar_generators.generate_name(choices),
             "uid": metadata["uid"],
         }
-        metadata["ownerReferences"] = [{**owner, "controller": True, "blockOwnerDeletion": True}]
+        other = {**owner, "kind": "ReplicaSet", "uid": f"0001{low:04x}-1111-4222-8333-444455556666"}
+        controller = {**owner, "controller": True, "blockOwnerDeletion": True}
+        metadata["ownerReferences"] = pick(choices, ([controller], [owner], [other, controller], [owner, other]))
     if chance(choices, 40):
         entry = {"manager": "kubectl", "operation": pick(choices, ("Update", "Apply")), "fieldsType": "FieldsV1"}
         fields: JsonObject = {"f:spec": {".": {}}}
@@ -222,7 +234,7 @@ class ValueGenerator:
             return scalar_generators.generate_number(choices, node, self.style)
         if kind == "boolean":
             return choices.up_to(1) == 1 and not (self.style.theme == "empty" and chance(choices, 60))
-        return arbitrary_value(choices)
+        return arbitrary_value(choices, self.style)
 
     def _generate_container(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int, kind: str
@@ -302,6 +314,8 @@ class ValueGenerator:
             child = more if isinstance(more, dict) else {}
             targeted = self.is_target(child)
             most = 5 if self.style.theme in ("keys", "lists") else 3 if share >= 1 else 1
+            if self.style.theme == "lists" and chance(choices, 30):
+                most = self.style.longest_list
             if self.style.theme == "empty" and chance(choices, 50):
                 most = int(targeted)
             count = min(room - len(out), between(choices, int(targeted), max(most, int(targeted))))
@@ -310,14 +324,14 @@ class ValueGenerator:
                 while key in out:
                     key += "x"
                 make: Callable[[], Any] = lambda: self.value(choices, child, share / 2, density)  # noqa: E731
-                out[key] = choices.part(make if child else lambda: arbitrary_value(choices))
+                out[key] = choices.part(make if child else lambda: arbitrary_value(choices, self.style))
         elif node.preserve_unknown and chance(choices, 40 if raw.get("properties") else 80):
-            for _ in range(min(room - len(out), between(choices, 1, 2))):
-                key = pick(choices, _FIELDS)
+            for _ in range(min(room - len(out), between(choices, 1, 3))):
+                key = _arbitrary_key(choices, self.style)
                 if not node.has_property(key) and not (node.embedded_resource and key in META_KEYS):
-                    out[key] = choices.part(lambda: arbitrary_value(choices))
+                    out[key] = choices.part(lambda: arbitrary_value(choices, self.style, 1))
         for name in missing:
-            out.setdefault(name, arbitrary_value(choices) if node.preserve_unknown else None)
+            out.setdefault(name, arbitrary_value(choices, self.style) if node.preserve_unknown else None)
 
     def _map_key(self, choices: Choices, out: JsonObject) -> str:
         """Generate a key, with the theme `keys` sometimes one that differs from another key only by case."""
@@ -380,15 +394,27 @@ class ValueGenerator:
 ARBITRARY_NUMBERS = (0, 0.5, -1, (1 << 53) + 1, 1 << 31, 100)
 
 
-def arbitrary_value(choices: Choices, depth: int = 0) -> Any:
-    """Generate a value for a schema without constraints. The value is never null, because pruning may drop null."""
+def arbitrary_value(choices: Choices, style: Style, depth: int = 0) -> Any:
+    """Generate a value for a schema without constraints.
+
+    Only values inside of it may be null, because the API server rejects or prunes null where the schema has a field.
+    """
+    if depth and chance(choices, 8):
+        return None
     kind = choices.up_to(6 if depth < 2 else 3)
     if kind <= 1:
-        return scalar_generators.plain_string(choices)
+        text = style.text(choices, "") if chance(choices, 60) else None
+        return scalar_generators.plain_string(choices) if text is None else text
     if kind == 2:
         return pick(choices, ARBITRARY_NUMBERS) if chance(choices, 30) else choices.up_to(20)
     if kind == 3:
         return choices.up_to(1) == 1
     if kind == 4:
-        return [arbitrary_value(choices, depth + 1) for _ in range(choices.up_to(2))]
-    return {pick(choices, _FIELDS): arbitrary_value(choices, depth + 1) for _ in range(choices.up_to(2))}
+        return [arbitrary_value(choices, style, depth + 1) for _ in range(choices.up_to(style.longest_list))]
+    return {_arbitrary_key(choices, style): arbitrary_value(choices, style, depth + 1) for _ in range(choices.up_to(3))}
+
+
+def _arbitrary_key(choices: Choices, style: Style) -> str:
+    if chance(choices, style.odd_key_percent):
+        return scalar_generators.generate_map_key(choices, style)
+    return pick(choices, _FIELDS)
