@@ -164,7 +164,8 @@ def test_metadata_has_client_and_server_fields() -> None:
     seen = {key for obj in generated if obj for key in obj["metadata"]}
     stored = {"uid", "resourceVersion", "generation", "creationTimestamp"}
     noted = {"labels", "annotations", "finalizers", "ownerReferences", "managedFields"}
-    assert seen == {"name", "namespace", *stored, *noted}
+    deleted = {"deletionTimestamp", "deletionGracePeriodSeconds"}
+    assert seen == {"name", "namespace", *stored, *noted, *deleted}
 
 
 def test_cluster_scoped_objects_have_no_namespace_and_valid_names() -> None:
