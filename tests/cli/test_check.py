@@ -11,7 +11,7 @@ import yaml
 from polykind.cli import main
 from polykind.contract import JsonObject
 from tests.evolution.crds import add_version, changed, fields, manifest
-from tests.toolkit.proving.test_tested_webhook import CA, served
+from tests.toolkit.proving.local_webhook import CA, served
 
 
 @pytest.fixture
