@@ -63,10 +63,11 @@ def test_a_kind_is_declared_in_one_place() -> None:
 @pytest.mark.parametrize("folder", ["src", "tools", "benches"])
 def test_prose_has_no_private_words(folder: str) -> None:
     files = list((ROOT / folder).rglob("*.py"))
+    prose_of = _sample_prose().prose_of
     found = [
         f"{prose.path.relative_to(ROOT)}:{prose.line}: {prose.text}"
         for file in files
-        for prose in _sample_prose().prose_of(file)
+        for prose in prose_of(file)
         if PRIVATE_WORDS.search(prose.text) or (prose.kind == "docstring" and PRIVATE_START.search(prose.text))
     ]
     assert not found, "\n".join(found)
