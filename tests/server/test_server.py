@@ -252,7 +252,7 @@ async def test_failed_start_leaves_nothing_running(tmp_path: Path, monkeypatch: 
     server = Server(Settings(data_dir=tmp_path, secure_port=0))
     tasks, threads = len(asyncio.all_tasks()), set(threading.enumerate())
 
-    async def fail(*_: object) -> int:
+    async def fail(*_: object, **__: object) -> int:
         raise OSError("address already in use")
 
     with monkeypatch.context() as failing:
