@@ -18,7 +18,8 @@ from polykind.toolkit.proving.tested_webhook import TestedWebhook
 from tests.toolkit.crds import crd_manifest
 from tests.toolkit.proving.local_webhook import CA, CERTIFICATE, Review, served
 
-NODE_WEBHOOK = Path(__file__).parent / "node_webhook" / "webhook.mjs"
+TYPESCRIPT_WEBHOOK = Path(__file__).parent / "typescript_webhook" / "webhook.ts"
+INSTALL_SECONDS = 90
 TEXTS = {"type": "array", "items": {"type": "string"}}
 RETRIES = {"type": "integer", "minimum": 0, "maximum": 100}
 LONG = {"type": "integer", "format": "int64"}
@@ -48,38 +49,52 @@ def failed_properties(crd: CRD, converter: TestedWebhook, examples: int = 60) ->
     return out
 
 
+@pytest.fixture(scope="module")
+def tsx(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the program that runs TypeScript in Node. Skip the test if npm or its registry is not available."""
+    if shutil.which("npm") is None:
+        pytest.skip("this test needs npm")
+    folder = tmp_path_factory.mktemp("tsx")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefix", str(folder), "tsx@^4.19.0"]
+    try:
+        installed = subprocess.run(command, capture_output=True, timeout=INSTALL_SECONDS)
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm install takes too long")
+    if installed.returncode != 0:
+        pytest.skip(f"npm install fails: {installed.stderr.decode()[-500:]}")
+    return folder / "node_modules" / ".bin" / "tsx"
+
+
 @pytest.fixture
-def node(tmp_path: Path) -> Iterator[Callable[[str], int]]:
-    """Yield a function that starts the webhook in Node with a bug, and returns its port."""
-    program = shutil.which("node")
-    if program is None:
-        pytest.skip("this test needs Node")
+def typescript(tsx: Path, tmp_path: Path) -> Iterator[Callable[[str], int]]:
+    """Yield a function that starts the webhook in TypeScript with a bug, and returns its port."""
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
     certificate.write_bytes(b"".join(blob.bytes() for blob in CERTIFICATE.cert_chain_pems))
     key.write_bytes(CERTIFICATE.private_key_pem.bytes())
     processes = []
 
     def start(bug: str) -> int:
-        process = subprocess.Popen(
-            [program, str(NODE_WEBHOOK), str(certificate), str(key), bug], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        command = [str(tsx), str(TYPESCRIPT_WEBHOOK), str(certificate), str(key), bug]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         processes.append(process)
         assert process.stdout is not None
         return int(process.stdout.readline())
 
     yield start
     for process in processes:
-        process.kill()
-        process.communicate()
+        # tsx starts Node as a child, which ends with its input.
+        process.communicate(b"")
 
 
-def test_correct_webhook_in_node_has_no_findings(node: Callable[[str], int]) -> None:
-    assert failed_properties(WIDGETS, webhook(WIDGETS, node("none"))) == {}
+@pytest.mark.timeout(INSTALL_SECONDS + 60)
+def test_correct_webhook_in_typescript_has_no_findings(typescript: Callable[[str], int]) -> None:
+    assert failed_properties(WIDGETS, webhook(WIDGETS, typescript("none"))) == {}
 
 
+@pytest.mark.timeout(INSTALL_SECONDS + 60)
 @pytest.mark.parametrize("bug", ["falsy-zero", "cache-by-name", "double-precision"])
-def test_bugs_of_a_webhook_in_node_are_found(node: Callable[[str], int], bug: str) -> None:
-    found = failed_properties(WIDGETS, webhook(WIDGETS, node(bug)))
+def test_bugs_of_a_webhook_in_typescript_are_found(typescript: Callable[[str], int], bug: str) -> None:
+    found = failed_properties(WIDGETS, webhook(WIDGETS, typescript(bug)))
     assert {"there-and-back", "back-and-there"} & found.keys()
 
 
