@@ -88,7 +88,7 @@ class ObjectGenerator:
             body["x-kubernetes-preserve-unknown-fields"] = True
         limits = ((raw.get("properties") or {}).get("metadata") or {}).get("properties") or {}
         out = {
-            **generate_head(choices, self.version, limits, self.vocabulary.metadata_keys(self.version.crd.group)),
+            **generate_head(choices, self.version, limits),
             **self._values.object(choices, body, SchemaNode(body), _VALUE_BUDGET, density),
         }
         if raw.get("x-kubernetes-validations"):

@@ -50,11 +50,8 @@ _ATTEMPTS = 6
 _FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels", "Upper-Case", "example.com/a", "a.b")
 
 
-def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject, keys: Sequence[str] = ()) -> JsonObject:
-    """Generate apiVersion, kind and metadata of an object.
-
-    `limits` are the schemas of metadata fields in the CRD. `keys` are further names of labels and annotations.
-    """
+def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> JsonObject:
+    """Generate apiVersion, kind and metadata of an object. `limits` are the schemas of metadata fields in the CRD."""
     kind = version.crd.kind.partition(".")[0]
     metadata: JsonObject = {"name": _generate_name(choices, limits.get("name") or {})}
     own = tuple(f"{version.crd.group}/{name}" for name in _OWN_NAMES)
@@ -62,14 +59,14 @@ def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject, key
         metadata["namespace"] = pick(choices, ("default", "team-a"))
     if chance(choices, 30):
         metadata["labels"] = {
-            pick(choices, own if chance(choices, 30) else (*_LABELS, *keys)): pick(choices, _LABEL_VALUES)
+            pick(choices, own if chance(choices, 30) else _LABELS): pick(choices, _LABEL_VALUES)
             if chance(choices, 40)
             else scalar_generators.generate_name(choices)
             for _ in range(1 + choices.up_to(2))
         }
     if chance(choices, 30):
         metadata["annotations"] = {
-            pick(choices, own if chance(choices, 40) else (*_ANNOTATIONS, *keys)): pick(choices, _ANNOTATION_VALUES)
+            pick(choices, own if chance(choices, 40) else _ANNOTATIONS): pick(choices, _ANNOTATION_VALUES)
             if chance(choices, 40)
             else scalar_generators.plain_string(choices)
             for _ in range(1 + choices.up_to(2))

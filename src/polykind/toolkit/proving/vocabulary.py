@@ -161,8 +161,6 @@ T = TypeVar("T")
 _MAX_LEARNED = 120
 _MAX_LENGTH, _MAX_COUNT = 5000, 30
 _MAX_LEARNED_LENGTH = 80
-_OBJECTS_BEFORE_KEYS = 150
-_is_qualified = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?").fullmatch
 _words = re.compile(r"'([^']{1,40})'|\"([^\"]{1,40})\"").findall
 
 
@@ -192,8 +190,6 @@ class Vocabulary:
         """Strings in the converter's code."""
         self.numbers = list(dict.fromkeys(numbers))
         """Numbers in the converter's code."""
-        self._written_keys: set[str] = set()
-        self._observed = 0
         self._learned_strings: list[str] = []
         self._learned_numbers: list[int | float] = []
         self._known: set[Any] = {*self.strings, *self.numbers}
@@ -206,24 +202,8 @@ class Vocabulary:
         """Return a vocabulary with the same constants that learns independently."""
         return Vocabulary(self.strings, self.numbers)
 
-    def metadata_keys(self, group: str) -> list[str]:
-        """Return qualified names in the converter's code that are probably labels or annotations of users.
-
-        Names of the CRD's own group, and names that the converter adds to objects itself, may be those of a stash. A
-        converter may add them rarely, so the result is empty until enough objects have been converted.
-        """
-        if self._observed < _OBJECTS_BEFORE_KEYS:
-            return []
-        return [
-            text
-            for text in self.strings
-            if _is_qualified(text) and not text.startswith(f"{group}/") and text not in self._written_keys
-        ]
-
     def learn(self, sent: JsonObject, received: JsonObject) -> None:
         """Add the texts and numbers in a converted object that the original object does not have."""
-        self._observed += 1
-        self._written_keys |= _metadata_keys(received) - _metadata_keys(sent)
         if len(self._learned_strings) + len(self._learned_numbers) >= _MAX_LEARNED:
             return
         known = set(_scalars(sent))
@@ -293,11 +273,6 @@ class Vocabulary:
         else:
             self._learned_numbers.append(value)
         self._known.add(value)
-
-
-def _metadata_keys(obj: JsonObject) -> set[str]:
-    metadata = obj.get("metadata") or {}
-    return {*(metadata.get("labels") or ()), *(metadata.get("annotations") or ())}
 
 
 def _within(numbers: Iterable[int | float], low: int, high: int) -> list[int]:
