@@ -110,6 +110,15 @@ async def test_configuration_file_with_rbac_and_a_webhook(reviewer: Reviewer, tm
     assert "bob" not in {review["spec"]["user"] for review in reviewer.reviews}
 
 
+async def test_anonymous_requests_are_rejected_if_the_file_allows_everything(tmp_path: Path) -> None:
+    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthorizationConfiguration"}
+    file = tmp_path / "authorization.yaml"
+    file.write_text(json.dumps({**kind, "authorizers": [{"type": "AlwaysAllow", "name": "all"}]}))
+    async with Server(settings(tmp_path, authorization_config=file)) as server:
+        assert await status(server, "bobs") == 200
+        assert await status(server, "") == 401
+
+
 async def test_webhook_authenticates_unknown_tokens(reviewer: Reviewer, tmp_path: Path) -> None:
     chosen = settings(
         tmp_path,

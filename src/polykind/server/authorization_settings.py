@@ -23,10 +23,14 @@ class Authorizers:
         """Raise SettingsError if the flags or the configuration file are invalid."""
         self._clock = clock
         self.webhooks: list[WebhookAuthorizer] = []
+        self.modes: tuple[str, ...] = settings.authorization_mode
+        """The types of the authorizers in order, such as RBAC and Webhook."""
         if settings.authorization_config is not None:
-            entries = [self._configured(entry) for entry in _read_config(settings.authorization_config)]
+            configured = _read_config(settings.authorization_config)
+            self.modes = tuple(entry["type"] for entry in configured)
+            entries = [self._configured(entry) for entry in configured]
         else:
-            entries = [self._by_mode(mode, settings) for mode in settings.authorization_mode]
+            entries = [self._by_mode(mode, settings) for mode in self.modes]
         self.authorizer: Authorizer
         """The authorizer of all requests."""
         self.rbac: RBACAuthorizer | None

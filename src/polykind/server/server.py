@@ -169,16 +169,16 @@ class Server:
         )
         authenticators.start()
         on_stop(authenticators.close)
+        authorizers = Authorizers(settings, self.clock)
+        on_stop(authorizers.close)
         anonymous = authentication_config.get("anonymous") or {"enabled": settings.anonymous_auth}
         authentication = self._authentication = Authentication(
             tokens,
-            anonymous=anonymous["enabled"] and "AlwaysAllow" not in settings.authorization_mode,
+            anonymous=anonymous["enabled"] and "AlwaysAllow" not in authorizers.modes,
             anonymous_paths=[condition["path"] for condition in anonymous.get("conditions") or ()],
             authenticators=authenticators,
             certificates=self._certificates,
         )
-        authorizers = Authorizers(settings, self.clock)
-        on_stop(authorizers.close)
         audit_policy = read_audit_policy(settings)
         authorizer, rbac = authorizers.authorizer, authorizers.rbac
         if authorizer.allows_everything:
