@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import base64
 import os
 import time
 from collections.abc import Callable
@@ -144,17 +143,12 @@ def _strategy_none() -> Library:
 
 
 def _webhook(args: argparse.Namespace, crd: CRD, conversion: JsonObject, seconds: float) -> Any:
-    from polykind.toolkit.proving.tested_webhook import TestedWebhook
+    from polykind.toolkit.proving.tested_webhook import TestedWebhook, client_config
     from polykind.webhook.target import Resolver, parse_resolve
 
     config: JsonObject = dict(conversion.get("webhook") or {})
     if args.webhook:
-        config["clientConfig"] = {"url": args.webhook}
-        if args.ca is not None:
-            try:
-                config["clientConfig"]["caBundle"] = base64.b64encode(args.ca.read_bytes()).decode()
-            except OSError as error:
-                raise ValueError(f"--ca {args.ca}: {error.strerror}") from None
+        config["clientConfig"] = client_config(args.webhook, args.ca)
     overrides = parse_resolve(args.resolve)
     service = (config.get("clientConfig") or {}).get("service")
     if isinstance(service, dict) and "KUBERNETES_SERVICE_HOST" not in os.environ:

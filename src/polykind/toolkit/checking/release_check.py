@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from polykind.toolkit.checking.witnesses import decide
 from polykind.toolkit.crd_versions import CRD, RejectedError
 from polykind.toolkit.declare.conversions import Incomplete
 from polykind.toolkit.declare.library import Library
-from polykind.toolkit.proving.tested_webhook import TestedWebhook
+from polykind.toolkit.proving.tested_webhook import TestedWebhook, client_config
 
 
 @dataclass
@@ -177,13 +176,7 @@ def webhook_config(url: str | None, ca: Path | None) -> JsonObject | None:
     """Return the configuration of a webhook at a URL, or None without a URL. Raise ValueError if `ca` is unreadable."""
     if url is None:
         return None
-    client: JsonObject = {"url": url}
-    if ca is not None:
-        try:
-            client["caBundle"] = base64.b64encode(ca.read_bytes()).decode()
-        except OSError as error:
-            raise ValueError(f"--ca {ca}: {error.strerror}") from None
-    return {"clientConfig": client, "conversionReviewVersions": ["v1", "v1beta1"]}
+    return {"clientConfig": client_config(url, ca), "conversionReviewVersions": ["v1", "v1beta1"]}
 
 
 def _webhook_function(crd: CRD, config: JsonObject) -> Convert:

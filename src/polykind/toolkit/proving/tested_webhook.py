@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import threading
 import uuid
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
@@ -33,6 +35,19 @@ _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _CONCURRENCY = 48
 _MAX_FAILED_CALLS = 3
 """The number of calls without a response after which a run ends."""
+
+
+def client_config(url: str, ca: Path | None) -> JsonObject:
+    """Return the clientConfig of a webhook at a URL. `ca` is a file of trusted CAs.
+
+    Raise ValueError if the file cannot be read.
+    """
+    if ca is None:
+        return {"url": url}
+    try:
+        return {"url": url, "caBundle": base64.b64encode(ca.read_bytes()).decode()}
+    except OSError as error:
+        raise ValueError(f"--ca {ca}: {error.strerror}") from None
 
 
 class _Request(NamedTuple):
