@@ -75,12 +75,12 @@ async def connect(kubeconfig: Path) -> Connection:
 async def test_added_user_has_access_until_revoked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with live(tmp_path) as running:
         data_dir = running.server.settings.data_dir
-        assert running.server._tls.context.verify_mode is ssl.CERT_NONE
+        assert running.server._identity.tls.context.verify_mode is ssl.CERT_NONE
         for name in ("alice", "bob"):
             assert user(data_dir, "add", name, "--group=dev", "--group=ops", f"--output={tmp_path / name}") == 0
         assert stat.S_IMODE((tmp_path / "alice").stat().st_mode) == 0o600
         assert {UserRegistry(data_dir / "pki").file, UserRegistry(data_dir / "pki").authority} <= set(
-            running.server._reloaded_files()
+            running.server._identity.files()
         )
         running.server.reload()
         alice, bob = await connect(tmp_path / "alice"), await connect(tmp_path / "bob")

@@ -66,7 +66,7 @@ async def test_single_sign_on(issuer: Issuer, tmp_path: Path) -> None:
     (tmp_path / "authentication.json").write_text(json.dumps(config))
     async with live(tmp_path, authentication_config=tmp_path / "authentication.json") as running:
         async with asyncio.timeout(20):
-            while running.server._authenticators.problem:
+            while running.server._identity.authenticators.problem:
                 await asyncio.sleep(0.01)
         binding = {
             "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -144,7 +144,7 @@ async def test_owner_with_another_uid_counts_as_absent(garden: Live) -> None:
 async def test_dependent_of_a_never_observed_owner_is_kept_for_a_while(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     await garden.ask("POST", PLANTS, plant("leaf", owner(tree)))
-    garden.server.garbage_collector.absent_owner_delay = 3600.0
+    garden.server.controllers.garbage_collector.absent_owner_delay = 3600.0
     await garden.ask("POST", PLANTS, plant("cuckoo", owner(tree, uid="another")))
     await garden.ask("DELETE", f"{PLANTS}/tree")
     await garden.gone(PLANTS, "leaf")

@@ -357,7 +357,7 @@ async def test_deleting_a_migration_stops_it(running: Live, gate: threading.Even
 
 
 async def test_migration_of_an_unknown_resource_fails_after_a_timeout(running: Live) -> None:
-    running.server.migrations.resource_timeout = 0.0
+    running.server.controllers.migrations.resource_timeout = 0.0
     await running.ask("POST", MIGRATIONS, migration("n", "nothings", "nowhere.example.com"))
     done = await ended(running, "n")
     assert condition_of(done, "Failed") == (

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import secrets
 import socket
-import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import UTC
@@ -18,63 +16,37 @@ from typing import TYPE_CHECKING
 
 from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.admission.plugins.plugin_table import PluginEntry, enabled_plugins, ineffective_choices
-from polykind.apis.apiextensions.strategy import CRDResource
 from polykind.apis.authorization.strategy import reviews
 from polykind.apis.core.external_names import find_external_name
-from polykind.apis.core.namespace_strategy import NamespaceResource
 from polykind.apis.core.types import SERVICE
 from polykind.apis.groups import all_kinds
-from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
-from polykind.auth.authentication import Authentication
-from polykind.auth.client_certificates import ClientCertificates
-from polykind.auth.key_files import TokenKeyError
-from polykind.auth.service_account_tokens import ServiceAccountTokens
-from polykind.auth.token_authenticators import TokenAuthenticators
 from polykind.auth.token_review import token_finder
-from polykind.auth.tokens import TokenFileError, Tokens
-from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.watch_cache import WatchCache
 from polykind.clock import SystemClock, SystemIdSource
 from polykind.contract import Clock, IdSource, JsonObject, Leadership, Store
 from polykind.controllers.admission_informers import AdmissionInformers
-from polykind.controllers.bootstrap_objects import BootstrapObjects
 from polykind.controllers.crd_controller import CRDController
-from polykind.controllers.event_expiry import EventExpiry
-from polykind.controllers.flow_schema_status import FlowSchemaStatus
-from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.kubernetes_service import KubernetesService
-from polykind.controllers.namespace_controller import NamespaceController
 from polykind.controllers.quota_informer import ServerStatusWriter
 from polykind.controllers.service_repair import release_leaked
-from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
-from polykind.discovery.builtins import builtins
-from polykind.http.client_handshake import accept_client_certificates
 from polykind.http.listener import HttpServer, Limits
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor
-from polykind.migration.controller import MigrationController
-from polykind.pki.private_files import write_kubeconfig, write_private
-from polykind.pki.user_registry import RegistryError, UserRegistry
-from polykind.resources.builtin import BuiltinResource, declare_builtins, find_builtin
+from polykind.resources.builtin import BuiltinResource, declare_builtins
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
 from polykind.server.audit_settings import build_auditor, read_audit_policy
-from polykind.server.authentication_settings import (
-    build_authenticators,
-    build_token_webhook,
-    read_authentication_config,
-)
-from polykind.server.authorization_settings import Authorizers
+from polykind.server.controllers import Controllers
 from polykind.server.debugging_pages import DebuggingPages
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.file_watcher import FileWatcher
+from polykind.server.identity import Identity
 from polykind.server.network_identity import ALL_ADDRESSES, advertised_host, format_host
 from polykind.server.router import Router
 from polykind.server.runtime_config import RuntimeConfig
-from polykind.server.serving_tls import ServingTls
 from polykind.server.settings import Settings, SettingsError
 from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
@@ -129,6 +101,10 @@ class Server:
         return f"https://{format_host(host)}:{self.port}"
 
     @property
+    def crds(self) -> CRDController:
+        return self.controllers.crds
+
+    @property
     def kubeconfig(self) -> Path:
         return self.settings.data_dir / "admin.kubeconfig"
 
@@ -156,41 +132,57 @@ class Server:
     async def _start(self) -> None:
         settings, on_stop = self.settings, self._exit_stack.push_async_callback
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._tls = ServingTls(settings, self.clock)
-        self._certificates = self._client_certificates()
-        self._request_certificates()
-        tokens = self._tokens()
-        service_account_tokens = self._service_account_tokens()
-        authentication_config = self._authentication_config = read_authentication_config(settings)
-        authenticators = self._authenticators = TokenAuthenticators(
-            service_account_tokens,
-            build_authenticators(settings, authentication_config, self.clock),
-            build_token_webhook(settings, self.clock),
-        )
-        authenticators.start()
-        on_stop(authenticators.close)
-        authorizers = Authorizers(settings, self.clock)
-        on_stop(authorizers.close)
-        anonymous = authentication_config.get("anonymous") or {"enabled": settings.anonymous_auth}
-        authentication = self._authentication = Authentication(
-            tokens,
-            anonymous=anonymous["enabled"] and "AlwaysAllow" not in authorizers.modes,
-            anonymous_paths=[condition["path"] for condition in anonymous.get("conditions") or ()],
-            authenticators=authenticators,
-            certificates=self._certificates,
-        )
-        audit_policy = read_audit_policy(settings)
-        authorizer, rbac = authorizers.authorizer, authorizers.rbac
-        if authorizer.allows_everything:
-            log.warning("server: --authorization-mode=AlwaysAllow: every user with valid credentials may do everything")
         self.metrics = Metrics()
+        identity = self._identity = Identity(settings, self.clock, self._find_stored)
+        self.token = identity.token
+        identity.start()
+        on_stop(identity.close)
+        audit_policy = read_audit_policy(settings)
+        await self._start_store()
+        plugins = self._build_backend()
+        self.controllers = Controllers(
+            settings,
+            self.backend,
+            self.leadership,
+            self.admission,
+            self.runtime_config,
+            self._build_converter,
+            self._now,
+            on_stop,
+        )
+        for review in reviews(token_finder(identity.tokens, identity.authenticators), identity.authorizers.authorizer):
+            self.registry.add_review(review)
+        controller_checks = await self.controllers.start(
+            identity.authorizers.rbac,
+            creates_accounts=any(plugin.name == "ServiceAccount" for plugin in plugins),
+            authority=identity.tls.authority,
+        )
+        if isinstance(self.leadership, SingleReplicaLeadership):
+            await release_leaked(self.backend)
+        router = Router(
+            self.backend,
+            identity.authentication,
+            self._endpoints(self._checks() | controller_checks),
+            RequestMonitor(self.metrics, self.registry),
+        )
+        self.unserved = router.unserved
+        await self._start_http(self._audited(router, audit_policy))
+        self._watch_files()
+
+    async def _start_store(self) -> None:
+        """Open the store, encrypted if the flags say so, and the watch cache that mirrors it."""
+        prefix = self.settings.etcd_prefix.rstrip("/") + "/"
         self._encrypt_store()
         await self.store.start()
-        on_stop(self.store.close)
-        await move_services(self.store, settings.etcd_prefix.rstrip("/") + "/")
-        self.cache = WatchCache(self.store, settings.etcd_prefix.rstrip("/") + "/")
+        self._exit_stack.push_async_callback(self.store.close)
+        await move_services(self.store, prefix)
+        self.cache = WatchCache(self.store, prefix)
         await self.cache.start()
-        on_stop(self.cache.close)
+        self._exit_stack.push_async_callback(self.cache.close)
+
+    def _build_backend(self) -> tuple[PluginEntry, ...]:
+        """Build what the verbs need: the registry of resources, admission and the backend. Return the plugins."""
+        settings, identity = self.settings, self._identity
         self.registry = Registry()
         declare_builtins(self.registry, self.cache, all_kinds(), self.runtime_config.serves)
         services = self.cache.resource_at(SERVICE.storage_prefix)
@@ -207,103 +199,22 @@ class Server:
             self.ids,
             self.metrics,
             admission=self.admission.admission,
-            authorizer=authorizer,
+            authorizer=identity.authorizers.authorizer,
             service_network=settings.service_network,
-            service_account_tokens=service_account_tokens,
+            service_account_tokens=identity.service_account_tokens,
             unsafe_deletion=settings.gate("AllowUnsafeMalformedObjectDeletion"),
             compresses_watch_lists=settings.gate("WatchListCompression"),
             stale_values=self.encryption.store if self.encryption is not None else None,
         )
-        stored_versions = StoredVersionReport(self.backend)
-        on_stop(stored_versions.close)
-        namespaces = find_builtin(self.registry, "", "namespaces", NamespaceResource)
-        crds = CRDResource(
-            self.cache,
-            self._now,
-            settings.serve_v1beta1,
-            reconcile=lambda name: self.crds.reconcile_now(name),
-            report_blocked=stored_versions.start,
-            webhooks=settings.gate("CustomResourceWebhookConversion"),
-            defaulting=settings.gate("CustomResourceDefaulting"),
-        )
-        self.registry.put(crds)
-        migrations = find_builtin(self.registry, MIGRATION_GROUP, "storageversionmigrations")
-        for review in reviews(token_finder(tokens, authenticators), authorizer):
-            self.registry.add_review(review)
-        self.namespaces = NamespaceController(
-            self.backend, namespaces, self._now, self.leadership, finalizes=settings.namespace_controller
-        )
-        self.crds = CRDController(
-            self.backend,
-            crds,
-            builtins(self.runtime_config.serves),
-            self._build_converter,
-            settings.conversion_cache,
-            settings.conversion_fallback,
-            self._now,
-            self.leadership,
-        )
-        self.migrations = MigrationController(self.backend, migrations, crds, self.leadership)
-        self.garbage_collector = GarbageCollector(
-            self.backend, self.leadership, sole_writer=isinstance(self.leadership, SingleReplicaLeadership)
-        )
-        bootstrap_objects = BootstrapObjects(self.backend, self._now, self.leadership)
-        flow_schemas = FlowSchemaStatus(self.backend, self._now)
-        for controller in (
-            bootstrap_objects,
-            flow_schemas,
-            self.namespaces,
-            self.crds,
-            self.admission,
-            self.migrations,
-            self.garbage_collector,
-            self.leadership,
-        ):
-            on_stop(controller.close)
-        await asyncio.gather(
-            self.namespaces.start(),
-            bootstrap_objects.start(),
-            self.cache.load(services),
-            self.cache.load(migrations.cache),
-            self.crds.start(),
-            self.admission.start(),
-        )
-        flow_schemas.start()
-        await self.migrations.start()
-        checks = self._checks()
-        if rbac is not None:
-            from polykind.controllers.rbac_bootstrap import RBACBootstrap
-            from polykind.controllers.rbac_informer import RBACInformer
+        return plugins
 
-            bootstrap = RBACBootstrap(self.backend, self._now, self.leadership)
-            checks["poststarthook/rbac/bootstrap-roles"] = bootstrap.check
-            for component in (RBACInformer(self.cache, rbac, self.registry), bootstrap):
-                on_stop(component.close)
-                await component.start()
-            if settings.clusterrole_aggregation:
-                from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregationController
-
-                aggregation = ClusterRoleAggregationController(self.backend, self.leadership)
-                on_stop(aggregation.close)
-                await aggregation.start()
-        if any(plugin.name == "ServiceAccount" for plugin in plugins):
-            from polykind.controllers.default_accounts import DefaultAccountsController
-
-            accounts = DefaultAccountsController(self.backend, self.leadership, self._tls.authority().decode())
-            on_stop(accounts.close)
-            await accounts.start()
-        event_expiry = EventExpiry(self.backend, self.leadership, settings.event_ttl)
-        on_stop(event_expiry.close)
-        event_expiry.start()
-        if settings.garbage_collector:
-            self.garbage_collector.start()
-        await self.leadership.start()
-        versions = VersionReporter(self.registry, self.cache, self.metrics, self.clock)
-        endpoints = Endpoints(
+    def _endpoints(self, checks: dict[str, Check]) -> Endpoints:
+        settings = self.settings
+        return Endpoints(
             self.metrics,
             self.crds.discovery,
             checks,
-            versions,
+            VersionReporter(self.registry, self.cache, self.metrics, self.clock),
             StoreRestore(
                 self.store,
                 self.cache.prefix,
@@ -311,31 +222,38 @@ class Server:
                 self.encryption.decrypted if self.encryption is not None else None,
             ),
             lambda: self.url.removeprefix("https://"),
-            service_account_tokens,
+            self._identity.service_account_tokens,
             DebuggingPages(self.clock, settings.flags),
             self.registry.builtin_versions,
             self.cache.load_notes,
         )
-        if isinstance(self.leadership, SingleReplicaLeadership):
-            await release_leaked(self.backend)
-        router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
-        self.unserved = router.unserved
-        self.http = HttpServer(self._audited(router, audit_policy), Limits(request_seconds=settings.request_timeout))
+
+    async def _start_http(self, app: App) -> None:
+        """Listen for requests, and publish the address in the Service `kubernetes` and in the kubeconfig."""
+        settings, on_stop = self.settings, self._exit_stack.push_async_callback
+        self.http = HttpServer(app, Limits(request_seconds=settings.request_timeout))
         on_stop(self.http.stop)
         self.port = await self.http.start(
-            settings.bind_address, settings.secure_port, self._tls.context, share_port=settings.permit_port_sharing
+            settings.bind_address,
+            settings.secure_port,
+            self._identity.tls.context,
+            share_port=settings.permit_port_sharing,
         )
         kubernetes_service = KubernetesService(self.backend, self._now, self._advertised_address())
         on_stop(kubernetes_service.close)
         await kubernetes_service.start(self.port)
         self._write_kubeconfig()
-        files = FileWatcher(self._reloaded_files(), self.reload)
+
+    def _watch_files(self) -> None:
+        """Read certificates, tokens and keys again when their files change."""
+        on_stop, identity = self._exit_stack.push_async_callback, self._identity
+        files = FileWatcher(identity.files(), identity.reload)
         files.start()
         on_stop(files.close)
-        self._tls.start(self._write_kubeconfig)
-        on_stop(self._tls.close)
-        config = settings.encryption_provider_config
-        if self.encryption is not None and config and settings.encryption_provider_config_automatic_reload:
+        identity.tls.start(self._write_kubeconfig)
+        on_stop(identity.tls.close)
+        config = self.settings.encryption_provider_config
+        if self.encryption is not None and config and self.settings.encryption_provider_config_automatic_reload:
             keys = FileWatcher([config], self.encryption.reload)
             keys.start()
             on_stop(keys.close)
@@ -410,46 +328,6 @@ class Server:
             "poststarthook/crd-informer-synced": lambda: "",
         }
 
-    # ------------------------------------------------------------------ certificates, tokens and the kubeconfig
-
-    def _client_certificates(self) -> ClientCertificates:
-        settings = self.settings
-        self._user_registry = UserRegistry(settings.data_dir / "pki")
-        try:
-            return ClientCertificates(settings.client_ca_file, self._user_registry, self.clock.now)
-        except RegistryError as error:
-            raise SettingsError(str(error)) from None
-        except (OSError, ValueError) as error:
-            raise SettingsError(f"--client-ca-file {settings.client_ca_file}: {error}") from None
-
-    def _request_certificates(self) -> None:
-        """Request certificates from new clients once there is a CA for them. Without one, handshakes are cheaper."""
-        if self._certificates.is_used and self._tls.context.verify_mode is ssl.CERT_NONE:
-            accept_client_certificates(self._tls.context)
-
-    def _tokens(self) -> Tokens:
-        """Return the admin's token and the tokens of --token-auth-file. The first start creates the admin's token."""
-        path = self.settings.data_dir / "admin.token"
-        if not path.exists():
-            write_private(path, secrets.token_urlsafe(32).encode(), durable=not self.settings.ephemeral)
-        self.token = path.read_text().strip()
-        tokens = Tokens()
-        tokens.add(self.token, User("admin", "admin", (ADMIN_GROUP,)))
-        if self.settings.token_auth_file:
-            try:
-                tokens.load(self.settings.token_auth_file)
-            except (OSError, TokenFileError) as error:
-                raise SettingsError(f"--token-auth-file: {error}") from None
-        return tokens
-
-    def _service_account_tokens(self) -> ServiceAccountTokens:
-        tokens = ServiceAccountTokens(self.settings.token_settings, self.clock, self._find_stored)
-        try:
-            tokens.check_keys()
-        except TokenKeyError as error:
-            raise SettingsError(f"cannot load the keys of service account tokens: {error}") from None
-        return tokens
-
     async def _find_stored(self, plural: str, namespace: str, name: str) -> JsonObject | None:
         """Return a stored object of the core group. Return None if it does not exist."""
         resource = self.registry.resource("", plural)
@@ -464,51 +342,11 @@ class Server:
         return resource.shown(cached) if cached is not None else None
 
     def reload(self) -> None:
-        """Read the files of the serving certificate, the client CAs, the registry of users and the tokens again.
-
-        If one of them is invalid, log an error and continue with its previous content. The others still count, so
-        that a broken file does not delay a revocation.
-        """
-        failed = False
-        for name, step in (
-            ("the serving certificate", self._tls.reload),
-            ("the client CAs and the registry of users", self._reload_client_certificates),
-            ("the tokens", lambda: self._authentication.replace_tokens(self._tokens())),
-            ("the authentication configuration", self._reload_issuers),
-        ):
-            try:
-                step()
-            except (OSError, ValueError) as error:
-                failed = True
-                log.error("server: cannot reload %s, keeping the previous content: %s", name, error)
-        if not failed:
-            log.info("server: reloaded certificates and tokens")
-
-    def _reload_client_certificates(self) -> None:
-        self._certificates.reload()
-        self._request_certificates()
-
-    def _reload_issuers(self) -> None:
-        """Read --authentication-config again. Like kube-apiserver, reject a change of its anonymous settings."""
-        config = read_authentication_config(self.settings)
-        if config == self._authentication_config:
-            return
-        if config.get("anonymous") != self._authentication_config.get("anonymous"):
-            problem = "anonymous: Forbidden: changed from initial configuration file"
-            raise SettingsError(f"--authentication-config: {problem}")
-        self._authentication_config = config
-        self._authenticators.replace_issuers(build_authenticators(self.settings, config, self.clock))
-
-    def _reloaded_files(self) -> list[Path]:
-        """Return the files that `reload` reads."""
-        settings = self.settings
-        optional = (settings.client_ca_file, settings.token_auth_file, settings.authentication_config)
-        users = (self._user_registry.authority, self._user_registry.file)
-        given = (file for file in (*optional, settings.oidc_ca_file) if file is not None)
-        return [self._tls.certificate, self._tls.key, *users, *given]
+        """Read certificates, tokens and the registry of users again."""
+        self._identity.reload()
 
     def _write_kubeconfig(self) -> None:
-        write_kubeconfig(self.kubeconfig, self.url, self._tls.authority(), "admin", {"token": self.token})
+        self._identity.write_kubeconfig(self.kubeconfig, self.url)
 
 
 def _open_store(settings: Settings) -> tuple[Store, Leadership]:
