@@ -1,4 +1,4 @@
-"""docs/encryption.md: its configuration, its migration and its query work as written."""
+"""docs/guides/encryption.md: its configuration, its migration and its query work as written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polykind.server.server import Server
 from polykind.server.settings import Settings
 from tests.support.client import Client
 
-PAGE = (Path(__file__).parents[2] / "docs" / "encryption.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "encryption.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.S)
 
 

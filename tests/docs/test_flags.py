@@ -8,7 +8,7 @@ from pathlib import Path
 
 from polykind.cli import parser
 
-PAGE = (Path(__file__).parents[2] / "docs" / "flags.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "flags.md").read_text()
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -29,7 +29,7 @@ def _actions(name: str, command: argparse.ArgumentParser) -> list[tuple[str, arg
 def documented(command: str) -> dict[str, str]:
     """Return the flags in the table of a command's section with their descriptions."""
     section = re.search(rf"^## `polykind {re.escape(command)}`$(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
-    assert section, f"docs/flags.md has no section for polykind {command}"
+    assert section, f"docs/reference/flags.md has no section for polykind {command}"
     return dict(re.findall(r"^\| `(--[a-z0-9-]+)[^`]*` \| (.+) \|$", section[1], re.M))
 
 

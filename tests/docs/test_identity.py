@@ -1,4 +1,4 @@
-"""The commands and the configuration of docs/identity.md work."""
+"""The commands and the configuration of docs/guides/identity.md work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polykind.server.authentication_settings import read_authentication_config
 from polykind.server.settings import Settings
 from tests.support.server import ServerProcess
 
-PAGE = (Path(__file__).parents[2] / "docs" / "identity.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "identity.md").read_text()
 
 
 def test_single_sign_on_configuration_is_valid(tmp_path: Path) -> None:

@@ -1,16 +1,14 @@
-"""docs/operator-tutorial.md: its files form a project that passes its tests."""
+"""docs/tutorials/operator.md: its files form a project that passes its tests."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
+
+from tests.support import pages
 
 pytest_plugins = "pytester"
 
-PAGE = (Path(__file__).parents[2] / "docs" / "operator-tutorial.md").read_text()
-FILES = dict(re.findall(r"^```\w+\n# (\S+)\n(.*?)^```", PAGE, re.M | re.S))
+FILES = pages.files((pages.ROOT / "docs" / "tutorials" / "operator.md").read_text())
 
 
 def test_files_of_the_tutorial_pass_their_tests(pytester: pytest.Pytester) -> None:

@@ -79,7 +79,7 @@ def _merges(count: int) -> bytes:
     return b"\n".join(lines)
 
 
-# kube-apiserver accepts "indented YAML". docs/limits.md has this server's limit.
+# kube-apiserver accepts "indented YAML". docs/reference/limits.md has this server's limit.
 ENCODING_ATTACKS: Attacks = {
     "invalid UTF-8": (_send(BOMBS, _json(b'"' + b"\xff" * SIZE + b'"'), ""), 201),
     "invalid UTF-8 in strings": (_send(BOMBS, _json(b"[" + b'"\xff\xfe",' * (SIZE // 5) + b"1]"), ""), 413),

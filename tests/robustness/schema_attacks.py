@@ -74,7 +74,7 @@ _BRACKETS = "(" * 2_000 + "true" + ")" * 2_000
 _LITERAL = "'" + "x" * 2_000_000 + "' != ''"
 _COMPREHENSIONS = "self.a.all(x, " * 40 + "true" + ")" * 40
 
-# kube-apiserver accepts "nested schema". docs/limits.md has this server's limit.
+# kube-apiserver accepts "nested schema". docs/reference/limits.md has this server's limit.
 SCHEMA_ATTACKS: Attacks = {
     "10,000 versions": (lambda a: a.send("POST", f"{CRDS}?dryRun=All", _versions(10_000)), 201),
     "nested schema": (_post_crd("Nest", _nested(300)), 400),

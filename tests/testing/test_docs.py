@@ -1,4 +1,4 @@
-"""docs/testing.md: its examples run, and it documents all public names."""
+"""docs/reference/pytest.md: its examples run, and it documents all public names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polykind.testing import plugin as plugin_module
 pytest_plugins = "pytester"
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "testing.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "pytest.md").read_text()
 EXAMPLE = ROOT / "examples" / "pytest-operator"
 QUIET = ("-p", "no:cacheprovider", "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function")
 
