@@ -7,16 +7,31 @@ WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 
-.PHONY: run test test-etcd lint format conformance floors torture prove-bugs bench package binary clean
+.PHONY: run console test test-etcd lint format conformance floors torture prove-bugs bench package binary clean
 .DELETE_ON_ERROR:
 
-run: $(VENV)/.installed
+run: $(VENV)/.installed console
 	$(BIN)/polykind serve --data-dir .polykind
+
+# Build the web application that the server serves at /console/. Without npm, the server works without it.
+CONSOLE := src/polykind/console/built
+console:
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory $(CONSOLE)/.complete; \
+	else echo "npm is not installed, so the console is not built. The server works without it."; fi
+
+$(CONSOLE)/.complete: console/node_modules/.installed $(shell find console/src console/index.html console/*.ts console/*.json) \
+		src/polykind/toolkit/reporting/design.css
+	cd console && npm run --silent build
+	touch $@
+
+console/node_modules/.installed: console/package-lock.json
+	cd console && npm install --silent --no-save --no-audit --no-fund
+	touch $@
 
 # The pure packages. Their tests measure coverage; all other tests run at full speed, because some check timing.
 PURE := tests/apply tests/cel tests/codec tests/crd tests/golang tests/schema tests/selectors
 
-test: lint $(TOOLS)/kubectl.ready $(TOOLS)/chromium.ready
+test: lint console $(TOOLS)/kubectl.ready $(TOOLS)/chromium.ready
 	@echo "The tests usually take about seven minutes on two cores, the first run two more to install."
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not etcd" $(PURE:%=--ignore=%) $(ARGS)
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(PURE) --cov --cov-report=term:skip-covered $(ARGS)
@@ -55,7 +70,7 @@ bench: $(VENV)/.test $(TOOLS)/wrk.ready
 	$(BIN)/python -m benches $(ARGS)
 
 # Build the wheel and the source archive, install each into an empty environment, and start a server from it.
-package: $(VENV)/.installed
+package: $(VENV)/.installed console
 	$(BIN)/python -m pip install -q build
 	rm -rf dist/*.whl dist/*.tar.gz
 	$(BIN)/python -m build --outdir dist > /dev/null
@@ -70,7 +85,7 @@ binary: $(VENV)/.installed
 	$(BIN)/python tools/smoke_test dist/polykind
 
 clean:
-	rm -rf $(VENV) $(TOOLS) .polykind build dist
+	rm -rf $(VENV) $(TOOLS) .polykind build dist $(CONSOLE) console/node_modules
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -189,6 +189,13 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         help="time after which Events are deleted; 0 keeps them (default: %(default)s)",
     )
     _add_token_flags(command)
+    add_bool_flag(command, "--console", "serve the console, a web application, at /console/")
+    flag(
+        "--console-oidc-client-id",
+        default="",
+        metavar="TEXT",
+        help="client with which users of the console sign in at the issuer (default: the issuer's first audience)",
+    )
     add_audit_flags(command)
     add_verbosity_flag(command, "every request")
 
@@ -430,6 +437,9 @@ async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
             on_hangup(server.reload)
             print(f"Serving at {server.url}", flush=True)
             print(f"To use it: export KUBECONFIG={server.kubeconfig}", flush=True)
+            if args.console:
+                token = server.settings.data_dir / "admin.token"
+                print(f"Console: {server.url}/console/ (sign in with the token in {token})", flush=True)
             # Let later garbage collections skip the objects that the start has allocated. Collecting them first would
             # free less than a megabyte and delay the first responses.
             gc.freeze()

@@ -57,7 +57,7 @@ def compress(request: Request, response: Response) -> Response:
     response.headers = (vary, *response.headers)
     body = response.body
     compressible = response.status == 200 and request.method != "HEAD" and body_size(body) >= _MIN_COMPRESSED_BYTES
-    if compressible and isinstance(body, bytes) and _accepts_gzip(request.header(b"accept-encoding")):
+    if compressible and isinstance(body, bytes) and accepts_gzip(request.header(b"accept-encoding")):
         response.body = _gzip(body)
         response.headers = (*response.headers, (b"Content-Encoding", b"gzip"))
     return response
@@ -74,7 +74,8 @@ def _gzip(body: bytes) -> bytes:
     return gzip.compress(body, 1)
 
 
-def _accepts_gzip(accepted: str) -> bool:
+def accepts_gzip(accepted: str) -> bool:
+    """True if an Accept-Encoding header allows gzip."""
     for clause in accepted.lower().split(","):
         coding, _, weight = clause.partition(";")
         if coding.strip() == "gzip":

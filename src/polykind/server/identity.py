@@ -122,6 +122,12 @@ class Identity:
 
     # ------------------------------------------------------------------ reloading
 
+    def console_issuers(self) -> list[JsonObject]:
+        """Return the issuers that users of the console can sign in with, and the client id for each."""
+        issuers = [authenticator["issuer"] for authenticator in self._authentication_config.get("jwt") or ()]
+        client = self._settings.console_oidc_client_id
+        return [{"issuer": issuer["url"], "clientID": client or issuer["audiences"][0]} for issuer in issuers]
+
     def reload(self) -> None:
         """Read the files of the serving certificate, the client CAs, the registry of users and the tokens again.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ from polykind.verbs.watch import watch
 if TYPE_CHECKING:
     from polykind.audit.audit_context import AuditContext
     from polykind.auth.request_authorization import RequestAuthorization
+    from polykind.console.console_pages import ConsolePages
 
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 """Segments after /namespaces/<name>/ that are subresources of the namespace, and not resources in the namespace."""
@@ -53,17 +54,28 @@ class Router:
     """The application that the HTTP server calls with each request."""
 
     def __init__(
-        self, backend: Backend, authentication: Authentication, endpoints: Endpoints, monitor: RequestMonitor
+        self,
+        backend: Backend,
+        authentication: Authentication,
+        endpoints: Endpoints,
+        monitor: RequestMonitor,
+        load_console: Callable[[], ConsolePages] | None = None,
     ) -> None:
+        """`load_console` returns the console at its first request. Without it, the server has no console."""
         self._backend = backend
         self._monitor = monitor
         self._authentication = authentication
         self._endpoints = endpoints
+        self._load_console = load_console
         self.unserved = UnservedRequests()
         self._builtin_groups = {group for group, _ in backend.registry.builtin_versions}
 
     async def __call__(self, request: Request) -> Response | Stream:
         path = request.path
+        if (path.startswith("/console") or path == "/") and self._is_for_console(request):
+            if request.audit is not None and not await self._audit_public(request, request.audit):
+                return _internal_error(request, _AUDIT_FAILED)
+            return self._console.respond(request)
         if _is_anonymous_read(request) and is_public(path, single_checks=self._backend.authorizer.allows_everything):
             if request.audit is not None and not await self._audit_public(request, request.audit):
                 return _internal_error(request, _AUDIT_FAILED)
@@ -108,6 +120,17 @@ class Router:
         if len(parts) > 2 and parts[0] == "api":
             return await self._resource(request, "", parts[1], parts[2:])
         return await self._endpoint(request)
+
+    def _is_for_console(self, request: Request) -> bool:
+        """True for a path of the console, and for a browser at the root. API clients at the root are not affected."""
+        if self._load_console is None:
+            return False
+        return request.path == "/console" or request.path.startswith("/console/") or is_browser_at_root(request)
+
+    @cached_property
+    def _console(self) -> ConsolePages:
+        assert self._load_console is not None
+        return self._load_console()
 
     @cached_property
     def _permission(self) -> RequestAuthorization:
@@ -212,6 +235,16 @@ class Router:
             return await counted
         finally:
             self._monitor.record_conversion(counted.time.seconds)
+
+
+def is_browser_at_root(request: Request) -> bool:
+    """True for a browser that opens the server's address: it accepts HTML and sends no token."""
+    return (
+        request.path == "/"
+        and request.method in ("GET", "HEAD")
+        and b"authorization" not in request.headers
+        and "text/html" in request.header(b"accept")
+    )
 
 
 def _is_anonymous_read(request: Request) -> bool:

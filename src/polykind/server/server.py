@@ -57,6 +57,7 @@ from polykind.webhook.target import Resolver, parse_resolve
 
 if TYPE_CHECKING:
     from polykind.audit.audit_policy import AuditPolicy
+    from polykind.console.console_pages import ConsolePages
     from polykind.http.connection import App
     from polykind.server.encryption_settings import Encryption
     from polykind.toolkit.declare.library import Library
@@ -164,6 +165,7 @@ class Server:
             identity.authentication,
             self._endpoints(self._checks() | controller_checks),
             RequestMonitor(self.metrics, self.registry),
+            self._load_console if settings.console else None,
         )
         self.unserved = router.unserved
         await self._start_http(self._audited(router, audit_policy))
@@ -257,6 +259,12 @@ class Server:
             keys = FileWatcher([config], self.encryption.reload)
             keys.start()
             on_stop(keys.close)
+
+    def _load_console(self) -> ConsolePages:
+        """Return the console. It is imported at the first request of a browser, because most servers have none."""
+        from polykind.console.console_pages import ConsolePages
+
+        return ConsolePages(self._identity.console_issuers)
 
     def _encrypt_store(self) -> None:
         """Encrypt the store as --encryption-provider-config declares. Raise SettingsError if the file is invalid."""

@@ -113,6 +113,8 @@ class Settings(msgspec.Struct):
     service_account_signing_key_file: Path | None = None
     service_account_max_token_expiration: float = 0.0
     api_audiences: tuple[str, ...] = ()
+    console: bool = True
+    console_oidc_client_id: str = ""
     audit_policy_file: Path | None = None
     audit_log_path: str = ""
     audit_log_maxage: int = 366

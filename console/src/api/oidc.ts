@@ -1,0 +1,123 @@
+/** Sign-in at an OpenID Connect issuer: authorization code with PKCE (RFC 7636), without a client secret. */
+import { ApiError } from "./client";
+import { signIn } from "./session";
+
+export interface Issuer {
+  issuer: string;
+  clientID: string;
+}
+
+interface Pending {
+  issuer: Issuer;
+  tokenEndpoint: string;
+  verifier: string;
+  state: string;
+  nonce: string;
+  returnTo: string;
+}
+
+const PENDING_KEY = "polykind.oidc";
+
+/** Return the issuers that the server is configured with. */
+export async function loadIssuers(): Promise<Issuer[]> {
+  const response = await fetch("/console/config.json", { cache: "no-store" });
+  if (!response.ok) return [];
+  return ((await response.json()) as { issuers: Issuer[] }).issuers;
+}
+
+const redirectUri = (): string => `${location.origin}/console/`;
+
+/** Leave the console for the issuer's sign-in page. Throw ApiError if the issuer cannot be reached. */
+export async function startSignIn(issuer: Issuer): Promise<void> {
+  const url = `${issuer.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  let found: { authorization_endpoint: string; token_endpoint: string };
+  try {
+    const response = await fetch(url, { referrerPolicy: "no-referrer" });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    found = (await response.json()) as typeof found;
+  } catch {
+    throw new ApiError(0, `The issuer ${issuer.issuer} does not answer to requests from this page.`);
+  }
+  const pending: Pending = {
+    issuer,
+    tokenEndpoint: found.token_endpoint,
+    verifier: randomText(),
+    state: randomText(),
+    nonce: randomText(),
+    returnTo: location.pathname + location.search,
+  };
+  sessionStorage.setItem(PENDING_KEY, JSON.stringify(pending));
+  const target = new URL(found.authorization_endpoint);
+  const parameters = {
+    response_type: "code",
+    client_id: issuer.clientID,
+    redirect_uri: redirectUri(),
+    scope: "openid profile email groups",
+    state: pending.state,
+    nonce: pending.nonce,
+    code_challenge: await challenge(pending.verifier),
+    code_challenge_method: "S256",
+  };
+  for (const [name, value] of Object.entries(parameters)) target.searchParams.set(name, value);
+  location.assign(target);
+}
+
+/**
+ * Finish a sign-in if the issuer has sent the browser back. Return the path that the user came from, or null if this
+ * is no such page load. Throw ApiError if the sign-in failed.
+ */
+export async function finishSignIn(): Promise<string | null> {
+  const query = new URLSearchParams(location.search);
+  const stored = sessionStorage.getItem(PENDING_KEY);
+  if (!query.has("state") || !stored) return null;
+  sessionStorage.removeItem(PENDING_KEY);
+  history.replaceState(null, "", "/console/");
+  const pending = JSON.parse(stored) as Pending;
+  if (query.get("state") !== pending.state) throw new ApiError(401, "The issuer's response belongs to another sign-in.");
+  const code = query.get("code");
+  if (!code) throw new ApiError(401, query.get("error_description") ?? query.get("error") ?? "The issuer sent no code.");
+  const response = await fetch(pending.tokenEndpoint, {
+    method: "POST",
+    referrerPolicy: "no-referrer",
+    body: new URLSearchParams({
+      grant_type: "authorization_code",
+      code,
+      redirect_uri: redirectUri(),
+      client_id: pending.issuer.clientID,
+      code_verifier: pending.verifier,
+    }),
+  }).catch(() => {
+    throw new ApiError(0, `The issuer ${pending.issuer.issuer} does not answer to requests from this page.`);
+  });
+  const body = (await response.json()) as { id_token?: string; error?: string; error_description?: string };
+  if (!response.ok || !body.id_token) {
+    throw new ApiError(401, body.error_description ?? body.error ?? "The issuer sent no ID token.");
+  }
+  if (tokenClaims(body.id_token)["nonce"] !== pending.nonce) {
+    throw new ApiError(401, "The issuer's token belongs to another sign-in.");
+  }
+  await signIn(body.id_token);
+  return pending.returnTo;
+}
+
+/** Return the claims of a JSON Web Token. The API server verifies the signature; this page does not. */
+export function tokenClaims(token: string): Record<string, unknown> {
+  const payload = (token.split(".")[1] ?? "").replace(/-/g, "+").replace(/_/g, "/");
+  return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(payload), (c) => c.charCodeAt(0)))) as Record<
+    string,
+    unknown
+  >;
+}
+
+function randomText(): string {
+  return base64url(crypto.getRandomValues(new Uint8Array(32)));
+}
+
+/** Return the PKCE challenge of a verifier. */
+export async function challenge(verifier: string): Promise<string> {
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))));
+}
+
+function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}

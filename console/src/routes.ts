@@ -1,0 +1,18 @@
+/** All pages. To add one, add a route here, and an entry to `NAVIGATION` if the header shall show it. */
+import type { Route } from "./router";
+
+export const ROUTES: readonly Route[] = [
+  { pattern: "/kinds", title: () => "Kinds", load: () => import("./pages/kinds_page") },
+];
+
+export interface NavigationEntry {
+  label: string;
+  href: string;
+  /** The entry is marked as current on paths below /console that start with this. */
+  prefix: string;
+}
+
+export const NAVIGATION: readonly NavigationEntry[] = [{ label: "Kinds", href: "/console/kinds", prefix: "/kinds" }];
+
+/** The page for /console/. */
+export const HOME = "/console/kinds";

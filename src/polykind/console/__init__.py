@@ -1,0 +1,1 @@
+"""The console: a web application for browsers, at /console/. Its sources are in the folder `console`."""
