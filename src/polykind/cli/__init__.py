@@ -58,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.path.append("")
     import_msgspec()
     args = parser().parse_args(argv)
+    args.command_line = list(sys.argv[1:] if argv is None else argv)
     try:
         result: int = args.run(args)
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -61,10 +62,16 @@ def parse_seconds(flag: str, text: str, *, example: str) -> float:
         raise SettingsError(f"{flag} {text}: not a duration such as {example}") from None
 
 
-def configure_logging(verbosity: int) -> None:
-    logging.basicConfig(
-        level=logging.DEBUG if verbosity >= 4 else logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+def configure_logging(verbosity: int, logging_format: str = "text") -> None:
+    """Log to the standard error, as text or, if `logging_format` is json, as JSON."""
+    handler = logging.StreamHandler()
+    if logging_format == "json":
+        from polykind.cli.json_logging import JsonFormatter
+
+        handler.setFormatter(JsonFormatter())
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.DEBUG if verbosity >= 4 else logging.INFO, handlers=[handler])
 
 
 def on_hangup(reload: Callable[[], None]) -> None:
@@ -72,10 +79,22 @@ def on_hangup(reload: Callable[[], None]) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
-def stop_event() -> asyncio.Event:
-    """Return an event that is set when this process receives SIGINT or SIGTERM."""
+def stop_event(before_exit: Callable[[], None] | None = None) -> asyncio.Event:
+    """Return an event that is set when this process receives SIGINT or SIGTERM.
+
+    Like in kube-apiserver, a second signal ends the process at once, with exit code 1. `before_exit` is called first.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if not stop.is_set():
+            stop.set()
+            return
+        if before_exit is not None:
+            before_exit()
+        os._exit(1)
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, on_signal)
     return stop

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-import sys
-from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +14,11 @@ from polykind.cli.flags import (
     add_list_flag,
     add_verbosity_flag,
     configure_logging,
-    on_hangup,
     parse_bool,
     parse_seconds,
-    stop_event,
 )
-from polykind.contract import StoreError
+from polykind.cli.server_process import report_failure, run_server
 from polykind.server.settings import Settings, SettingsError
-
-_PARENT_CHECK_SECONDS = 0.5
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,8 +30,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_serve_flags(command: argparse.ArgumentParser) -> None:
-    """Add the flags of `polykind serve`: one for each field of Settings, and the log level."""
+    """Add the flags of `polykind serve`: one for each field of Settings, the log level and the configuration file."""
     flag = command.add_argument
+    flag(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="YAML file of options by their flags' names; flags and POLYKIND_* environment variables override it",
+    )
+    flag("--print-config", action="store_true", help="print the value and the origin of every option, and exit")
     flag("--bind-address", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: %(default)s)")
     flag(
         "--secure-port",
@@ -188,6 +188,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="time after which Events are deleted; 0 keeps them (default: %(default)s)",
     )
+    flag(
+        "--shutdown-delay-duration",
+        default="0s",
+        metavar="DURATION",
+        help="time to keep serving after a stop signal, while /readyz fails (default: %(default)s)",
+    )
     _add_token_flags(command)
     add_bool_flag(command, "--console", "serve the console, a web application, at /console/")
     flag(
@@ -197,6 +203,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         help="client with which users of the console sign in at the issuer (default: the issuer's first audience)",
     )
     add_audit_flags(command)
+    flag(
+        "--logging-format",
+        default="text",
+        metavar="FORMAT",
+        help="format of log lines: text, or json as kube-apiserver writes it (default: %(default)s)",
+    )
     add_verbosity_flag(command, "every request")
 
 
@@ -364,6 +376,7 @@ def settings(args: argparse.Namespace) -> Settings:
     for name in (
         *DURATIONS,
         "request_timeout",
+        "shutdown_delay_duration",
         "etcd_compaction_interval",
         "authorization_webhook_cache_authorized_ttl",
         "authorization_webhook_cache_unauthorized_ttl",
@@ -391,78 +404,41 @@ def _key_value(text: str) -> tuple[str, str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    configure_logging(args.verbosity)
-    return run_server(args, program="polykind serve", stop_with_parent=args.ephemeral)
-
-
-def run_server(args: argparse.Namespace, *, program: str, stop_with_parent: bool) -> int:
-    """Run a server with these flags until it is stopped, and return the exit code of the process.
-
-    Error messages start with `program`. If `stop_with_parent` is true, the server also stops when the process that
-    started it ends.
-    """
-    import uvloop
-
+    program = "polykind serve"
     try:
-        return uvloop.run(_serve(args, stop_with_parent))
+        origins = _read_sources(args)
+        found = settings(args)
+        found.check()
     except SettingsError as error:
-        print(f"{program}: {error}", file=sys.stderr)
+        configure_logging(args.verbosity, args.logging_format)
+        report_failure(args.logging_format, program, error)
         return 2
-    except (OSError, StoreError) as error:
-        print(f"{program}: {error}", file=sys.stderr)
-        return 1
+    configure_logging(args.verbosity, found.logging_format)
+    if args.print_config:
+        print(_describe(found, args, origins), end="")
+        return 0
+    temporary = args.ephemeral and args.data_dir is None
+    return run_server(found, program=program, stop_with_parent=args.ephemeral, temporary=temporary)
 
 
-async def _serve(args: argparse.Namespace, stop_with_parent: bool) -> int:
-    import gc
+def _read_sources(args: argparse.Namespace) -> dict[str, str]:
+    """Read options from the environment and the configuration file, and return the origin of each option."""
+    if not (args.config or args.print_config or any(name.startswith("POLYKIND_") for name in os.environ)):
+        return {}
+    from polykind.cli.option_sources import OptionSources
 
-    # Disable the garbage collector while the server starts: it would find little to free, and delays the start.
-    gc.disable()
-    from polykind.http.descriptors import raise_descriptor_limit
-    from polykind.server.server import Server
-
-    parent = _parent_process()
-    stop = stop_event()
-    raise_descriptor_limit()
-    with ExitStack() as cleanup:
-        # A failed start must not leave the collector disabled in a process that goes on, such as a test run.
-        cleanup.callback(gc.enable)
-        if args.ephemeral and args.data_dir is None:
-            from polykind.cli.ephemeral_directory import ephemeral_directory
-
-            # Create the directory only after stop_event has replaced the signal handlers. Otherwise a signal could end
-            # the process before the directory is removed.
-            args.data_dir = cleanup.enter_context(ephemeral_directory())
-        async with Server(settings(args)) as server:
-            on_hangup(server.reload)
-            print(f"Serving at {server.url}", flush=True)
-            print(f"To use it: export KUBECONFIG={server.kubeconfig}", flush=True)
-            if args.console:
-                token = server.settings.data_dir / "admin.token"
-                print(f"Console: {server.url}/console/ (sign in with the token in {token})", flush=True)
-            # Let later garbage collections skip the objects that the start has allocated. Collecting them first would
-            # free less than a megabyte and delay the first responses.
-            gc.freeze()
-            # Collect garbage less often: with Python's default threshold, a dozen active requests trigger a collection.
-            gc.set_threshold(10_000, 10, 10)
-            gc.enable()
-            await (_wait_for_parent(stop, parent) if stop_with_parent else stop.wait())
-    return 0
+    sources = OptionSources(add_serve_flags, os.environ)
+    sources.read(args, args.command_line[1:])
+    return sources.origins
 
 
-async def _wait_for_parent(stop: asyncio.Event, parent: int) -> None:
-    """Wait until `stop` is set or the process with the id `parent`, which started the program, has ended."""
-    while _parent_process() == parent and not stop.is_set():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _PARENT_CHECK_SECONDS)
+def _describe(found: Settings, args: argparse.Namespace, origins: dict[str, str]) -> str:
+    """Return all options with their values and origins, as a configuration file."""
+    import yaml
 
-
-def _parent_process() -> int:
-    """Return the id of the process that started the program."""
-    parent = os.getppid()
-    if getattr(sys, "frozen", False):
-        # The parent is the loader of the single-file executable, so read the loader's parent from Linux.
-        with suppress(OSError):
-            status = Path(f"/proc/{parent}/stat").read_text()
-            return int(status.rpartition(")")[2].split()[1])
-    return parent
+    values = found.options() | {"verbosity": args.verbosity}
+    lines = []
+    for name, value in values.items():
+        text = yaml.safe_dump(value, default_flow_style=True, width=1_000_000).removesuffix("...\n").strip()
+        lines.append(f"{name}: {text}  # {origins.get(name, 'default')}\n")
+    return "".join(lines)

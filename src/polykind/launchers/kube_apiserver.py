@@ -46,16 +46,24 @@ def _serve(serve: ServeArguments) -> int:
     from functools import partial
 
     from polykind.cli.flags import configure_logging
-    from polykind.cli.serve import add_serve_flags, run_server
+    from polykind.cli.serve import add_serve_flags, settings
+    from polykind.cli.server_process import report_failure, run_server
+    from polykind.server.settings import SettingsError
 
     # A fixed width: to find the terminal's width, argparse would import large modules.
     parser = argparse.ArgumentParser(_PROGRAM, formatter_class=partial(argparse.HelpFormatter, width=100))
     add_serve_flags(parser)
     args = parser.parse_args(serve.arguments)
-    configure_logging(args.verbosity)
+    configure_logging(args.verbosity, args.logging_format)
     for remark in serve.remarks:
         logging.getLogger("polykind.launchers").info("kube-apiserver launcher: %s", remark)
-    return run_server(args, program=_PROGRAM, stop_with_parent=False)
+    try:
+        found = settings(args)
+    except SettingsError as error:
+        report_failure(args.logging_format, _PROGRAM, error)
+        return 2
+    temporary = args.ephemeral and args.data_dir is None
+    return run_server(found, program=_PROGRAM, stop_with_parent=False, temporary=temporary)
 
 
 if __name__ == "__main__":

@@ -25,12 +25,12 @@ SERVED = _names(
     authorization-webhook-cache-unauthorized-ttl authorization-webhook-config-file authorization-webhook-version
     bind-address cert-dir client-ca-file default-not-ready-toleration-seconds default-unreachable-toleration-seconds
     disable-admission-plugins enable-admission-plugins encryption-provider-config
-    encryption-provider-config-automatic-reload event-ttl feature-gates oidc-ca-file oidc-client-id
+    encryption-provider-config-automatic-reload event-ttl feature-gates logging-format oidc-ca-file oidc-client-id
     oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim oidc-signing-algs oidc-username-claim
     oidc-username-prefix permit-port-sharing request-timeout runtime-config secure-port service-account-issuer
     service-account-key-file service-account-max-token-expiration service-account-signing-key-file
     service-cluster-ip-range service-node-port-range tls-cert-file tls-cipher-suites tls-min-version
-    tls-private-key-file token-auth-file
+    shutdown-delay-duration tls-private-key-file token-auth-file
     """
 )
 """Flags that `polykind serve` has too, with the same meaning."""
@@ -70,12 +70,12 @@ WITHOUT_EFFECT = _names(
     external-hostname goaway-chance http2-max-streams-per-connection kubelet-certificate-authority
     kubelet-client-certificate kubelet-client-key kubelet-preferred-address-types kubelet-timeout
     kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency
-    log-json-info-buffer-size log-text-info-buffer-size logging-format max-connection-bytes-per-sec
+    log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec
     max-mutating-requests-inflight max-requests-inflight min-compatibility-version min-request-timeout peer-advertise-ip
     peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file requestheader-allowed-names
     requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers
     requestheader-uid-headers requestheader-username-headers service-account-jwks-uri service-account-signing-endpoint
-    show-hidden-metrics-for-version shutdown-delay-duration shutdown-watch-termination-grace-period storage-backend
+    show-hidden-metrics-for-version shutdown-watch-termination-grace-period storage-backend
     storage-initialization-timeout storage-media-type strict-transport-security-directives tls-curve-preferences
     tls-sni-cert-key tracing-config-file vmodule watch-cache-sizes
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
+from polykind.golang.duration import format_duration
 from polykind.http.messages import BodyStream, Request, Response, Stream, body_size
 from polykind.metrics.metrics import Metrics, RequestSeries
 from polykind.metrics.usage import VersionUsage
@@ -129,6 +130,19 @@ def _scope(ctx: RequestContext) -> str:
 
 
 def _log(request: Request, verb: str, status: int, seconds: float) -> None:
-    query = f"?{request.query}" if request.query else ""
+    target = f"{request.path}?{request.query}" if request.query else request.path
     user = request.user.name if request.user is not None else "anonymous"
-    log.debug("%s %s %s%s %d %.6fs %s", request.audit_id.decode(), verb, request.path, query, status, seconds, user)
+    audit_id = request.audit_id.decode("latin-1")
+    # The names of the fields are those of kube-apiserver's JSON log. It has no user.
+    fields = {
+        "verb": verb,
+        "URI": target,
+        "latency": format_duration(round(seconds * 10**9)),
+        "userAgent": request.headers.get(b"user-agent", b"").decode("utf-8", "replace"),
+        "audit-ID": audit_id,
+        "srcIP": request.peer,
+        "user": user,
+        "resp": status,
+    }
+    extra = {"title": "HTTP", "fields": fields}
+    log.debug("%s %s %s %d %.6fs %s", audit_id, verb, target, status, seconds, user, extra=extra)

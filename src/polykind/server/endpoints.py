@@ -104,9 +104,14 @@ class Endpoints:
         pages: DebuggingPages,
         builtin_versions: Iterable[tuple[str, str]] = (("", "v1"),),
         notes: Callable[[], list[str]] = list,
+        readiness: dict[str, Check] | None = None,
     ) -> None:
-        """`notes` returns lines that the health checks show besides their results."""
+        """`notes` returns lines that the health checks show besides their results.
+
+        `readiness` are the checks of /readyz that /healthz and /livez do not have.
+        """
         self._notes = notes
+        self._readiness = readiness or {}
         self._service_account_tokens = service_account_tokens
         self._pages = pages
         self._metrics = metrics
@@ -179,15 +184,16 @@ class Endpoints:
         name, slash, rest = path[1:].partition("/")
         query = parse_query(request.query)
         excluded = set(query.get("exclude", ()))
+        checks = self._checks | self._readiness if name == "readyz" else self._checks
         if slash:
-            if rest not in self._checks:
+            if rest not in checks:
                 return _not_found()
-            reason = self._checks[rest]()
+            reason = checks[rest]()
             if reason:
                 return Response(500, f"internal server error: {reason}\n".encode(), TEXT, _NO_SNIFF)
             return Response(200, b"ok", TEXT)
-        lines, failed, unknown = [], False, sorted(excluded - self._checks.keys())
-        for check, run in self._checks.items():
+        lines, failed, unknown = [], False, sorted(excluded - checks.keys())
+        for check, run in checks.items():
             if check in excluded:
                 lines.append(f"[+]{check} excluded: ok")
                 continue

@@ -92,6 +92,9 @@ class Server:
         self.port = 0
         self.token = ""
         """The bearer token of the admin user."""
+        self._shutting_down = False
+        self._grace_seconds = 10.0
+        """Seconds that active requests may take to finish when the server stops."""
         self._exit_stack = AsyncExitStack()
         """Stops the started components in reverse order."""
 
@@ -125,6 +128,11 @@ class Server:
         except BaseException:
             await self.stop()
             raise
+
+    def begin_shutdown(self, grace_seconds: float) -> None:
+        """Make /readyz fail from now on, while the server still serves. `stop` gives requests this time to finish."""
+        self._shutting_down = True
+        self._grace_seconds = grace_seconds
 
     async def stop(self) -> None:
         """Stop the server: close watches, finish pending requests, close the store."""
@@ -228,13 +236,14 @@ class Server:
             DebuggingPages(self.clock, settings.flags),
             self.registry.builtin_versions,
             self.cache.load_notes,
+            {"shutdown": lambda: "process is shutting down" if self._shutting_down else ""},
         )
 
     async def _start_http(self, app: App) -> None:
         """Listen for requests, and publish the address in the Service `kubernetes` and in the kubeconfig."""
         settings, on_stop = self.settings, self._exit_stack.push_async_callback
         self.http = HttpServer(app, Limits(request_seconds=settings.request_timeout))
-        on_stop(self.http.stop)
+        on_stop(lambda: self.http.stop(self._grace_seconds))
         self.port = await self.http.start(
             settings.bind_address,
             settings.secure_port,

@@ -37,6 +37,9 @@ MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook")
 AUDIT_MODES = ("batch", "blocking", "blocking-strict")
 """The values of --audit-log-mode and --audit-webhook-mode."""
 
+LOGGING_FORMATS = ("json", "text")
+"""The values of --logging-format."""
+
 AUDIT_FORMATS = ("legacy", "json")
 """The values of --audit-log-format."""
 
@@ -108,6 +111,8 @@ class Settings(msgspec.Struct):
     service_node_port_range: str = DEFAULT_NODE_PORTS
     advertise_address: str = ""
     event_ttl: float = 3600.0
+    shutdown_delay_duration: float = 0.0
+    logging_format: str = "text"
     service_account_issuer: tuple[str, ...] = ()
     service_account_key_file: tuple[Path, ...] = ()
     service_account_signing_key_file: Path | None = None
@@ -141,6 +146,10 @@ class Settings(msgspec.Struct):
     def flags(self) -> dict[str, str]:
         """Return the value of every flag as text, formatted as kube-apiserver formats flags."""
         return {name.replace("_", "-"): _flag_value(getattr(self, name)) for name in self.__struct_fields__}
+
+    def options(self) -> dict[str, object]:
+        """Return the value of every flag as it is written in a configuration file."""
+        return {name.replace("_", "-"): _option_value(getattr(self, name)) for name in self.__struct_fields__}
 
     def gate(self, name: str) -> bool:
         """True if a feature gate is enabled."""
@@ -183,6 +192,10 @@ class Settings(msgspec.Struct):
             raise SettingsError(f"--feature-gates: unknown gate {unknown[0]}; known gates: {', '.join(sorted(GATES))}")
         if problems := choice_errors(self.enable_admission_plugins, self.disable_admission_plugins):
             raise SettingsError("; ".join(problems))
+        if self.logging_format not in LOGGING_FORMATS:
+            raise SettingsError(f"--logging-format {self.logging_format} is not supported; use json or text")
+        if self.shutdown_delay_duration < 0:
+            raise SettingsError("--shutdown-delay-duration can not be negative value")
         if not self.request_timeout > 0:
             raise SettingsError("--request-timeout must be longer than 0s")
         try:
@@ -296,3 +309,12 @@ def _flag_value(value: object) -> str:
     if isinstance(value, dict):
         return ",".join(f"{name}={_flag_value(item)}" for name, item in sorted(value.items()))
     return "" if value is None else str(value)
+
+
+def _option_value(value: object) -> object:
+    """Return a setting as a value of YAML. A float is a duration in seconds."""
+    if isinstance(value, float | Path):
+        return _flag_value(value)
+    if isinstance(value, tuple):
+        return [_option_value(item) for item in value]
+    return value
