@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Protocol
 
 from polykind import errors
+from polykind.cache.broadcast import Broadcast, EncodedEvent
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.cache.value_index import IndexQuery
@@ -96,6 +97,7 @@ class WatchChannel:
         self.projection = projection
         self.framing = framing
         self.watchers: set[Watcher] = set()
+        self._broadcast = Broadcast(self.watchers)
         self._on_sent = on_sent
         self._on_empty = on_empty
         self._backlog: deque[ObjectChange] = deque()
@@ -111,6 +113,8 @@ class WatchChannel:
     @property
     def delivered_revision(self) -> int:
         """The revision up to which all events have been sent to the watchers."""
+        if first_unsent := self._broadcast.first_unsent:
+            return first_unsent - 1
         return self._backlog[0].revision - 1 if self._backlog else self._cache.observed_revision
 
     def join(self, watcher: Watcher) -> None:
@@ -134,6 +138,7 @@ class WatchChannel:
 
     def finish(self) -> None:
         """End every watch normally, so that the clients list and watch again."""
+        self._broadcast.flush()
         for watcher in list(self.watchers):
             watcher.finish()
 
@@ -154,7 +159,7 @@ class WatchChannel:
         if self._task is not None or self._paused:
             self._backlog.extend(changes)
             return
-        ready: list[tuple[int, bytes]] = []
+        ready: list[EncodedEvent] = []
         try:
             for index, change in enumerate(changes):
                 if self._needs_conversion(change):
@@ -171,22 +176,14 @@ class WatchChannel:
             return
         self._send(ready)
 
-    def _send(self, ready: list[tuple[int, bytes]]) -> None:
+    def _send(self, ready: list[EncodedEvent]) -> None:
         if not ready:
             return
         if self.projection.unsupported:
             self.finish()
             return
-        joined = ready[0][1] if len(ready) == 1 else b"".join([data for _, data in ready])
-        first_revision = ready[0][0]
-        for watcher in list(self.watchers):
-            if watcher.after < first_revision:
-                watcher.deliver(joined)
-            else:
-                for revision, data in ready:
-                    if revision > watcher.after:
-                        watcher.deliver(data)
         self._on_sent(len(ready) * len(self.watchers))
+        self._broadcast.send(ready)
 
     def _in_scope(self, cached: CachedObject) -> bool:
         """True if the object's namespace and name match the selection."""
@@ -229,6 +226,7 @@ class WatchChannel:
 
     def fail(self, error: errors.APIError) -> None:
         """Send the error to all watchers and end their streams."""
+        self._broadcast.flush()
         data = self.framing.frame([self.projection.error(error)])
         for watcher in list(self.watchers):
             watcher.deliver(data)

@@ -222,13 +222,14 @@ class SqliteStore:
     # The writer's callbacks, on the event loop
 
     def _on_committed(self, events: list[StoreEvent], revision: int, results: Results) -> None:
+        # The writers resume in the next iteration of the event loop, when the cache contains their writes.
+        _resolve_all(results)
         if events:
             self._watches.publish(events, revision)
             self._published = revision
             if self._next_publication is not None:
                 self._next_publication.set_result(None)
                 self._next_publication = None
-        _resolve_all(results)
 
     def _on_compacted(self, floor: int) -> None:
         self._floor = floor
