@@ -30,6 +30,10 @@ METADATA_TRANSFORMS: Final[frozenset[Transform]] = frozenset(
     transform for transform in OBJECT_TRANSFORMS if transform[2] != "Table"
 )
 """The kinds that a client can request with as= for resources without a Table."""
+OBJECT_VERSIONS: Final = "ObjectVersions"
+"""The kind of a document with one object at all served versions. kube-apiserver has no such kind."""
+VERSION_TRANSFORMS: Final[frozenset[Transform]] = OBJECT_TRANSFORMS | {("polykind.dev", "v1", OBJECT_VERSIONS)}
+"""The kinds that a client can request with as= for a read or a dry run of one object."""
 NO_TRANSFORMS: Final[frozenset[Transform]] = frozenset()
 
 CUSTOM_MEDIA: Final = ("json", "yaml")
@@ -62,7 +66,7 @@ def negotiate(
     """Return the best format for an Accept header. Raise NotAcceptableError if no format is acceptable.
 
     `offers` are the media types of the resource's own kind. `transforms` are the kinds that the as= parameter may
-    request. These support all media types, except that there are no Tables in protobuf.
+    request. These support all media types, except that there are no Tables and no ObjectVersions in protobuf.
     """
     accepted = _negotiate(accept, offers, transforms)
     if accepted is None:
@@ -168,7 +172,7 @@ def _accepted(
     transformed = not group is version is kind is None
     if transformed and (group or "", version or "", kind or "") not in transforms:
         return None
-    if (kind == "Table" and media == "protobuf") or (not transformed and media not in offers):
+    if (kind in ("Table", OBJECT_VERSIONS) and media == "protobuf") or (not transformed and media not in offers):
         return None
     return ResponseFormat(
         media,

@@ -101,10 +101,13 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     if unpruned is not None and same_schema and not unpruned.same(encoded):
         encoded, normalized = unpruned, False
     if cached is not None and encoded.served(cached.revision) == cached.raw and not await _is_stale(ctx, key, write):
-        return await version.representer.view(cached)
+        return await _represent(write, version, cached)
     value = encoded.stored()
     if dry_run:
-        return await _represent_dry_run(version, key, encoded, value, cached, normalized=normalized)
+        raw = encoded.served(cached.revision) if cached is not None else value
+        unstored = CachedObject(raw, None, key=key, revision=0, version=version.resource.storage, normalized=normalized)
+        unstored.schema_generation = version.cache.schema_generation
+        return await _represent(write, version, unstored)
     if normalized:
         cache.expect_write(key, value, version.schema_generation, encoded.cached_object)
     try:
@@ -177,14 +180,13 @@ def _current_version(ctx: RequestContext) -> ServedVersion:
     return ctx.backend.registry.find(ctx.resource.group, version.version, ctx.resource.plural) or version
 
 
-async def _represent_dry_run(
-    version: ServedVersion, key: str, encoded: Encoded, value: bytes, cached: CachedObject | None, *, normalized: bool
-) -> Representation:
-    """Represent the result of a dry run. A new object has no resourceVersion."""
-    raw = encoded.served(cached.revision) if cached is not None else value
-    unstored = CachedObject(raw, None, key=key, revision=0, version=version.resource.storage, normalized=normalized)
-    unstored.schema_generation = version.cache.schema_generation
-    return await version.representer.view(unstored)
+async def _represent(write: Write, version: ServedVersion, cached: CachedObject) -> Representation:
+    """Represent the result of a write that stores nothing. A new object has no resourceVersion."""
+    if write.all_versions:
+        from polykind.verbs.object_versions import encode_versions
+
+        return Representation(await encode_versions(version.resource, cached), None)
+    return await version.representer.view(cached)
 
 
 async def remove(ctx: RequestContext, key: str, cached: CachedObject) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.cache.cached_object import Representation
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.codec import negotiation
 from polykind.http.messages import Response, bool_value
 from polykind.verbs import respond
 from polykind.verbs.context import RequestContext
@@ -11,20 +12,32 @@ from polykind.verbs.metadata import parse_resource_version
 
 
 async def get(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
+    response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
+    if response_format.as_kind == negotiation.OBJECT_VERSIONS:
+        from polykind.verbs.object_versions import encode_versions
+
+        data = await encode_versions(ctx.resource, await _read(ctx))
+        return await respond.object_response(ctx, response_format, 200, data)
     return await respond.object_response(ctx, response_format, 200, (await read_object(ctx)).data)
 
 
 async def read_object(ctx: RequestContext) -> Representation:
     """Return the representation of the request's object, at least as new as the resourceVersion in the query."""
-    cache, representer = ctx.resource.cache, ctx.version.representer
+    representer = ctx.version.representer
+    cached = await _read(ctx)
+    return representer.known(cached) or (await representer.view_for_read([cached], ctx.request.warn))[0]
+
+
+async def _read(ctx: RequestContext) -> CachedObject:
+    """Return the request's object. Raise NotFoundError if it does not exist."""
+    cache = ctx.resource.cache
     if ctx.request.query:
         await _wait_for_stated_revision(ctx)
     await ctx.backend.cache.wait_until_fresh(cache, ctx.revision_read)
     cached = cache.get(ctx.key)
     if cached is None:
         raise ctx.not_found()
-    return representer.known(cached) or (await representer.view_for_read([cached], ctx.request.warn))[0]
+    return cached
 
 
 async def _wait_for_stated_revision(ctx: RequestContext) -> None:

@@ -22,7 +22,7 @@ from polykind.verbs.apply import apply_change, apply_create, read_applied
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import relevant_duplicates, unknown_field_errors
 from polykind.verbs.metadata import check_name, match_namespace
-from polykind.verbs.update import Change, change_object
+from polykind.verbs.update import Change, change_object, wants_all_versions
 from polykind.verbs.write import APPLY, PATCH, Write
 
 _PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
@@ -33,21 +33,23 @@ _PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
 
 async def patch(ctx: RequestContext) -> Response:
     content_type = patch_type(ctx)
-    response_format = respond.negotiate(ctx)
+    response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
+    all_versions = wants_all_versions(response_format, options)
     if ctx.request.audit is not None:
         ctx.request.audit.record_patch()
     if content_type == APPLY_PATCH:
         await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
         missing = ctx.resource.cache.get(ctx.key) is None
-        if missing and (ctx.subresource or path_segment(ctx.name)):
+        if missing and (ctx.subresource or path_segment(ctx.name) or all_versions):
             raise ctx.not_found()
         applied = await read_applied(ctx, ctx.version.api_version, ctx.resource.kind)
         if missing:
             return await respond.object_response(ctx, response_format, 201, await apply_create(ctx, applied, options))
-        data = await change_object(ctx, apply_change(ctx, applied, options), options, APPLY)
+        change, origin = apply_change(ctx, applied, options), APPLY
     else:
-        data = await change_object(ctx, patch_change(ctx, content_type, options.field_validation), options, PATCH)
+        change, origin = patch_change(ctx, content_type, options.field_validation), PATCH
+    data = await change_object(ctx, change, options, origin, all_versions=all_versions)
     return await respond.object_response(ctx, response_format, 200, data)
 
 

@@ -95,6 +95,8 @@ def _encode_object(
                 ctx.request.audit.record_response(json_codec.encode_ordered(obj))
             return _protobuf_response(ctx, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
         return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
+    if response_format.as_kind == negotiation.OBJECT_VERSIONS:
+        return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind is not None:
         raise partial_metadata.not_a_list_error("*v1.Scale" if table is not None else ctx.version.object_type)
     if response_format.media == "protobuf":

@@ -7,7 +7,8 @@ from functools import partial
 
 from polykind import errors, names
 from polykind.cache.cached_object import CachedObject
-from polykind.codec import json_codec
+from polykind.codec import json_codec, negotiation
+from polykind.codec.negotiation import ResponseFormat
 from polykind.contract import InterruptCheck, JsonObject
 from polykind.http.messages import Response
 from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
@@ -45,8 +46,9 @@ View = Callable[[JsonObject], JsonObject]
 
 
 async def update(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
+    response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
     options = ctx.write_options(UpdateOptions)
+    all_versions = wants_all_versions(response_format, options)
     decoded = [await _decode_update(ctx, options)]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
@@ -55,12 +57,21 @@ async def update(ctx: RequestContext) -> Response:
         write.integers_only = sent.integers_only
         return sent.obj
 
-    if ctx.version.strategy.creates_on_update:
+    if ctx.version.strategy.creates_on_update and not all_versions:
         created = await _create_if_missing(ctx, options)
         if created is not None:
             return await respond.object_response(ctx, response_format, 201, created)
-    data = await change_object(ctx, replace, options, PUT)
+    data = await change_object(ctx, replace, options, PUT, all_versions=all_versions)
     return await respond.object_response(ctx, response_format, 200, data)
+
+
+def wants_all_versions(response_format: ResponseFormat, options: WriteOptions) -> bool:
+    """True if the client accepts the result at all served versions. Raise NotAcceptableError if it is no dry run."""
+    if response_format.as_kind != negotiation.OBJECT_VERSIONS:
+        return False
+    if not options.dry_run:
+        raise errors.NotAcceptableError(f"{negotiation.OBJECT_VERSIONS} is available for reads and dry runs only")
+    return True
 
 
 async def _decode_update(ctx: RequestContext, options: UpdateOptions) -> Write:
@@ -87,9 +98,17 @@ async def _create_if_missing(ctx: RequestContext, options: UpdateOptions) -> byt
 
 
 async def change_object(
-    ctx: RequestContext, change: Change, options: WriteOptions, origin: Origin, admission_view: View | None = None
+    ctx: RequestContext,
+    change: Change,
+    options: WriteOptions,
+    origin: Origin,
+    admission_view: View | None = None,
+    *,
+    all_versions: bool = False,
 ) -> bytes:
     """Change a stored object and return its representation. Retry if another write was faster.
+
+    If `all_versions` is true, return an ObjectVersions document about the result of a dry run instead.
 
     `admission_view` returns the part of an object that validating admission sees, such as its Scale. If
     `admission_view` is not None, `change` has already run mutating admission.
@@ -108,6 +127,7 @@ async def change_object(
         )
         write = Write({}, origin, options, old, cached, large=large, old_integers_only=old_integers_only)
         write.normalized = not origin.merges
+        write.all_versions = all_versions
         write.obj = await change(old, write)
         if large:
             await ctx.compute(partial(_share_unchanged, write.obj, old))

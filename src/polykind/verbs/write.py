@@ -58,6 +58,8 @@ class Write(msgspec.Struct):
     """The error of decoding metadata that apply or a webhook has produced. It is raised if a conversion follows."""
     finish: Finish | None = None
     """A function that completes or undoes the effects of the write, such as an address allocation."""
+    all_versions: bool = False
+    """True if the result of a dry run is an ObjectVersions document, with the object at all served versions."""
     raw_metadata: JsonObject = {}
     """Applied metadata that is stored unchanged, although reads return it in another form or omit it."""
 
