@@ -31,6 +31,7 @@ BUILTIN_FLAGS = (
     "--authorization-mode=RBAC",
     "--service-cluster-ip-range=10.0.0.0/24",
     "--disable-admission-plugins=ServiceAccount",
+    "--quota-controller=false",
     "--runtime-config=api/beta=false",
 )
 """The areas `builtin-*` were recorded with these flags. kube-apiserver serves no beta versions by default."""

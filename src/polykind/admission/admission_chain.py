@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from polykind.contract import JsonObject
@@ -11,6 +11,7 @@ from polykind.schema.equality import deep_equal
 if TYPE_CHECKING:
     from polykind.admission.attributes import Attributes
     from polykind.admission.plugins.plugin_chain import PluginChain
+    from polykind.http.messages import QuotaCharge
 
 
 class AdmissionPlugin(Protocol):
@@ -24,22 +25,57 @@ class AdmissionPlugin(Protocol):
         """Admit the request or raise APIError. A mutating plugin may replace `attributes.obj`."""
 
 
+class QuotaPlugin(Protocol):
+    """The plugin ResourceQuota."""
+
+    @property
+    def quota_namespaces(self) -> Mapping[str, object]:
+        """The namespaces with quotas, as keys."""
+
+    @property
+    def sized_namespaces(self) -> Mapping[str, object]:
+        """The namespaces in which a quota limits stored bytes, as keys."""
+
+    async def admit(self, attributes: Attributes) -> None:
+        """Charge the usage of a request to the quotas of its namespace. Raise APIError if it would exceed one."""
+
+    async def charge_size(
+        self, namespace: str, group: str, plural: str, name: str, growth: int, *, dry_run: bool
+    ) -> QuotaCharge | None:
+        """Charge the bytes by which a custom object grows. Raise ForbiddenError if that would exceed a quota."""
+
+
 class AdmissionChain:
     """All admission plugins, in order: built-in plugins first, then policies, webhooks and quotas.
 
     `mutates` is true if a mutating webhook or policy is configured, `validates` if a validating one is. Every write
     reads them, so they are plain attributes that `refresh` keeps up to date. They do not include built-in plugins that
-    handle only some resources: use `has_plugins` for these.
+    handle only some resources, for which there is `has_plugins`, and quotas, for which there is `quota_namespaces`.
     """
 
-    __slots__ = ("_mutating", "_plugins", "_validating", "mutates", "validates")
+    __slots__ = (
+        "_mutating",
+        "_plugins",
+        "_quotas",
+        "_validating",
+        "mutates",
+        "quota_namespaces",
+        "sized_namespaces",
+        "validates",
+    )
 
     def __init__(
         self,
         mutating: Sequence[AdmissionPlugin] = (),
         validating: Sequence[AdmissionPlugin] = (),
         plugins: PluginChain | None = None,
+        quotas: QuotaPlugin | None = None,
     ) -> None:
+        self._quotas = quotas
+        self.quota_namespaces: Mapping[str, object] = quotas.quota_namespaces if quotas is not None else {}
+        """The namespaces with quotas, as keys. Writes to other namespaces cost one lookup."""
+        self.sized_namespaces: Mapping[str, object] = quotas.sized_namespaces if quotas is not None else {}
+        """The namespaces in which a quota limits stored bytes, as keys."""
         self._mutating = tuple(mutating)
         self._validating = tuple(validating)
         self._plugins = plugins
@@ -76,6 +112,16 @@ class AdmissionChain:
         for plugin in self._validating:
             if plugin.active:
                 await plugin.admit(attributes)
+        if self._quotas is not None and attributes.namespace in self.quota_namespaces:
+            await self._quotas.admit(attributes)
+
+    async def charge_size(
+        self, namespace: str, group: str, plural: str, name: str, growth: int, *, dry_run: bool
+    ) -> QuotaCharge | None:
+        """Charge the bytes by which a custom object grows. Raise ForbiddenError if that would exceed a quota."""
+        if self._quotas is None:
+            return None
+        return await self._quotas.charge_size(namespace, group, plural, name, growth, dry_run=dry_run)
 
 
 class Reinvocation:

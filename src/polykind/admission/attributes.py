@@ -12,6 +12,7 @@ from polykind.apply.model import Type
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.contract import JsonObject
+from polykind.http.messages import QuotaCharge
 
 if TYPE_CHECKING:
     from polykind.cel.library.authz import AuthorizationAttributes, AuthorizationResult
@@ -81,5 +82,7 @@ class Attributes(msgspec.Struct):
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
     annotate: Callable[[str, str], None] = msgspec.field(default=lambda key, value: None)
     """A function that adds an annotation to the audit event of the request."""
+    charge: QuotaCharge | None = None
+    """The usage of quotas that the ResourceQuota plugin has recorded for the request."""
     deadline: float | None = None
     """The time.monotonic() at which the client's timeout ends the request, or None if the request has no timeout."""

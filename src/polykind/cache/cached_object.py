@@ -76,6 +76,11 @@ class CachedObject(Representation, gc=False, eq=False, kw_only=True):
         """The stored JSON with metadata.resourceVersion inserted."""
         return self.data
 
+    @property
+    def stored_size(self) -> int:
+        """The number of stored bytes, before encryption."""
+        return len(self.data) - len(_KEY) - len(str(self.revision)) - 1
+
     def representation(self, version: str) -> Representation | None:
         """Return the cached representation at a version, or None if it has not been computed."""
         return self.representations.get(version) if self.representations is not None else None

@@ -163,6 +163,7 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
     add_bool_flag(command, "--garbage-collector", "delete objects whose owners are gone")
     add_bool_flag(command, "--namespace-controller", "delete the content of deleted namespaces")
     add_bool_flag(command, "--clusterrole-aggregation", "set the rules of ClusterRoles that have an aggregationRule")
+    add_bool_flag(command, "--quota-controller", "keep the status of ResourceQuotas up to date")
     flag(
         "--service-cluster-ip-range",
         default="",

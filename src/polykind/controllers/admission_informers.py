@@ -67,8 +67,8 @@ class AdmissionInformers:
         validating_webhook = WebhookInformer(
             cache, find("validatingwebhookconfigurations"), partial(self._webhooks, False), self._refresh
         )
-        quotas = QuotaInformer(cache, services, self._refresh)
-        self._informers = (mutating_policy, mutating_webhook, validating_policy, validating_webhook, quotas)
+        self.quotas = QuotaInformer(cache, services)
+        self._informers = (mutating_policy, mutating_webhook, validating_policy, validating_webhook, self.quotas)
         mutating: dict[str, AdmissionPlugin] = {
             plugin_table.MUTATING_POLICIES: mutating_policy,
             plugin_table.MUTATING_WEBHOOKS: mutating_webhook,
@@ -76,13 +76,13 @@ class AdmissionInformers:
         validating: dict[str, AdmissionPlugin] = {
             plugin_table.VALIDATING_POLICIES: validating_policy,
             plugin_table.VALIDATING_WEBHOOKS: validating_webhook,
-            plugin_table.RESOURCE_QUOTAS: quotas,
         }
         names = {entry.name for entry in enabled}
         self.admission = AdmissionChain(
             mutating=[plugin for name, plugin in mutating.items() if name in names],
             validating=[plugin for name, plugin in validating.items() if name in names],
             plugins=PluginChain(enabled, services),
+            quotas=self.quotas if plugin_table.RESOURCE_QUOTAS in names else None,
         )
 
     async def start(self) -> None:

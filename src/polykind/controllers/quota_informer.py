@@ -1,17 +1,21 @@
-"""The informer of ResourceQuotas, and the writer of their usage."""
+"""The informer of ResourceQuotas, the start of their controller, and the writer of their usage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from polykind.admission.attributes import Attributes
 from polykind.admission.plugins.builtin_plugin import PluginServices
+from polykind.cache.cached_object import CachedObject
+from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
 from polykind.controllers.server_requests import server_context
+from polykind.http.messages import QuotaCharge
 from polykind.http.options import UpdateOptions
 from polykind.verbs.context import Backend
 from polykind.verbs.update import change_object
@@ -19,37 +23,115 @@ from polykind.verbs.write import PUT, Write
 
 if TYPE_CHECKING:
     from polykind.admission.plugins.resource_quota import ResourceQuotas
+    from polykind.controllers.quota_controller import QuotaController
 
 
 class QuotaInformer:
-    """The member of the admission chain for quotas. It is active while there is a ResourceQuota in any namespace."""
+    """The member of the admission chain for quotas. It knows the namespaces that have quotas."""
 
-    def __init__(self, cache: WatchCache, services: PluginServices, refresh: Callable[[], None]) -> None:
-        self.active = False
+    def __init__(self, cache: WatchCache, services: PluginServices) -> None:
+        self.quota_namespaces: dict[str, set[str]] = {}
+        """The keys of the quotas, by namespace."""
+        self.sized_namespaces: dict[str, set[str]] = {}
+        """The keys of the quotas that limit stored bytes, by namespace."""
+        self.on_first_quota: Callable[[], None] = lambda: None
+        """A function that is called when the first quota exists."""
         self._objects = cache.resource_at("resourcequotas")
         self._services = services
-        self._refresh = refresh
-        self._informer = Informer(cache, self._objects, self._update, lambda _: self._update())
+        self._informer = Informer(cache, self._objects, self._on_list, self._on_changes)
 
     @cached_property
-    def _quotas(self) -> ResourceQuotas:
+    def plugin(self) -> ResourceQuotas:
+        """The plugin, which is imported on first use."""
         from polykind.admission.plugins.resource_quota import ResourceQuotas
 
         return ResourceQuotas(self._services)
 
     async def admit(self, attributes: Attributes) -> None:
-        if not self._objects.loaded or self._objects.count(attributes.namespace):
-            await self._quotas.admit(attributes)
+        await self.plugin.admit(attributes)
+
+    async def charge_size(
+        self, namespace: str, group: str, plural: str, name: str, growth: int, *, dry_run: bool
+    ) -> QuotaCharge | None:
+        return await self.plugin.charge_size(namespace, group, plural, name, growth, dry_run=dry_run)
 
     async def start(self) -> None:
         await self._informer.start()
 
     async def close(self) -> None:
         await self._informer.close()
+        if "plugin" in self.__dict__:
+            await self.plugin.ledger.close()
 
-    def _update(self) -> None:
-        self.active = len(self._objects) > 0
-        self._refresh()
+    def _on_list(self) -> None:
+        for keys in (self.quota_namespaces, self.sized_namespaces):
+            keys.clear()
+        self._update(self._objects.unordered())
+
+    def _on_changes(self, changes: list[ObjectChange]) -> None:
+        for change in changes:
+            cached = change.cached
+            for keys in (self.quota_namespaces, self.sized_namespaces):
+                keys.get(cached.namespace, set()).discard(cached.key)
+                if cached.namespace in keys and not keys[cached.namespace]:
+                    del keys[cached.namespace]
+        self._update([change.new for change in changes if change.new is not None])
+
+    def _update(self, quotas: Iterable[CachedObject]) -> None:
+        had_quotas = bool(self.quota_namespaces)
+        for cached in quotas:
+            self.quota_namespaces.setdefault(cached.namespace, set()).add(cached.key)
+            if b'"polykind.dev/bytes' in cached.raw:
+                self.sized_namespaces.setdefault(cached.namespace, set()).add(cached.key)
+        if self.quota_namespaces and not had_quotas:
+            self.on_first_quota()
+
+
+class QuotaControllerStarter:
+    """Starts the quota controller when the first quota exists. Most servers never need it."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        leadership: Leadership,
+        informer: QuotaInformer,
+        *,
+        sole_writer: bool,
+        quiet_seconds: float,
+    ) -> None:
+        self._informer = informer
+        self._build = partial(
+            _quota_controller, backend, leadership, informer, sole_writer=sole_writer, quiet_seconds=quiet_seconds
+        )
+        self._controller: QuotaController | None = None
+        self._starting: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._informer.on_first_quota = self._begin
+        if self._informer.quota_namespaces:
+            self._begin()
+
+    async def close(self) -> None:
+        self._informer.on_first_quota = lambda: None
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        if self._controller is not None:
+            await self._controller.close()
+
+    def _begin(self) -> None:
+        if self._controller is None:
+            self._controller = self._build()
+            self._starting = asyncio.get_running_loop().create_task(self._controller.start())
+
+
+def _quota_controller(
+    backend: Backend, leadership: Leadership, informer: QuotaInformer, *, sole_writer: bool, quiet_seconds: float
+) -> QuotaController:
+    from polykind.controllers.quota_controller import QuotaController
+
+    ledger = informer.plugin.ledger
+    return QuotaController(backend, leadership, ledger, sole_writer=sole_writer, quiet_seconds=quiet_seconds)
 
 
 class ServerStatusWriter:

@@ -38,6 +38,22 @@ class AuditIds:
         return self._prefix + b"%012x" % next(self._counter)
 
 
+class QuotaCharge(Protocol):
+    """The usage of quotas that is recorded for a request before its object is stored."""
+
+    def sent(self) -> None:
+        """Note that the write may have reached the store."""
+
+    def confirm(self) -> None:
+        """Note that the object is stored."""
+
+    def reject(self) -> None:
+        """Note that the store has rejected the write, and remove the usage."""
+
+    def close(self) -> None:
+        """End the request. Remove the usage if the object was not sent to the store."""
+
+
 class Request:
     """One HTTP request with its complete body. `user` is set after authentication."""
 
@@ -45,6 +61,7 @@ class Request:
         "audit",
         "audit_id",
         "body",
+        "charges",
         "client_chain",
         "deadline",
         "ended_by_router",
@@ -74,6 +91,8 @@ class Request:
         self.audit: AuditContext | None = None
         """The audit events of the request, or None if the request is not audited."""
         self.audit_id = b""
+        self.charges: list[QuotaCharge] | None = None
+        """The usage of quotas that the request has recorded so far, or None if no quota concerns it."""
         self.client_chain: tuple[bytes, ...] = ()
         """The certificate that the client presented and its intermediates, in DER. Nothing has verified them."""
         self.peer = ""
@@ -91,6 +110,18 @@ class Request:
         """
         self.warnings: dict[str, None] = {}
         """The texts to send as Warning headers, in order, as the keys of a dict."""
+
+    def hold(self, charge: QuotaCharge) -> None:
+        """Keep a charge until the end of the request."""
+        if self.charges is None:
+            self.charges = []
+        self.charges.append(charge)
+
+    def close_charges(self) -> None:
+        """End all charges, because the request has ended or its write has lost a race."""
+        charges, self.charges = self.charges, None
+        for charge in charges or ():
+            charge.close()
 
     def header(self, name: bytes, default: str = "") -> str:
         value = self.headers.get(name)

@@ -38,7 +38,7 @@ SERVED = _names(
 POLYKIND = _names(
     """
     clusterrole-aggregation conversion-cache conversion-fallback converter data-dir garbage-collector
-    namespace-controller resolve serve-v1beta1 tls-san
+    namespace-controller quota-controller resolve serve-v1beta1 tls-san
     """
 )
 """Flags of `polykind serve` that kube-apiserver does not have and that the launcher accepts in addition."""
@@ -52,7 +52,7 @@ BOOLEANS = _names(
     encryption-provider-config-automatic-reload help log-json-split-stream log-text-split-stream permit-address-sharing
     permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-extend-token-expiration
     service-account-lookup shutdown-send-retry-after version watch-cache clusterrole-aggregation conversion-cache
-    conversion-fallback garbage-collector namespace-controller serve-v1beta1
+    conversion-fallback garbage-collector namespace-controller quota-controller serve-v1beta1
     """
 )
 """Flags that need no value: `--profiling` is `--profiling=true`, and the next argument is not its value."""
@@ -157,6 +157,7 @@ def serve_arguments(flags: Iterable[tuple[str, str]], known_gates: Iterable[str]
         "clusterrole-aggregation": "false",
         "garbage-collector": "false",
         "namespace-controller": "false",
+        "quota-controller": "false",
         "serve-v1beta1": "false",
         "runtime-config": ",".join(versions),
     }

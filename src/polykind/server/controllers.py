@@ -19,6 +19,7 @@ from polykind.controllers.event_expiry import EventExpiry
 from polykind.controllers.flow_schema_status import FlowSchemaStatus
 from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.namespace_controller import NamespaceController
+from polykind.controllers.quota_informer import QuotaControllerStarter
 from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.discovery.builtins import builtins
 from polykind.migration.controller import MigrationController
@@ -82,8 +83,10 @@ class Controllers:
             leadership,
         )
         self.migrations = MigrationController(backend, self._migration_resource, crd_resource, leadership)
-        self.garbage_collector = GarbageCollector(
-            backend, leadership, sole_writer=isinstance(leadership, SingleReplicaLeadership)
+        sole_writer = isinstance(leadership, SingleReplicaLeadership)
+        self.garbage_collector = GarbageCollector(backend, leadership, sole_writer=sole_writer)
+        self._quotas = QuotaControllerStarter(
+            backend, leadership, admission.quotas, sole_writer=sole_writer, quiet_seconds=settings.request_timeout
         )
         self._bootstrap_objects = BootstrapObjects(backend, now, leadership)
         self._flow_schemas = FlowSchemaStatus(backend, now)
@@ -121,6 +124,7 @@ class Controllers:
             self.garbage_collector,
             self._leadership,
             self._event_expiry,
+            self._quotas,
         )
         await asyncio.gather(
             self.namespaces.start(),
@@ -136,6 +140,8 @@ class Controllers:
         if creates_accounts:
             await self._start_accounts(authority().decode())
         self._event_expiry.start()
+        if self._settings.quota_controller:
+            self._quotas.start()
         if self._settings.garbage_collector:
             self.garbage_collector.start()
         await self._leadership.start()

@@ -223,6 +223,8 @@ class Router:
             request.ended_by_router = False
             if request.paused_young_only is not None:
                 ctx.end()
+            if request.charges is not None:
+                request.close_charges()
         if request.warnings:
             response.headers = (*response.headers, *warning_headers(request.warnings))
         self._monitor.record(ctx, METRIC_LABELS.get(verb, "other"), response, started)

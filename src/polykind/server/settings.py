@@ -103,6 +103,7 @@ class Settings(msgspec.Struct):
     garbage_collector: bool = True
     namespace_controller: bool = True
     clusterrole_aggregation: bool = True
+    quota_controller: bool = True
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     default_not_ready_toleration_seconds: int = 300

@@ -17,6 +17,7 @@ from polykind.http.options import DeleteOptions, WriteOptions
 from polykind.schema import object_meta
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import metadata_decode_error
+from polykind.verbs.write import DELETE as DELETE_ORIGIN
 from polykind.verbs.write import Write
 
 _SCALE = ("Scale", "autoscaling/v1")
@@ -98,12 +99,31 @@ async def _restore_invalid_managers(ctx: RequestContext, write: Write, meta: Jso
 
 async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject], JsonObject] | None = None) -> None:
     """Run validating admission on a create or an update. `view` returns the part of an object that admission sees."""
-    if ctx.request.user is not None and (ctx.backend.admission.validates or _has_plugins(ctx)):
+    admission = ctx.backend.admission
+    if ctx.request.user is not None and (
+        admission.validates or ctx.namespace in admission.quota_namespaces or _has_plugins(ctx)
+    ):
         obj, old = write.obj, write.old
         if view is not None:
             obj, old = view(obj), None if old is None else view(old)
         operation = CREATE if old is None else UPDATE
-        await ctx.backend.admission.validate(_attributes(ctx, operation, obj, old, write.options))
+        attributes = _attributes(ctx, operation, obj, old, write.options)
+        await admission.validate(attributes)
+        if attributes.charge is not None:
+            ctx.request.hold(attributes.charge)
+
+
+async def charge_size(ctx: RequestContext, write: Write, size: int) -> None:
+    """Charge the growth of a custom object to the quotas of its namespace. Raise ForbiddenError if one is exceeded."""
+    growth = size - (write.cached.stored_size if write.cached is not None else 0)
+    if growth <= 0 or ctx.request.user is None or ctx.version.is_builtin or write.origin is DELETE_ORIGIN:
+        return
+    resource, name = ctx.resource, write.obj["metadata"].get("name", "")
+    charge = await ctx.backend.admission.charge_size(
+        ctx.namespace or "", resource.group, resource.plural, name, growth, dry_run=write.options.dry_run
+    )
+    if charge is not None:
+        ctx.request.hold(charge)
 
 
 async def approve_delete(ctx: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:

@@ -12,6 +12,7 @@ from polykind.cache.cached_object import CachedObject, Encoded, Representation, 
 from polykind.contract import InterruptCheck, JsonObject, RequestSizeError, RevisionConflictError
 from polykind.errors import FieldError
 from polykind.resources.resource import ServedVersion, Validation
+from polykind.verbs.admit import charge_size
 from polykind.verbs.context import RequestContext
 from polykind.verbs.write import DELETE, Write
 
@@ -103,6 +104,8 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     if cached is not None and encoded.served(cached.revision) == cached.raw and not await _is_stale(ctx, key, write):
         return await _represent(write, version, cached)
     value = encoded.stored()
+    if ctx.namespace in ctx.backend.admission.sized_namespaces:
+        await charge_size(ctx, write, len(value))
     if dry_run:
         raw = encoded.served(cached.revision) if cached is not None else value
         unstored = CachedObject(raw, None, key=key, revision=0, version=version.resource.storage, normalized=normalized)
@@ -110,15 +113,24 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
         return await _represent(write, version, unstored)
     if normalized:
         cache.expect_write(key, value, version.schema_generation, encoded.cached_object)
+    charges = ctx.request.charges or ()
+    for charge in charges:
+        charge.sent()
     try:
         revision = await ctx.backend.store.put(cache.prefix + key, value, expect=cached.revision if cached else 0)
     except BaseException as error:
         cache.cancel_expected_write(key)
+        if isinstance(error, RevisionConflictError | RequestSizeError):
+            for charge in charges:
+                charge.reject()
+            ctx.request.charges = None
         if isinstance(error, RevisionConflictError):
             raise LostRaceError from None
         if isinstance(error, RequestSizeError):
             raise errors.UnknownReasonError(str(error)) from None
         raise
+    for charge in charges:
+        charge.confirm()
     written = cache.get(key)
     if written is None or written.revision != revision:
         written = parse_stored(key, value, revision, False)
@@ -194,6 +206,7 @@ async def remove(ctx: RequestContext, key: str, cached: CachedObject) -> int:
     try:
         return await ctx.backend.store.delete(ctx.resource.cache.prefix + key, expect=cached.revision)
     except RevisionConflictError:
+        ctx.request.close_charges()
         raise LostRaceError from None
 
 

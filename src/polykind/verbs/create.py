@@ -79,7 +79,8 @@ async def _store(ctx: RequestContext, write: Write) -> bytes:
             await _validate(ctx, write)
         if origin.named_by_path and not ctx.backend.authorizer.allows_everything:
             await _require_create_permission(ctx)
-        if ctx.backend.admission.validates or ctx.version.is_builtin:
+        admission = ctx.backend.admission
+        if admission.validates or ctx.version.is_builtin or ctx.namespace in admission.quota_namespaces:
             await approve(ctx, write)
         # kube-apiserver's storage rejects a create with a resourceVersion, but ignores a malformed resourceVersion.
         if stated_revision and not dry_run and not resource_version_error(stated_revision) and int(stated_revision):

@@ -170,7 +170,8 @@ async def _store(
     if not write.raw_metadata:
         keep_times = partial(keep_manager_times, write.obj, old)
         await ctx.compute(keep_times) if write.large else keep_times()
-    if ctx.backend.admission.validates or ctx.version.is_builtin:
+    admission = ctx.backend.admission
+    if admission.validates or ctx.version.is_builtin or ctx.namespace in admission.quota_namespaces:
         await approve(ctx, write, admission_view)
     if _last_finalizer_removed(write.obj) and not ctx.resource.has_spec_finalizers(write.obj):
         return await _delete_finalized(ctx, write, cached)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -325,6 +325,51 @@ _IGNORED = frozenset(
         ("events.k8s.io", "events"),
     )
 )
+
+
+_SIZE = "polykind.dev/bytes"
+"""The name in a quota's spec.hard that limits the bytes of all custom objects. kube-apiserver ignores it."""
+
+
+def size_names(group: str, plural: str) -> set[str]:
+    """Return the names in a quota's spec.hard that limit the stored bytes of a custom resource."""
+    return {_SIZE, f"{_SIZE}.{plural}.{group}"}
+
+
+def limits_size(name: str) -> bool:
+    """True if a name in a quota's spec.hard limits stored bytes."""
+    return name == _SIZE or name.startswith(f"{_SIZE}.")
+
+
+def limited_resources(names: Iterable[str]) -> tuple[set[tuple[str, str]], bool]:
+    """Return the group and plural of each resource that names in a quota's spec.hard limit.
+
+    The second value is true if a name limits all custom resources.
+    """
+    found: set[tuple[str, str]] = set()
+    for name in names:
+        prefix, slash, rest = name.partition("/")
+        if prefix == "count" and slash:
+            plural, _, group = rest.partition(".")
+            found.add((group, plural))
+        elif limits_size(name):
+            plural, _, group = rest.removeprefix("bytes").removeprefix(".").partition(".")
+            found |= {(group, plural)} if plural else set()
+        else:
+            found |= {key for key, evaluator in _EVALUATORS.items() if evaluator.matching({name})}
+    return found - _IGNORED, _SIZE in names
+
+
+def quota_scopes(quota: JsonObject) -> list[JsonObject]:
+    """Return the scopes of a quota as scope selectors."""
+    spec = quota.get("spec") or {}
+    scopes: list[JsonObject] = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
+    return scopes + list((spec.get("scopeSelector") or {}).get("matchExpressions") or ())
+
+
+def in_scopes(quota: JsonObject, obj: JsonObject, evaluator: Evaluator) -> bool:
+    """True if an object is in all scopes of a quota."""
+    return all(evaluator.in_scope(scope, obj) for scope in quota_scopes(quota))
 
 
 def evaluator_for(group: str, plural: str) -> Evaluator | None:

@@ -29,6 +29,12 @@ def add(one: ResourceList, other: ResourceList) -> ResourceList:
     return total
 
 
+def subtract(one: ResourceList, other: ResourceList) -> ResourceList:
+    """Return the difference of each resource in `one`, and 0 instead of a negative difference."""
+    left = {name: quantity - other[name] if name in other else quantity for name, quantity in one.items()}
+    return {name: quantity if quantity.sign > 0 else Quantity.of(0) for name, quantity in left.items()}
+
+
 def largest(one: ResourceList, other: ResourceList) -> ResourceList:
     """Return the larger quantity of each resource."""
     result = dict(one)

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from weakref import WeakValueDictionary
+from dataclasses import dataclass
+from datetime import datetime
 
 from polykind import errors
 from polykind.admission.attributes import CREATE, UPDATE, Attributes
 from polykind.admission.plugins.builtin_plugin import PluginServices, forbidden
-from polykind.admission.plugins.quota_evaluators import Evaluator, evaluator_for
-from polykind.admission.plugins.resource_lists import ResourceList, add, mask, parse_resources, to_json
+from polykind.admission.plugins.quota_evaluators import Evaluator, evaluator_for, in_scopes, quota_scopes, size_names
+from polykind.admission.plugins.quota_ledger import Charge, QuotaLedger
+from polykind.admission.plugins.resource_lists import ResourceList, subtract
 from polykind.contract import JsonObject
-from polykind.quantity import Quantity
-
-_ATTEMPTS = 4
-"""The number of attempts to record the usage while other writers change the quota."""
+from polykind.quantity import BINARY_SI, Quantity
 
 
 class ResourceQuotas:
-    """Checks requests against quotas.
-
-    The requests of a namespace are checked one after the other, so that each check includes the usage of the previous
-    request. The quota's resourceVersion detects concurrent writes of other replicas and controllers.
-    """
+    """Checks requests against quotas, and charges their usage."""
 
     def __init__(self, services: PluginServices) -> None:
         self._services = services
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.ledger = QuotaLedger(services)
 
     async def admit(self, attributes: Attributes) -> None:
         """Raise ForbiddenError if the request would exceed a quota. Otherwise record its usage."""
@@ -37,112 +31,104 @@ class ResourceQuotas:
         evaluator = evaluator_for(resource.group, resource.plural)
         if evaluator is None or not evaluator.handles(attributes):
             return
-        lock = self._locks.get(namespace)
-        if lock is None:
-            lock = self._locks[namespace] = asyncio.Lock()
-        async with lock:
-            await self._check(attributes, evaluator)
+        claim = _ObjectClaim(attributes, evaluator, self._services.clock.now())
+        if attributes.dry_run:
+            await self.ledger.check(namespace, claim)
+        else:
+            attributes.charge = await self.ledger.charge(namespace, claim)
 
-    async def _check(self, attributes: Attributes, evaluator: Evaluator) -> None:
-        pending: set[str] | None = None
-        for attempt in range(_ATTEMPTS):
-            quotas = await self._services.objects.list("", "resourcequotas", attributes.namespace)
-            if pending is not None:
-                quotas = [quota for quota in quotas if quota["metadata"]["name"] in pending]
-            if not quotas:
-                return
-            changed = self._changed_quotas(quotas, attributes, evaluator)
-            if attributes.dry_run:
-                return
-            pending, failure = set(), None
-            for quota in changed:
-                try:
-                    await self._services.status.update_status("", "resourcequotas", quota)
-                except errors.APIError as error:
-                    pending.add(quota["metadata"]["name"])
-                    failure = error
-            if failure is None:
-                return
-            if attempt == _ATTEMPTS - 1:
-                raise failure
+    async def charge_size(
+        self, namespace: str, group: str, plural: str, name: str, growth: int, *, dry_run: bool
+    ) -> Charge | None:
+        """Charge the bytes by which a custom object grows. Raise ForbiddenError if that would exceed a quota."""
+        claim = _SizeClaim(group, plural, name, growth)
+        if dry_run:
+            await self.ledger.check(namespace, claim)
+            return None
+        return await self.ledger.charge(namespace, claim)
 
-    def _changed_quotas(
-        self, quotas: list[JsonObject], attributes: Attributes, evaluator: Evaluator
-    ) -> list[JsonObject]:
-        """Return the quotas whose usage the request changes, with the new usage.
 
-        Raise ForbiddenError if a quota would be exceeded.
-        """
-        obj, old, now = attributes.obj or {}, attributes.old, self._services.clock.now()
-        concerned = [quota for quota in quotas if self._concerns(quota, attributes, evaluator)]
-        usage = evaluator.usage(obj, now)
+@dataclass(frozen=True)
+class _ObjectClaim:
+    """The usage of a request's object, as its evaluator computes it."""
+
+    attributes: Attributes
+    evaluator: Evaluator
+    now: datetime
+
+    @property
+    def may_exceed(self) -> bool:
+        return self.attributes.resource.subresource == "status"
+
+    def forbidden(self, reason: str) -> errors.APIError:
+        return forbidden(self.attributes, reason)
+
+    def deltas(self, quotas: list[JsonObject]) -> list[tuple[JsonObject, ResourceList]]:
+        attributes, evaluator = self.attributes, self.evaluator
+        obj, old = attributes.obj or {}, attributes.old
+        concerned = [quota for quota in quotas if self._concerns(quota)]
+        usage = evaluator.usage(obj, self.now)
         if negative := sorted(name for name, quantity in usage.items() if quantity.sign < 0):
-            raise forbidden(attributes, f"quota usage is negative for resource(s): {','.join(negative)}")
+            raise self.forbidden(f"quota usage is negative for resource(s): {','.join(negative)}")
         increase = usage
         if attributes.operation == UPDATE and old is not None:
-            increase = _increase(usage, evaluator.usage(old, now))
-        changed = []
+            increase = subtract(usage, evaluator.usage(old, self.now))
+        found = []
         for quota in concerned:
             counted = old is not None and attributes.operation == UPDATE and _matches(quota, old, evaluator)
             delta = {n: q for n, q in (increase if counted else usage).items() if q.sign}
             if delta:
-                updated = _with_usage(quota, delta, attributes)
-                if updated is not None:
-                    changed.append(updated)
-        return changed
+                found.append((quota, delta))
+        return found
 
-    @staticmethod
-    def _concerns(quota: JsonObject, attributes: Attributes, evaluator: Evaluator) -> bool:
+    def _concerns(self, quota: JsonObject) -> bool:
         """True if a quota limits the request's object.
 
         Raise ForbiddenError if the object lacks a limited field, or if the usage in the quota's status is unknown.
         """
-        obj = attributes.obj or {}
+        obj, evaluator = self.attributes.obj or {}, self.evaluator
         if not _matches(quota, obj, evaluator):
             return False
         status, name = quota.get("status") or {}, quota["metadata"]["name"]
         limited = evaluator.matching(set(status.get("hard") or ()))
         if missing := evaluator.missing(limited, obj):
-            raise forbidden(attributes, f"failed quota: {name}: {missing}")
+            raise self.forbidden(f"failed quota: {name}: {missing}")
         if not limited <= set(status.get("used") or ()):
-            raise forbidden(attributes, f"status unknown for quota: {name}, resources: {','.join(sorted(limited))}")
+            raise self.forbidden(_unknown_usage(quota, limited))
         return True
+
+
+@dataclass(frozen=True)
+class _SizeClaim:
+    """The bytes by which a custom object grows."""
+
+    group: str
+    plural: str
+    name: str
+    growth: int
+    may_exceed: bool = False
+
+    def forbidden(self, reason: str) -> errors.APIError:
+        return errors.ForbiddenError(self.plural, self.group, self.name, reason)
+
+    def deltas(self, quotas: list[JsonObject]) -> list[tuple[JsonObject, ResourceList]]:
+        names, found = size_names(self.group, self.plural), []
+        for quota in quotas:
+            status = quota.get("status") or {}
+            limited = names & set(status.get("hard") or ())
+            if not limited or quota_scopes(quota):
+                continue
+            if not limited <= set(status.get("used") or ()):
+                raise self.forbidden(_unknown_usage(quota, limited))
+            found.append((quota, dict.fromkeys(limited, Quantity.of(self.growth, BINARY_SI))))
+        return found
+
+
+def _unknown_usage(quota: JsonObject, limited: set[str]) -> str:
+    return f"status unknown for quota: {quota['metadata']['name']}, resources: {','.join(sorted(limited))}"
 
 
 def _matches(quota: JsonObject, obj: JsonObject, evaluator: Evaluator) -> bool:
     """True if a quota limits a resource that the object uses, and the object is in all scopes of the quota."""
-    spec = quota.get("spec") or {}
-    scopes = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
-    scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     hard = set((quota.get("status") or {}).get("hard") or ())
-    return bool(evaluator.matching(hard)) and all(evaluator.in_scope(scope, obj) for scope in scopes)
-
-
-def _increase(usage: ResourceList, previous: ResourceList) -> ResourceList:
-    """Return the increase of an updated object's usage of each resource, or 0 if its usage shrinks."""
-    zero = Quantity.of(0)
-    grown = {name: quantity - previous[name] if name in previous else quantity for name, quantity in usage.items()}
-    return {name: quantity if quantity.sign > 0 else zero for name, quantity in grown.items()}
-
-
-def _with_usage(quota: JsonObject, delta: ResourceList, attributes: Attributes) -> JsonObject | None:
-    """Return the quota with `delta` added to its usage, or None if its usage stays the same.
-
-    Raise ForbiddenError if the usage would exceed the quota.
-    """
-    status = quota.get("status") or {}
-    hard, used = parse_resources(status.get("hard")), parse_resources(status.get("used"))
-    requested = mask(delta, hard)
-    new = add(used, requested)
-    exceeded = {name for name in requested if new[name] > hard[name]}
-    if exceeded and attributes.resource.subresource != "status":
-        lists = {"requested": requested, "used": used, "limited": hard}
-        figures = ", ".join(f"{word}: {_text(mask(resources, exceeded))}" for word, resources in lists.items())
-        raise forbidden(attributes, f"exceeded quota: {quota['metadata']['name']}, {figures}")
-    if new == used:
-        return None
-    return {**quota, "status": {**status, "used": to_json(new)}}
-
-
-def _text(resources: ResourceList) -> str:
-    return ",".join(f"{name}={resources[name]}" for name in sorted(resources))
+    return bool(evaluator.matching(hard)) and in_scopes(quota, obj, evaluator)
