@@ -7,7 +7,7 @@ WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 
-.PHONY: run console test test-etcd lint format conformance floors torture prove-bugs bench package binary clean
+.PHONY: run console screenshots test test-etcd lint format conformance floors torture prove-bugs bench package binary clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed console
@@ -27,6 +27,10 @@ $(CONSOLE)/.complete: console/node_modules/.installed $(shell find console/src c
 console/node_modules/.installed: console/package-lock.json
 	cd console && npm install --silent --no-save --no-audit --no-fund
 	touch $@
+
+# Take the pictures of the console in docs/images.
+screenshots: $(VENV)/.test $(TOOLS)/chromium.ready console
+	$(BIN)/python -m tests.console.screenshots $(ARGS)
 
 # The pure packages. Their tests measure coverage; all other tests run at full speed, because some check timing.
 PURE := tests/apply tests/cel tests/codec tests/crd tests/golang tests/schema tests/selectors

@@ -3,6 +3,9 @@ import type { Route } from "./router";
 
 export const ROUTES: readonly Route[] = [
   { pattern: "/kinds", title: () => "Kinds", load: () => import("./pages/kinds_page") },
+  { pattern: "/kinds/:group/:plural", title: (params) => params["plural"]!, load: () => import("./pages/kind_page") },
+  { pattern: "/objects", title: () => "Objects", load: () => import("./pages/objects_home_page") },
+  { pattern: "/objects/:group/:version/:plural", title: (params) => params["plural"]!, load: () => import("./pages/objects_page") },
 ];
 
 export interface NavigationEntry {
@@ -12,7 +15,10 @@ export interface NavigationEntry {
   prefix: string;
 }
 
-export const NAVIGATION: readonly NavigationEntry[] = [{ label: "Kinds", href: "/console/kinds", prefix: "/kinds" }];
+export const NAVIGATION: readonly NavigationEntry[] = [
+  { label: "Kinds", href: "/console/kinds", prefix: "/kinds" },
+  { label: "Objects", href: "/console/objects", prefix: "/objects" },
+];
 
 /** The page for /console/. */
 export const HOME = "/console/kinds";

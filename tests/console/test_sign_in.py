@@ -11,7 +11,7 @@ from tests.support.server import ServerProcess
 def test_a_token_signs_in(console_page: ConsolePage, server: ServerProcess) -> None:
     console_page.sign_in(server.token)
     page = console_page.page
-    expect(page.get_by_role("heading", name="Kinds")).to_be_visible()
+    expect(page.get_by_role("heading", name="Kinds", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="User admin")).to_be_visible()
     console_page.check_accessibility()
     console_page.check_requests()

@@ -48,3 +48,7 @@ export function objectPage(resource: ResourceAddress, namespace: string, name: s
   const place = `${groupSegment(group)}/${version}/${plural}/${namespace || NO_NAMESPACE}/${encodeURIComponent(name)}`;
   return withQuery(`/console/objects/${place}`, { tab });
 }
+
+export function createPage({ group, version, plural }: ResourceAddress, namespace = ""): string {
+  return withQuery(`/console/create/${groupSegment(group)}/${version}/${plural}`, { namespace });
+}

@@ -10,7 +10,7 @@ import { Menu } from "./menu";
 
 export function Header(): VNode {
   return (
-    <header class="bar">
+    <header class="topbar">
       <a class="brand" href="/console/">
         <Logo />
         <span>Polykind</span>
@@ -26,7 +26,7 @@ export function Header(): VNode {
           ))}
         </ul>
       </nav>
-      <div class="bar-end">
+      <div class="topbar-end">
         <ConnectionState />
         <UserMenu />
       </div>

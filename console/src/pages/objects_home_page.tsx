@@ -1,0 +1,20 @@
+/** The choice of a kind whose objects to show. */
+import type { VNode } from "preact";
+import { kinds } from "../api/discovery";
+import { Empty, Loading } from "../components/feedback";
+import { KindList } from "../components/kind_list";
+
+export default function ObjectsHomePage(): VNode {
+  if (!kinds.value) return <Loading label="Loading the kinds" />;
+  return (
+    <div class="with-kinds home">
+      <KindList group="" plural="" />
+      <div class="page-body">
+        <h1 class="hidden-text">Objects</h1>
+        <Empty title="Choose a kind">
+          <p>Its objects appear here, and stay up to date.</p>
+        </Empty>
+      </div>
+    </div>
+  );
+}
