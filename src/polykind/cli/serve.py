@@ -164,6 +164,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
     add_bool_flag(command, "--namespace-controller", "delete the content of deleted namespaces")
     add_bool_flag(command, "--clusterrole-aggregation", "set the rules of ClusterRoles that have an aggregationRule")
     add_bool_flag(command, "--quota-controller", "keep the status of ResourceQuotas up to date")
+    command.add_argument(
+        "--rate-limit-config-file",
+        type=Path,
+        metavar="FILE",
+        help="RateLimitConfiguration with the requests per second and the open watches of each user",
+    )
     flag(
         "--service-cluster-ip-range",
         default="",

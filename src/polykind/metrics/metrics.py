@@ -342,6 +342,11 @@ class Metrics:
         )
 
     def _declare_audit(self) -> None:
+        self.rate_limited = self.counter(
+            "polykind_rate_limited_requests_total",
+            "Requests rejected with 429 because of a user's rate limit, by the limit and the kind of request.",
+            ("limit", "kind"),
+        )
         self.audit_events = self.counter(
             "apiserver_audit_event_total", "Audit events generated and sent to the audit backends."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from polykind.audit.audit_context import AuditContext
     from polykind.auth.request_authorization import RequestAuthorization
     from polykind.console.console_pages import ConsolePages
+    from polykind.server.rate_limits import RateLimits, UserLimits
 
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 """Segments after /namespaces/<name>/ that are subresources of the namespace, and not resources in the namespace."""
@@ -60,6 +61,7 @@ class Router:
         endpoints: Endpoints,
         monitor: RequestMonitor,
         load_console: Callable[[], ConsolePages] | None = None,
+        rate_limits: RateLimits | None = None,
     ) -> None:
         """`load_console` returns the console at its first request. Without it, the server has no console."""
         self._backend = backend
@@ -67,6 +69,7 @@ class Router:
         self._authentication = authentication
         self._endpoints = endpoints
         self._load_console = load_console
+        self._rate_limits = rate_limits
         self.unserved = UnservedRequests()
         self._builtin_groups = {group for group, _ in backend.registry.builtin_versions}
 
@@ -99,6 +102,12 @@ class Router:
         parts = path.strip("/").split("/")
         if request.audit is not None and not await self._begin_audit(request.audit, request.user, path, parts):
             return _internal_error(request, _AUDIT_FAILED)
+        limits = self._rate_limits.of(request.user) if self._rate_limits is not None else None
+        if limits is not None and not (request.method == "GET" and _opens_watch(request.query, parts)):
+            try:
+                limits.take(request.method)
+            except errors.APIError as error:
+                return error_response(request, error)
         # Every authorizer allows everything to the group system:masters, so the check is skipped for administrators.
         unrestricted = self._backend.authorizer.allows_everything or ADMIN_GROUP in request.user.groups
         if not unrestricted or b"impersonate" in request.headers:
@@ -116,9 +125,9 @@ class Router:
             return _request_info_error(request) if _is_bare_legacy_path(path) else NOT_FOUND
         # A resource path has at least /apis/<group>/<version>/<plural> or /api/v1/<plural>.
         if len(parts) > 3 and parts[0] == "apis":
-            return await self._resource(request, parts[1] or _INVALID_GROUP, parts[2], parts[3:])
+            return await self._resource(request, parts[1] or _INVALID_GROUP, parts[2], parts[3:], limits)
         if len(parts) > 2 and parts[0] == "api":
-            return await self._resource(request, "", parts[1], parts[2:])
+            return await self._resource(request, "", parts[1], parts[2:], limits)
         return await self._endpoint(request)
 
     def _is_for_console(self, request: Request) -> bool:
@@ -168,7 +177,9 @@ class Router:
         self._monitor.record_endpoint(request, response, started)
         return response
 
-    async def _resource(self, request: Request, group: str, version: str, rest: list[str]) -> Response | Stream:
+    async def _resource(
+        self, request: Request, group: str, version: str, rest: list[str], limits: UserLimits | None
+    ) -> Response | Stream:
         # A read must be at least as new as the store's current revision. Ask a remote store for its revision early, so
         # that the round trip overlaps with the work below.
         asking = self._backend.store.start_revision_read() if request.method == "GET" else None
@@ -213,7 +224,8 @@ class Router:
         try:
             if served.unavailable:
                 raise served.unavailable()
-            response = await (self._run_converting(ctx, verb) if served.converts else verb(ctx))
+            run = partial(_limited_watch, limits=limits) if limits is not None and verb is watch else verb
+            response = await (self._run_converting(ctx, run) if served.converts else run(ctx))
         except errors.APIError as error:
             response = error_response(request, error)
         except UnavailableError as error:
@@ -247,6 +259,26 @@ def is_browser_at_root(request: Request) -> bool:
         and b"authorization" not in request.headers
         and "text/html" in request.header(b"accept")
     )
+
+
+async def _limited_watch(ctx: RequestContext, *, limits: UserLimits) -> Response | Stream:
+    """Start a watch unless the user has too many open watches."""
+    limits.begin_watch()
+    try:
+        response = await watch(ctx)
+    except BaseException:
+        limits.end_watch()
+        raise
+    if isinstance(response, Stream):
+        limits.end_with(response)
+    else:
+        limits.end_watch()
+    return response
+
+
+def _opens_watch(query: str, parts: list[str]) -> bool:
+    """True for a GET that opens a watch."""
+    return ("watch" in query and bool_value(parse_query(query), "watch")) or "watch" in parts[2:4]
 
 
 def _is_anonymous_read(request: Request) -> bool:

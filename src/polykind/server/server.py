@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from polykind.console.console_pages import ConsolePages
     from polykind.http.connection import App
     from polykind.server.encryption_settings import Encryption
+    from polykind.server.rate_limits import RateLimits
     from polykind.toolkit.declare.library import Library
 
 log = logging.getLogger("polykind")
@@ -174,6 +175,7 @@ class Server:
             self._endpoints(self._checks() | controller_checks),
             RequestMonitor(self.metrics, self.registry),
             self._load_console if settings.console else None,
+            self._read_rate_limits(),
         )
         self.unserved = router.unserved
         await self._start_http(self._audited(router, audit_policy))
@@ -268,6 +270,19 @@ class Server:
             keys = FileWatcher([config], self.encryption.reload)
             keys.start()
             on_stop(keys.close)
+
+    def _read_rate_limits(self) -> RateLimits | None:
+        """Return the limits of --rate-limit-config-file, and read the file again when it changes."""
+        path = self.settings.rate_limit_config_file
+        if path is None:
+            return None
+        from polykind.server.rate_limits import RateLimits
+
+        limits = RateLimits(path, self.clock.monotonic, self.metrics)
+        file = FileWatcher([path], limits.reload)
+        file.start()
+        self._exit_stack.push_async_callback(file.close)
+        return limits
 
     def _load_console(self) -> ConsolePages:
         """Return the console. It is imported at the first request of a browser, because most servers have none."""

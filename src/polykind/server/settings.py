@@ -104,6 +104,7 @@ class Settings(msgspec.Struct):
     namespace_controller: bool = True
     clusterrole_aggregation: bool = True
     quota_controller: bool = True
+    rate_limit_config_file: Path | None = None
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     default_not_ready_toleration_seconds: int = 300

@@ -1,0 +1,1 @@
+"""polykind.dev: the configuration of rate limits."""
