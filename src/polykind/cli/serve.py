@@ -223,6 +223,8 @@ def _add_tls_flags(command: argparse.ArgumentParser) -> None:
     """Add the flags for the names in the serving certificate, and for TLS versions and cipher suites."""
     flag = command.add_argument
     add_list_flag(command, "--tls-san", "NAME", "additional host name or IP address in the generated certificate")
+    sni = "certificate and key for clients that ask for one of the names, or for a name in the certificate"
+    add_list_flag(command, "--tls-sni-cert-key", "CERT,KEY[:NAMES]", sni)
     flag(
         "--tls-min-version",
         default="VersionTLS12",
@@ -369,6 +371,7 @@ def settings(args: argparse.Namespace) -> Settings:
         "oidc_signing_algs": tuple(name for name in args.oidc_signing_algs.split(",") if name),
         "oidc_required_claim": dict(_key_value(part) for part in args.oidc_required_claim),
         "tls_san": tuple(args.tls_san),
+        "tls_sni_cert_key": tuple(args.tls_sni_cert_key),
         "tls_cipher_suites": tuple(name for name in args.tls_cipher_suites.split(",") if name),
         "resolve": tuple(args.resolve),
         "converter": tuple(args.converter),

@@ -77,7 +77,7 @@ WITHOUT_EFFECT = _names(
     requestheader-uid-headers requestheader-username-headers service-account-jwks-uri service-account-signing-endpoint
     show-hidden-metrics-for-version shutdown-watch-termination-grace-period storage-backend
     storage-initialization-timeout storage-media-type strict-transport-security-directives tls-curve-preferences
-    tls-sni-cert-key tracing-config-file vmodule watch-cache-sizes
+    tracing-config-file vmodule watch-cache-sizes
     """
 ) | (BOOLEANS - SERVED - POLYKIND - {"help", "version"})
 """Flags that the launcher accepts and ignores, because they configure parts that Polykind does not have."""

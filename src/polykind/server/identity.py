@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from polykind.auth.token_authenticators import TokenAuthenticators
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.contract import Clock, JsonObject
-from polykind.http.client_handshake import accept_client_certificates
 from polykind.pki.private_files import write_kubeconfig, write_private
 from polykind.pki.user_registry import RegistryError, UserRegistry
 from polykind.server.authentication_settings import (
@@ -96,8 +94,8 @@ class Identity:
 
     def _request_certificates(self) -> None:
         """Request certificates from new clients once there is a CA for them. Without one, handshakes are cheaper."""
-        if self._certificates.is_used and self.tls.context.verify_mode is ssl.CERT_NONE:
-            accept_client_certificates(self.tls.context)
+        if self._certificates.is_used:
+            self.tls.request_client_certificates()
 
     def _read_tokens(self) -> Tokens:
         """Return the admin's token and the tokens of --token-auth-file. The first start creates the admin's token."""
@@ -170,4 +168,4 @@ class Identity:
         optional = (settings.client_ca_file, settings.token_auth_file, settings.authentication_config)
         users = (self._user_registry.authority, self._user_registry.file)
         given = (file for file in (*optional, settings.oidc_ca_file) if file is not None)
-        return [self.tls.certificate, self.tls.key, *users, *given]
+        return [*self.tls.files, *users, *given]

@@ -8,12 +8,17 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polykind.contract import Clock
+from polykind.http.client_handshake import accept_client_certificates
 from polykind.pki import serving_certificates
 from polykind.server.network_identity import serving_names
 from polykind.server.settings import Settings, SettingsError
 from polykind.server.tls_options import apply_tls_options
+
+if TYPE_CHECKING:
+    from polykind.server.sni_certificates import SniCertificates
 
 log = logging.getLogger("polykind")
 
@@ -35,24 +40,61 @@ class ServingTls:
         self._task: asyncio.Task[None] | None = None
         self.is_generated = not (settings.tls_cert_file and settings.tls_private_key_file)
         self.certificate, self.key, self._ca = self._ensure()
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        apply_tls_options(self.context, settings.tls_min_version, settings.tls_cipher_suites)
+        self._requests_certificates = False
         try:
-            self.context.load_cert_chain(self.certificate, self.key)
+            self.context = self._new_context(self.certificate, self.key)
         except OSError as error:
             problem = f"cannot load the certificate {self.certificate} and its key {self.key}: {error}"
             raise SettingsError(problem) from None
-        self.context.set_alpn_protocols(["http/1.1"])
+        self._sni = self._sni_certificates()
+
+    def _new_context(self, certificate: Path, key: Path) -> ssl.SSLContext:
+        """Return a context that presents a certificate. Raise OSError if it cannot be loaded."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        apply_tls_options(context, self._settings.tls_min_version, self._settings.tls_cipher_suites)
+        context.load_cert_chain(certificate, key)
+        context.set_alpn_protocols(["http/1.1"])
+        if self._requests_certificates:
+            accept_client_certificates(context)
+        return context
+
+    def _sni_certificates(self) -> SniCertificates | None:
+        """Load the certificates of --tls-sni-cert-key. Raise SettingsError if one of them cannot be loaded."""
+        if not self._settings.tls_sni_cert_key:
+            return None
+        from polykind.server.sni_certificates import SniCertificates, parse_sni_flag
+
+        try:
+            flags = [parse_sni_flag(value) for value in self._settings.tls_sni_cert_key]
+            sni = SniCertificates(flags, self.certificate, self._settings.bind_address, self._new_context)
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"--tls-sni-cert-key: failed to load SNI cert and key: {error}") from None
+        self.context.sni_callback = sni.on_handshake
+        return sni
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that `reload` reads."""
+        return [self.certificate, self.key, *(self._sni.files if self._sni is not None else ())]
+
+    def request_client_certificates(self) -> None:
+        """Request certificates from new clients from now on."""
+        if not self._requests_certificates:
+            self._requests_certificates = True
+            for context in (self.context, *(self._sni.contexts if self._sni is not None else ())):
+                accept_client_certificates(context)
 
     def authority(self) -> bytes:
         """Return the certificate that clients must trust, in PEM."""
         return self._ca.read_bytes()
 
     def reload(self) -> None:
-        """Read the certificate and its key again. Raise OSError and keep the previous ones if that fails."""
+        """Read the certificates and their keys again. Raise OSError and keep the previous ones if that fails."""
         # If the key does not belong to the certificate, a context is left with neither. Check the files elsewhere.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
         self.context.load_cert_chain(self.certificate, self.key)
+        if self._sni is not None:
+            self._sni.reload()
 
     def start(self, renewed: Callable[[], None]) -> None:
         """Renew a generated certificate when it is due, and call `renewed` afterwards."""

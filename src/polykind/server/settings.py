@@ -59,6 +59,7 @@ class Settings(msgspec.Struct):
     tls_cert_file: Path | None = None
     tls_private_key_file: Path | None = None
     tls_san: tuple[str, ...] = ()
+    tls_sni_cert_key: tuple[str, ...] = ()
     tls_min_version: str = "VersionTLS12"
     tls_cipher_suites: tuple[str, ...] = ()
     client_ca_file: Path | None = None
