@@ -217,12 +217,12 @@ class CustomCodec(ObjectCodec):
     def normalize(self, obj: JsonObject) -> None:
         # Server-side apply does not prune its result, and null values are validated before they are dropped. So prune
         # here.
-        self._schema.prune(obj)
         if self._version != self._resource.storage:
             # Reads set the defaults of the storage version's schema.
+            self._schema.prune(obj)
             return
         had_status = "status" in obj
-        self._schema.apply_defaults(obj)
+        self._schema.prune_and_default_merged(obj)
         if self._has_status and not had_status:
             obj.pop("status", None)
 

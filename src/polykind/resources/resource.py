@@ -354,7 +354,7 @@ class Strategy(ABC):
     max_objects = 200_000
     """The number of JSON objects that the body of a write may contain."""
     expensive = False
-    """True if even small objects take long to validate. For example, CRDs contain patterns and CEL rules to compile."""
+    """True if objects of a few kilobytes may take long to validate. `is_expensive` tells which of them may."""
     reads_params = False
     """True if objects refer to params. The writer must have permission to read the params."""
     creates_on_update = False
@@ -369,6 +369,10 @@ class Strategy(ABC):
     """True if `grace_period` returns a number of seconds, so that another program removes a deleted object."""
     default_policy_warning = ""
     """The warning for a delete request without a propagation policy."""
+
+    def is_expensive(self, data: bytes) -> bool:
+        """True if the object with this JSON may take long to validate. Called only if `expensive` is true."""
+        return True
 
     @property
     def evaluates_rules(self) -> bool:

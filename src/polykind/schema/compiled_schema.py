@@ -155,6 +155,17 @@ class CompiledSchema:
         except EmbeddedResourceError as error:
             raise errors.UnknownReasonError(str(error)) from None
 
+    def prune_and_default_merged(self, obj: JsonObject) -> None:
+        """Call `prune`, then `apply_defaults`, in one pass if possible."""
+        try:
+            if self._pruning_and_defaulting is not None:
+                self._pruning_and_defaulting(obj, False)
+                return
+        except (SlowPathError, RecursionError):
+            pass
+        self.prune(obj)
+        self.apply_defaults(obj)
+
     @_limit_nesting
     def apply_defaults(self, obj: JsonObject) -> None:
         """Fill in the defaults of absent fields, in place."""

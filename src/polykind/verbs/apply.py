@@ -143,7 +143,8 @@ def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, def
         apply_body.check_namespace(merged, ctx.namespace or "")
     apply_body.check_name(merged, ctx.name)
     encoded = json_codec.encode(merged)
-    obj: JsonObject = json_codec.decode(encoded)
+    obj: JsonObject
+    obj, write.integers_only = json_codec.decode_flagged(encoded)
     if write.large:
         ctx.version.codec.check_default_size(encoded, obj)
     if default:

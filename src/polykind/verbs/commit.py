@@ -88,12 +88,7 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     # The object was pruned and defaulted with the schema of `ctx.version`. Meanwhile the CRD may have another schema.
     same_schema = version is ctx.version
     normalized = same_schema and version.representer.stores_normalized
-    integers_only = (
-        same_schema
-        and write.integers_only
-        and (cached is None or write.old_integers_only)
-        and version.representer.adds_no_floats
-    )
+    integers_only = same_schema and _has_no_floats(write, version)
     encoded = (
         await ctx.compute(lambda: Encoded(stored, integers_only=integers_only))
         if write.large
@@ -175,9 +170,15 @@ def _encode_unpruned(ctx: RequestContext, write: Write) -> Encoded | None:
     """
     version = ctx.version
     kept = not version.is_builtin and version.version == ctx.resource.storage
-    encoded = Encoded(write.as_applied()) if kept else None
+    encoded = Encoded(write.as_applied(), integers_only=_has_no_floats(write, version)) if kept else None
     version.codec.normalize(write.obj)
     return encoded
+
+
+def _has_no_floats(write: Write, version: ServedVersion) -> bool:
+    """True if the object to store is known to contain no floats."""
+    known = write.integers_only and (write.cached is None or write.old_integers_only)
+    return known and version.representer.adds_no_floats
 
 
 def _current_version(ctx: RequestContext) -> ServedVersion:

@@ -156,9 +156,9 @@ class RequestContext:
     def is_large(self, data: bytes) -> bool:
         """True if work on an object of the request's version belongs in a worker thread."""
         version = self.version
-        if len(data) <= version.codec.small_bytes:
-            return version.strategy.expensive
-        return version.strategy.expensive or is_large(data, version.codec.steps_per_value)
+        if version.strategy.expensive and version.strategy.is_expensive(data):
+            return True
+        return len(data) > version.codec.small_bytes and is_large(data, version.codec.steps_per_value)
 
     async def compute(self, call: Callable[[], T]) -> T:
         """Run a stage of a large write in a worker thread. Users with waiting requests take turns."""

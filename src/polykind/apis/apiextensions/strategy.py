@@ -128,6 +128,9 @@ class CRDCodec(BuiltinCodec):
         return _from_v1(crd, self._api), unknown
 
 
+_INLINE_BYTES: Final = 6 * 1024
+
+
 class CRDStrategy(BuiltinStrategy):
     """Prepares and validates CustomResourceDefinitions, after converting v1beta1 objects to v1."""
 
@@ -138,6 +141,10 @@ class CRDStrategy(BuiltinStrategy):
         super().__init__(kind)
         self._resource = resource
         self._api: Api = api
+
+    def is_expensive(self, data: bytes) -> bool:
+        # Patterns and CEL rules have to be compiled. Without them, this size takes some ten milliseconds at worst.
+        return len(data) > _INLINE_BYTES or b"pattern" in data or b"x-kubernetes-validations" in data
 
     def _canonical(self, obj: JsonObject) -> JsonObject:
         return _to_v1(obj, self._api)
