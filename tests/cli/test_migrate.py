@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from polykind.cli import main
+from polykind.cluster.cluster_access import read_kubeconfigs
+from polykind.cluster.cluster_client import ClusterClient
 from polykind.contract import JsonObject
 from polykind.testing.apiserver import ApiServer
-from polykind.toolkit.hosting.cluster_access import read_kubeconfigs
-from polykind.toolkit.hosting.cluster_client import ClusterClient
 from polykind.toolkit.migrating.cluster_migration import (
     ClusterMigration,
     RefusedError,

@@ -95,7 +95,21 @@ async def test_role_that_cannot_be_written_does_not_block_others_or_the_start(
 
     async with live(tmp_path, store=FailingStore(tmp_path / "data"), **RBAC) as running:
         not_ready = await running.ask("GET", "/readyz/poststarthook/rbac/bootstrap-roles", expect=500)
-        assert not_ready == b"internal server error: not finished\n"
+        problem = b"not finished: ClusterRole edit: the disk is full"
+        assert not_ready == b"internal server error: %b\n" % problem
         assert "view" in await names(running, ROLES)
         assert "cluster-admin" in await names(running, BINDINGS)
     assert "ClusterRole edit: the disk is full" in caplog.text
+
+
+async def test_damaged_role_is_named_and_does_not_keep_the_server_unready(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with live(tmp_path, **RBAC) as running:
+        stored = await running.server.store.get("/registry/clusterroles/edit")
+        assert stored is not None
+        await running.server.store.put(stored.key, b"damaged", expect=stored.revision)
+    async with live(tmp_path, **RBAC) as running:
+        assert await running.ask("GET", "/readyz") == b"ok"
+        assert "cluster-admin" in await names(running, BINDINGS)
+    assert "ClusterRole edit is unreadable and grants nothing" in caplog.text

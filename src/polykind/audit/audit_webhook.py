@@ -14,8 +14,8 @@ import orjson
 
 from polykind.audit.audit_log import BATCH, BLOCKING_STRICT
 from polykind.audit.auditor import AuditErrors
-from polykind.toolkit.hosting.cluster_access import ClusterAccess
-from polykind.toolkit.hosting.cluster_client import ClusterClient, ClusterError, StatusError
+from polykind.cluster.cluster_access import ClusterAccess
+from polykind.cluster.cluster_client import ClusterClient, ClusterError, StatusError
 
 _ATTEMPTS = 5
 _FACTOR = 1.5

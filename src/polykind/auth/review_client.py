@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from polykind.auth.webhook_authorizer import ReviewError
+from polykind.cluster.cluster_access import read_kubeconfigs
+from polykind.cluster.cluster_client import ClusterClient, StatusError, UnreachableError
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting.cluster_access import read_kubeconfigs
-from polykind.toolkit.hosting.cluster_client import ClusterClient, StatusError, UnreachableError
 
 _TEMPORARY = (429, 500, 504)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from polykind.cli.report_flags import add_report_flags, check_report_files, write_reports
 
 if TYPE_CHECKING:
+    from polykind.cluster.cluster_client import ClusterClient
     from polykind.toolkit.checking.release_check import CheckReport, CRDPair, ObjectChecks
-    from polykind.toolkit.hosting.cluster_client import ClusterClient
     from polykind.toolkit.reporting.terminal import Color
 
 _CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -63,8 +63,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from polykind.cluster.cluster_client import ClusterError
     from polykind.evolution.change_finding import Severity
-    from polykind.toolkit.hosting.cluster_client import ClusterError
 
     try:
         check_report_files(args)
@@ -80,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _check(args: argparse.Namespace) -> CheckReport:
+    from polykind.cluster.cluster_access import find_access
+    from polykind.cluster.cluster_client import ClusterClient
     from polykind.toolkit.checking.accepted_findings import read_accepted
     from polykind.toolkit.checking.crd_sources import read_sources
     from polykind.toolkit.checking.release_check import (
@@ -91,8 +93,6 @@ async def _check(args: argparse.Namespace) -> CheckReport:
         webhook_config,
     )
     from polykind.toolkit.declare.loading import load_converter
-    from polykind.toolkit.hosting.cluster_access import find_access
-    from polykind.toolkit.hosting.cluster_client import ClusterClient
 
     if len(args.crds) > 2:
         raise ValueError("expected OLD and NEW, or NEW alone")
@@ -139,8 +139,8 @@ def _add_files(args: argparse.Namespace, checks: ObjectChecks) -> None:
 
 async def _add_live_crds(client: ClusterClient, pairs: Iterable[CRDPair]) -> None:
     """Read the live CRDs: as the old release if there is none, or to learn the stored versions of the old release."""
+    from polykind.cluster.cluster_client import StatusError
     from polykind.toolkit.checking.crd_sources import decode_source
-    from polykind.toolkit.hosting.cluster_client import StatusError
 
     for pair in pairs:
         try:

@@ -19,7 +19,7 @@ from polykind.cli.flags import (
 )
 
 if TYPE_CHECKING:
-    from polykind.toolkit.hosting.cluster_client import ClusterClient
+    from polykind.cluster.cluster_client import ClusterClient
     from polykind.toolkit.hosting.host_certificates import Certificates
     from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
     from polykind.toolkit.hosting.webhook_host import Host
@@ -231,8 +231,8 @@ def _certificates(
 
 def _cluster(args: argparse.Namespace) -> ClusterClient | None:
     """Return a client of the API server, or None if none is needed. Raise UsageError if no kubeconfig is usable."""
-    from polykind.toolkit.hosting import cluster_access
-    from polykind.toolkit.hosting.cluster_client import ClusterClient
+    from polykind.cluster import cluster_access
+    from polykind.cluster.cluster_client import ClusterClient
 
     if not args.wire and not args.cert_secret:
         return None

@@ -60,8 +60,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     import uvloop
 
-    from polykind.toolkit.hosting.cluster_access import KubeconfigError
-    from polykind.toolkit.hosting.cluster_client import ClusterError
+    from polykind.cluster.cluster_access import KubeconfigError
+    from polykind.cluster.cluster_client import ClusterError
 
     try:
         return uvloop.run(_migrate(args))
@@ -93,8 +93,8 @@ def _forbidden(args: argparse.Namespace, message: str, storage: CRDStorage | Non
 
 
 async def _migrate(args: argparse.Namespace) -> int:
-    from polykind.toolkit.hosting.cluster_access import find_access
-    from polykind.toolkit.hosting.cluster_client import ClusterClient
+    from polykind.cluster.cluster_access import find_access
+    from polykind.cluster.cluster_client import ClusterClient
     from polykind.toolkit.migrating.cluster_migration import ForbiddenError, read_crd
     from polykind.toolkit.migrating.paced_client import PacedClient
 

@@ -119,8 +119,8 @@ def _read_crd(args: argparse.Namespace, library: Library | None) -> CRD:
 
 
 async def _read_from_cluster(args: argparse.Namespace) -> Any:
-    from polykind.toolkit.hosting.cluster_access import read_kubeconfigs
-    from polykind.toolkit.hosting.cluster_client import ClusterClient, ClusterError, StatusError
+    from polykind.cluster.cluster_access import read_kubeconfigs
+    from polykind.cluster.cluster_client import ClusterClient, ClusterError, StatusError
 
     async with ClusterClient(read_kubeconfigs([args.kubeconfig], args.context)) as client:
         try:

@@ -81,7 +81,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     import uvloop
 
-    from polykind.toolkit.hosting.cluster_client import ClusterError
+    from polykind.cluster.cluster_client import ClusterError
 
     # Hide the server's warnings: the printed report already contains the errors of the server.
     server_log = logging.getLogger("polykind")
@@ -236,8 +236,8 @@ def _conversion_functions(converters: Iterable[str], stage: Stage) -> list[Conve
 
 async def _objects(args: argparse.Namespace, stage: Stage) -> list[JsonObject]:
     """Return the objects of the rehearsal from all sources that the flags name."""
-    from polykind.toolkit.hosting.cluster_access import find_access
-    from polykind.toolkit.hosting.cluster_client import ClusterClient
+    from polykind.cluster.cluster_access import find_access
+    from polykind.cluster.cluster_client import ClusterClient
     from polykind.toolkit.rehearsal.object_sources import generated_objects, objects_in_cluster, objects_in_files
 
     if not args.files and not args.generate and args.kubeconfig is None:

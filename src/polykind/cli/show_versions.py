@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from polykind.contract import JsonObject
 
 if TYPE_CHECKING:
-    from polykind.toolkit.hosting.cluster_client import ClusterClient
+    from polykind.cluster.cluster_client import ClusterClient
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _HEADERS = ("VERSION", "SERVED", "STORAGE", "DEPRECATED", "STORED", "MANAGED", "CLIENTS")
@@ -39,8 +39,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     import uvloop
 
-    from polykind.toolkit.hosting.cluster_access import KubeconfigError
-    from polykind.toolkit.hosting.cluster_client import ClusterError
+    from polykind.cluster.cluster_access import KubeconfigError
+    from polykind.cluster.cluster_client import ClusterError
 
     try:
         return uvloop.run(_versions(args))
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _versions(args: argparse.Namespace) -> int:
-    from polykind.toolkit.hosting.cluster_access import find_access
-    from polykind.toolkit.hosting.cluster_client import ClusterClient, StatusError
+    from polykind.cluster.cluster_access import find_access
+    from polykind.cluster.cluster_client import ClusterClient, StatusError
 
     if args.remove and len(args.crds) != 1:
         raise ValueError("--remove requires the name of one CRD")
@@ -84,7 +84,7 @@ async def _multi_version_crds(cluster: ClusterClient) -> list[str]:
 
 
 async def _get_report(cluster: ClusterClient, name: str) -> JsonObject:
-    from polykind.toolkit.hosting.cluster_client import StatusError
+    from polykind.cluster.cluster_client import StatusError
     from polykind.toolkit.migrating.cluster_versions import version_report
     from polykind.toolkit.migrating.crd_storage import CRDStorage
     from polykind.toolkit.migrating.paced_client import PacedClient

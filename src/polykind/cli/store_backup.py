@@ -156,10 +156,10 @@ def _restore_running(data_dir: Path, backup: Path) -> int:
     """Let the server that runs on `data_dir` restore the backup, and wait for it. Return the number of keys."""
     import uvloop
 
+    from polykind.cluster.cluster_access import KubeconfigError, find_access
+    from polykind.cluster.cluster_client import ClusterClient, ClusterError
     from polykind.server.store_restore import DIRECTORY
     from polykind.store.sqlite.backup import BackupError
-    from polykind.toolkit.hosting.cluster_access import KubeconfigError, find_access
-    from polykind.toolkit.hosting.cluster_client import ClusterClient, ClusterError
 
     directory = data_dir / DIRECTORY
     directory.mkdir(mode=0o700, exist_ok=True)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from polykind.apis.core.types import EVENT
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, KeyValue, Leadership, RevisionConflictError, StoreError
+from polykind.controllers.leader_job import LeaderTask
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.events")
@@ -22,25 +23,15 @@ class EventExpiry:
 
     def __init__(self, backend: Backend, leadership: Leadership, ttl: float) -> None:
         self._backend = backend
-        self._leadership = leadership
         self._ttl = ttl
-        self._task: asyncio.Task[None] | None = None
+        self._task = LeaderTask(leadership, self._run)
 
     def start(self) -> None:
         if self._ttl > 0:
-            self._leadership.subscribe(self._on_leadership)
-            self._on_leadership(self._leadership.leading)
+            self._task.start()
 
     async def close(self) -> None:
-        self._on_leadership(False)
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _on_leadership(self, leading: bool) -> None:
-        if self._task is not None:
-            self._task.cancel()
-        if leading:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        await self._task.close()
 
     async def _run(self) -> None:
         while True:

@@ -33,22 +33,30 @@ log = logging.getLogger("polykind.rbac")
 _MANAGER = "kube-apiserver"
 
 
+class UnreadableDefaultError(Exception):
+    """A stored default role or binding cannot be read. Another attempt does not help."""
+
+
 class RBACBootstrap:
-    """Reconciles the default roles and bindings on the leader."""
+    """Reconciles the default roles and bindings on the leader.
+
+    The server is not ready until all of them are reconciled, except for those that are unreadable in the store: they
+    are logged by name, and the others count. kube-apiserver ends after 30 seconds if one is unreadable.
+    """
 
     def __init__(self, backend: Backend, now: Callable[[], str], leadership: Leadership) -> None:
         self._backend = backend
         self._now = now
         self._leadership = leadership
         self._job = LeaderJob(leadership, self._reconcile_all)
-        self._finished = False
+        self._problem = "not finished"
 
     def check(self) -> str:
         """Return "" if the default roles are complete or if another replica must create them.
 
         Return the problem if this replica is the leader and has not finished reconciling.
         """
-        return "" if self._finished or not self._leadership.leading else "not finished"
+        return self._problem if self._leadership.leading else ""
 
     async def start(self) -> None:
         await self._job.start()
@@ -61,8 +69,9 @@ class RBACBootstrap:
         failures = await self._reconcile_each([*default_roles(), *default_bindings()])
         if failures:
             log.warning("RBAC bootstrap: cannot reconcile all defaults, retrying: %s", "; ".join(failures))
-        self._finished = not failures
-        return self._finished
+        more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
+        self._problem = f"not finished: {failures[0]}{more}" if failures else ""
+        return not failures
 
     async def _reconcile_each(self, expected: Iterable[JsonObject]) -> list[str]:
         """Reconcile each object of `expected` and return the texts of the errors."""
@@ -70,8 +79,16 @@ class RBACBootstrap:
         results = await asyncio.gather(*map(self._reconcile, expected), return_exceptions=True)
         failures: list[str] = []
         for obj, failure in zip(expected, results, strict=True):
-            if isinstance(failure, errors.APIError | StoreError):
-                failures.append(f"{obj['kind']} {obj['metadata']['name']}: {failure}")
+            name = f"{obj['kind']} {obj['metadata']['name']}"
+            if isinstance(failure, UnreadableDefaultError):
+                log.error(
+                    "RBAC bootstrap: %s is unreadable and grants nothing; delete it, and the next start creates it "
+                    "again: %s",
+                    name,
+                    failure,
+                )
+            elif isinstance(failure, errors.APIError | StoreError):
+                failures.append(f"{name}: {failure}")
             elif failure is not None:
                 raise failure
         return failures
@@ -100,7 +117,10 @@ class RBACBootstrap:
 
     @staticmethod
     async def _read(resource: Resource, cached: CachedObject) -> JsonObject:
-        read: JsonObject = json_codec.decode((await resource.versions["v1"].representer.view(cached)).data)
+        try:
+            read: JsonObject = json_codec.decode((await resource.versions["v1"].representer.view(cached)).data)
+        except errors.APIError as error:
+            raise UnreadableDefaultError(error.message) from None
         return read
 
     async def _update(self, resource: Resource, expected: JsonObject) -> None:

@@ -94,7 +94,7 @@ def _log(settings: Settings, clock: Clock, audit_errors: AuditErrors) -> AuditBa
 
 def _webhook(settings: Settings, kubeconfig: Path, audit_errors: AuditErrors) -> AuditBackend:
     from polykind.audit.audit_webhook import AuditWebhook, WebhookBatching, WebhookSender
-    from polykind.toolkit.hosting.cluster_access import KubeconfigError, read_kubeconfigs
+    from polykind.cluster.cluster_access import KubeconfigError, read_kubeconfigs
 
     try:
         sender = WebhookSender(read_kubeconfigs([kubeconfig]))

@@ -80,7 +80,7 @@ def build_token_webhook(settings: Settings, clock: Clock) -> WebhookTokenAuthent
         return None
     from polykind.auth.review_client import ReviewClient
     from polykind.auth.webhook_token_authenticator import WebhookTokenAuthenticator
-    from polykind.toolkit.hosting.cluster_access import KubeconfigError
+    from polykind.cluster.cluster_access import KubeconfigError
 
     try:
         sender = ReviewClient(kubeconfig)

@@ -82,7 +82,7 @@ class Authorizers:
     def _webhook(self, rules: WebhookRules, kubeconfig: Path, conditions: tuple[JsonObject, ...]) -> Authorizer:
         from polykind.auth.review_client import ReviewClient
         from polykind.auth.webhook_authorizer import WebhookAuthorizer
-        from polykind.toolkit.hosting.cluster_access import KubeconfigError
+        from polykind.cluster.cluster_access import KubeconfigError
 
         try:
             sender = ReviewClient(kubeconfig)

@@ -10,9 +10,9 @@ import pytest
 import trustme
 from aiohttp import web
 
+from polykind.cluster.cluster_access import ClusterAccess
+from polykind.cluster.cluster_client import ClusterClient
 from polykind.toolkit.hosting.certificate_store import Files, SecretStore
-from polykind.toolkit.hosting.cluster_access import ClusterAccess
-from polykind.toolkit.hosting.cluster_client import ClusterClient
 from polykind.toolkit.hosting.host_certificates import ManagedCertificates
 from tests.support.server import free_port
 from tests.toolkit.hosting.hosts import Clock

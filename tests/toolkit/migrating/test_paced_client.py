@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from polykind.cluster.cluster_client import StatusError, UnreachableError
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting.cluster_client import StatusError, UnreachableError
 from polykind.toolkit.migrating.paced_client import PacedClient
 
 

@@ -18,11 +18,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from polykind.cluster.cluster_client import ClusterClient, ClusterError, StatusError
 from polykind.contract import JsonObject
 from polykind.pki.authority import KeyPair, make_authority, make_serving, read_pair, serves
 from polykind.pki.private_files import write_private
 from polykind.toolkit.hosting import trust_bundle
-from polykind.toolkit.hosting.cluster_client import ClusterClient, ClusterError, StatusError
 
 CA_LIFETIME = timedelta(days=5 * 365)
 CA_ROTATE_BEFORE = timedelta(days=365)

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Callable
 from enum import Enum
 
+from polykind.cluster.cluster_client import StatusError
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting.cluster_client import StatusError
 from polykind.toolkit.migrating import field_manager_cleanup
 from polykind.toolkit.migrating.crd_storage import CRDStorage, key_of
 from polykind.toolkit.migrating.migration_journal import Journal

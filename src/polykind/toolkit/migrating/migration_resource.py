@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from polykind.cluster.cluster_client import StatusError
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting.cluster_client import StatusError
 from polykind.toolkit.migrating.cluster_migration import ForbiddenError
 from polykind.toolkit.migrating.crd_storage import CRDStorage
 from polykind.toolkit.migrating.paced_client import PacedClient

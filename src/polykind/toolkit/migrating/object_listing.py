@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 from urllib.parse import quote
 
+from polykind.cluster.cluster_client import PAGE, StatusError
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting.cluster_client import PAGE, StatusError
 from polykind.toolkit.migrating.crd_storage import CRDStorage, key_of
 from polykind.toolkit.migrating.paced_client import PacedClient
 

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from polykind.cluster.cluster_client import ClusterClient, StatusError, UnreachableError
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting.cluster_client import ClusterClient, StatusError, UnreachableError
 
 log = logging.getLogger("polykind.migrate")
 

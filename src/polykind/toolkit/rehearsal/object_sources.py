@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
+from polykind.cluster.cluster_client import ClusterClient
 from polykind.contract import JsonObject
 from polykind.toolkit.crd_versions import CRD, RejectedError
 from polykind.toolkit.files import manifests
-from polykind.toolkit.hosting.cluster_client import ClusterClient
 from polykind.toolkit.migrating.crd_storage import CRDS, CRDStorage
 from polykind.toolkit.proving.choices import RandomChoices
 from polykind.toolkit.proving.object_generator import ObjectGenerator

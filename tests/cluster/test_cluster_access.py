@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from polykind.toolkit.hosting.cluster_access import (
+from polykind.cluster.cluster_access import (
     ClusterAccess,
     KubeconfigError,
     find_access,

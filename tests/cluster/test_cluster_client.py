@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import trustme
 
+from polykind.cluster import cluster_client
+from polykind.cluster.cluster_access import ClusterAccess, KubeconfigError, read_kubeconfigs
+from polykind.cluster.cluster_client import ClusterClient, StatusError, UnreachableError
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting import cluster_client
-from polykind.toolkit.hosting.cluster_access import ClusterAccess, KubeconfigError, read_kubeconfigs
-from polykind.toolkit.hosting.cluster_client import ClusterClient, StatusError, UnreachableError
 from tests.support.live import DEFINITIONS, Live, live
 from tests.support.server import free_port
 from tests.toolkit.crds import HOST, HOSTS, crd_manifest

@@ -17,9 +17,9 @@ from urllib.parse import quote
 import msgspec
 import orjson
 
+from polykind.cluster.cluster_access import ClusterAccess, KubeconfigError
 from polykind.contract import JsonObject
 from polykind.pki.private_files import write_private
-from polykind.toolkit.hosting.cluster_access import ClusterAccess, KubeconfigError
 
 if TYPE_CHECKING:
     import aiohttp

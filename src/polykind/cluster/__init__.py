@@ -1,0 +1,1 @@
+"""A client for other clusters and webhooks, and the kubeconfigs that name them."""
