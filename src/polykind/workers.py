@@ -53,6 +53,8 @@ class FairQueue:
     def __init__(self, seats: int, max_waiting: int) -> None:
         self._free = seats
         self._max_waiting = max_waiting
+        self.rejected = 0
+        """The number of requests that were rejected because too many were waiting."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """The waiting requests of each user. The first user in the dict is served next."""
 
@@ -71,6 +73,7 @@ class FairQueue:
             return
         queue = self._waiting.setdefault(user, deque())
         if user and len(queue) >= self._max_waiting:
+            self.rejected += 1
             raise TooManyRequestsError("too many requests, please try again later", retry_after=1)
         seat = asyncio.get_running_loop().create_future()
         queue.append(seat)
@@ -225,7 +228,7 @@ class Workers:
     """
 
     def __init__(self, threads: int = 2, max_waiting: int = 64) -> None:
-        self._queue = FairQueue(threads, max_waiting)
+        self.queue = FairQueue(threads, max_waiting)
         self._pending: deque[_Computation] = deque()
         self._wanted = threading.Condition()
         self._idle = 0
@@ -253,7 +256,7 @@ class Workers:
         If the request is cancelled, the computation ends soon and occupies its thread until then. Raise
         TooManyRequestsError if too many computations of the user are already waiting.
         """
-        await self._queue.acquire(user)
+        await self.queue.acquire(user)
         computation = _Computation(asyncio.get_running_loop(), call, self._finished)
         _interpreter.enter()
         with self._wanted:
@@ -287,7 +290,7 @@ class Workers:
 
     def _finished(self) -> None:
         _interpreter.leave()
-        self._queue.release()
+        self.queue.release()
 
     def _work(self) -> None:
         while True:

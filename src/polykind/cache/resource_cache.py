@@ -162,6 +162,10 @@ class ResourceCache:
         """The threads that compute the representations of large objects."""
         self._progress = progress
         self.loaded = False
+        self.events_received = 0
+        """The number of events that the store has delivered for this resource since it was loaded first."""
+        self.initializations = 0
+        """The number of times that the objects were loaded from the store."""
         self.revision = 0
         """The cache contains the changes of all events up to this revision."""
         self.last_change = 0
@@ -296,10 +300,12 @@ class ResourceCache:
         self.uniform = (stored[0], self.schema_generation) if len(stored) == 1 and not unmarked else None
         self._window.clear()
         self._window_bytes = 0
+        self.initializations += 1
         self.loaded = True
 
     def apply_events(self, events: list[StoreEvent], revision: int) -> None:
         """Apply a batch of store events, then notify the observers."""
+        self.events_received += len(events)
         changes = []
         for event in events:
             if event.revision <= self.revision:

@@ -63,6 +63,8 @@ class HttpServer:
         self.new_audit_id = AuditIds()
         self.write_turns = FairQueue(seats=1, max_waiting=self.limits.max_connections)
         """The queue in which users take turns to send pieces of long responses."""
+        self._sweep_due = 0.0
+        self._loop_lag = 0.0
         self.descriptor_problem = ""
         """The reason why no connections can be accepted, or "". Updated at each check of the deadlines."""
 
@@ -116,12 +118,26 @@ class HttpServer:
     def _sweep(self) -> None:
         """Refresh the Date header, expire connections whose deadline has passed, and check for free descriptors."""
         self._check_descriptors()
+        self._measure_lag()
         self.date = format_http_date(time.time())
         now = self.loop.time()
         for connection in [c for c in self.connections if now > c.deadline]:
             connection.expire()
         pause = self.limits.linger_seconds / 5 if self.stopping else self.limits.sweep_seconds
+        self._sweep_due = now + pause
         self._sweeper = self.loop.call_later(pause, self._sweep)
+
+    def _measure_lag(self) -> None:
+        """Remember how late the event loop called `_sweep`."""
+        if self._sweep_due:
+            self._loop_lag = max(self._loop_lag, self.loop.time() - self._sweep_due)
+
+    def take_loop_lag(self) -> float:
+        """Return the longest delay of the event loop since the last call, in seconds."""
+        # If the event loop is late, this call may come before the next sweep.
+        self._measure_lag()
+        lag, self._loop_lag = max(self._loop_lag, 0.0), 0.0
+        return lag
 
     def _check_descriptors(self) -> None:
         problem = descriptor_problem()

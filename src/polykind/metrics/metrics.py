@@ -7,84 +7,12 @@ to a number. The series are converted to Prometheus' text format in a thread whe
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
+from polykind.metrics.series import Family, Histogram, Number, RequestSeries, histogram_family
+from polykind.metrics.storage_metrics import StorageMetrics
 from polykind.metrics.usage import UsageRegistry
-
-
-class Number:
-    """The value of a counter or a gauge."""
-
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value = 0.0
-
-    def add(self, amount: float = 1.0) -> None:
-        self.value += amount
-
-    def set(self, value: float) -> None:
-        self.value = value
-
-
-class Histogram:
-    """The buckets and the sum of a histogram."""
-
-    __slots__ = ("_bounds", "buckets", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = bounds
-        self.buckets = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        self.buckets[bisect_left(self._bounds, value)] += 1
-        self.total += value
-
-
-T = TypeVar("T", Number, Histogram)
-
-
-class Family(Generic[T]):
-    """All series of one metric, by label values. `make` creates the value of a new series.
-
-    `of` returns the series with the given label values. Callers keep the result, so that they look it up only once.
-    """
-
-    def __init__(self, name: str, help_text: str, labels: Sequence[str], make: Callable[[], T]) -> None:
-        self.name = name
-        self.help_text = help_text
-        self.labels = tuple(labels)
-        self._make: Callable[[], T] = make
-        self._series: dict[tuple[str, ...], T] = {}
-
-    def of(self, *values: str) -> T:
-        series = self._series.get(values)
-        if series is None:
-            if len(values) != len(self.labels):
-                raise ValueError(f"{self.name} has the labels {self.labels}")
-            series = self._series[values] = self._make()
-        return series
-
-    def forget(self, label: str, value: str) -> None:
-        """Drop all series whose label `label` has this value, because the object with that name was deleted."""
-        at = self.labels.index(label)
-        for values in [v for v in self._series if v[at] == value]:
-            del self._series[values]
-
-    def drop(self, *values: str) -> None:
-        """Drop the series with these label values."""
-        self._series.pop(values, None)
-
-    def drop_all(self, *first: str) -> None:
-        """Drop all series whose label values start with `first`."""
-        for values in [v for v in self._series if v[: len(first)] == first]:
-            del self._series[values]
-
-    def items(self) -> list[tuple[tuple[str, ...], T]]:
-        return list(self._series.items())
 
 
 def _exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -116,53 +44,27 @@ class ConversionFailure(Protocol):
     def timed_out(self) -> bool: ...
 
 
-class RequestSeries:
-    """The request metrics of one route (verb, resource, scope). The caller keeps this object for the route."""
-
-    __slots__ = ("_codes", "_counter", "_labels", "_seconds", "_sizes", "name")
-
-    def __init__(
-        self, name: str, counter: Family[Number], labels: tuple[str, ...], seconds: Histogram, sizes: Histogram
-    ) -> None:
-        self.name = name
-        """The value of the verb label."""
-        self._counter = counter
-        self._labels = labels
-        self._seconds = seconds
-        self._sizes = sizes
-        self._codes: dict[int, Number] = {}
-
-    def done(self, code: int, seconds: float, size: int) -> None:
-        """Record a response: its status code, the duration of the request, and the size of its body in bytes."""
-        count = self._codes.get(code)
-        if count is None:
-            count = self._codes[code] = self._counter.of(*self._labels, str(code))
-        count.value += 1.0
-        self._seconds.observe(seconds)
-        self._sizes.observe(size)
-
-    def forget(self) -> None:
-        for code in self._codes:
-            self._counter.drop(*self._labels, str(code))
-
-
 class Metrics:
     """All metrics of one server. The methods `counter`, `gauge` and `histogram` declare further metrics."""
 
-    def __init__(self) -> None:
+    def __init__(self, storage: StorageMetrics | None = None) -> None:
         self.counters: list[Family[Number]] = []
         self.gauges: list[Family[Number]] = []
         self.histograms: list[tuple[Family[Histogram], tuple[float, ...]]] = []
         self._requests: dict[tuple[str, ...], RequestSeries] = {}
         self.usage = UsageRegistry()
         """The clients that have requested each served version."""
-        self.before_scrape: list[Callable[[], None]] = []
+        self.before_scrape: list[Callable[[], Awaitable[None] | None]] = []
         """Functions that are called before each scrape. They set gauges whose values are not updated continuously."""
         self._declare_requests()
         self._declare_conversions()
         self._declare_admission()
         self._declare_migrations()
         self._declare_audit()
+        self._declare_access()
+        self.storage = storage or StorageMetrics()
+        self.counters += self.storage.counters
+        self.histograms += self.storage.histograms
 
     def counter(self, name: str, help_text: str, labels: Sequence[str] = ()) -> Family[Number]:
         family = Family(name, help_text, labels, Number)
@@ -175,15 +77,16 @@ class Metrics:
         return family
 
     def histogram(self, name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float]) -> Family[Histogram]:
-        edges = tuple(float(b) for b in bounds)
-        family = Family(name, help_text, labels, lambda: Histogram(edges))
+        family, edges = histogram_family(name, help_text, labels, bounds)
         self.histograms.append((family, edges))
         return family
 
     async def render(self) -> bytes:
         """Return the content of /metrics in Prometheus' text format. A thread renders it."""
         for measure in self.before_scrape:
-            measure()
+            measured = measure()
+            if measured is not None:
+                await measured
         return await asyncio.to_thread(_render, self)
 
     def _declare_requests(self) -> None:
@@ -250,6 +153,7 @@ class Metrics:
         self.resource_objects.drop(group, resource)
         for family in (self.stored_objects, self.migration_objects):
             family.drop_all(group, resource)
+        self.storage.forget(group, resource)
         self.usage.forget(group, resource)
 
     def _declare_conversions(self) -> None:
@@ -313,6 +217,12 @@ class Metrics:
             ("name", "type", "operation", "rejected"),
             _ADMISSION_SECONDS,
         )
+        self.admission_step_seconds = self.histogram(
+            "apiserver_admission_step_admission_duration_seconds",
+            "Duration in seconds of the admission steps, by type (admit or validate), operation and rejection.",
+            ("type", "operation", "rejected"),
+            _ADMISSION_SECONDS[:6],
+        )
         self.admission_requests = self.counter(
             "apiserver_admission_webhook_request_total",
             "Calls to admission webhooks, by name, type, operation, HTTP status and rejection.",
@@ -358,6 +268,16 @@ class Metrics:
         )
         self.audit_rejected = self.counter(
             "apiserver_audit_requests_rejected_total", "Requests rejected because an audit backend failed."
+        )
+
+    def _declare_access(self) -> None:
+        self.authentication_attempts = self.counter(
+            "authentication_attempts", "Authenticated requests, by result: success or error.", ("result",)
+        )
+        self.authorization_attempts = self.counter(
+            "authorization_attempts_total",
+            "Authorized requests, by result: allowed or no-opinion.",
+            ("result",),
         )
 
     def webhook_called(

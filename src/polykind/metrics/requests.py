@@ -7,7 +7,8 @@ import time
 
 from polykind.golang.duration import format_duration
 from polykind.http.messages import BodyStream, Request, Response, Stream, body_size
-from polykind.metrics.metrics import Metrics, RequestSeries
+from polykind.metrics.metrics import Metrics
+from polykind.metrics.series import RequestSeries
 from polykind.metrics.usage import VersionUsage
 from polykind.resources.registry import Registry
 from polykind.resources.resource import APPLY_PATCH
@@ -28,8 +29,11 @@ class RequestMonitor:
         self._registry = registry
         self.reading = metrics.inflight.of("readOnly")
         self.writing = metrics.inflight.of("mutating")
+        self.allowed = 0
+        """The number of requests that an authorizer has allowed."""
+        self._forbidden = 0
         self._converting = metrics.conversion_request_seconds.of()
-        metrics.before_scrape += (self._measure_objects, self._measure_conversions)
+        metrics.before_scrape += (self._measure_access, self._measure_objects, self._measure_conversions)
 
     def record(self, ctx: RequestContext, verb: str, response: Response | Stream, started: float) -> None:
         """Record the response to a resource request. A watch is recorded when its stream ends."""
@@ -64,6 +68,15 @@ class RequestMonitor:
         if (subresource, scope, dry_run) == ("", "resource", ""):
             version.request_series[verb] = series, usage
         return series, usage
+
+    def record_unauthenticated(self) -> None:
+        """Record a request with invalid credentials."""
+        self._metrics.authentication_attempts.of("error").add()
+
+    def record_forbidden(self) -> None:
+        """Record a request that no authorizer has allowed."""
+        self._forbidden += 1
+        self._metrics.authorization_attempts.of("no-opinion").set(self._forbidden)
 
     def record_conversion(self, seconds: float) -> None:
         """Record the seconds that a request waited for conversions, if it needed any."""
@@ -104,6 +117,10 @@ class RequestMonitor:
                 _log(ctx.request, series.name, 200, seconds)
 
         stream.on_end = ended
+
+    def _measure_access(self) -> None:
+        self._metrics.authorization_attempts.of("allowed").set(self.allowed)
+        self._metrics.authentication_attempts.of("success").set(self.allowed + self._forbidden)
 
     def _measure_objects(self) -> None:
         for resource in self._registry.resources():

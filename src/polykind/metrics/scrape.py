@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -21,7 +21,14 @@ def render(metrics: Metrics) -> bytes:
     """Return all metrics of a server in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(_Collector(metrics))
-    return generate_latest(registry)
+    ProcessCollector(registry=registry)
+    page = generate_latest(registry)
+    for family in metrics.counters:
+        if not family.name.endswith("_total"):
+            # The client library adds _total to every counter's name, but some of kube-apiserver's counters lack it.
+            name = family.name.encode()
+            page = page.replace(b"# TYPE %b untyped\n" % name, b"# TYPE %b counter\n" % name)
+    return page
 
 
 class _Collector:
@@ -32,7 +39,6 @@ class _Collector:
 
     def collect(self) -> Iterator[Metric]:
         for family in self._metrics.counters:
-            # The client library adds _total to every counter's name, but some kube-apiserver counters lack it.
             family_type = CounterMetricFamily if family.name.endswith("_total") else UnknownMetricFamily
             count = family_type(family.name.removesuffix("_total"), family.help_text, labels=family.labels)
             for values, number in family.items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from polykind.apply.strategic_merge_patch import Strategy as MergeStrategy
     from polykind.apply.typemodel import TypeModel
     from polykind.cache.watch_channel import WatchChannel
-    from polykind.metrics.metrics import RequestSeries
+    from polykind.metrics.series import RequestSeries
     from polykind.metrics.usage import VersionUsage
     from polykind.verbs.context import RequestContext
 

@@ -20,7 +20,8 @@ from polykind.apis.groups import all_kinds
 from polykind.contract import JsonObject, Store, UnreadableValueError
 from polykind.errors import aggregate_message
 from polykind.golang.base64 import decode_base64
-from polykind.metrics.metrics import Family, Metrics, Number
+from polykind.metrics.metrics import Metrics
+from polykind.metrics.series import Family, Number
 from polykind.server.config_file import ConfigFileError, decode_config
 from polykind.server.settings import SettingsError
 from polykind.store.encrypted_store import EncryptedStore

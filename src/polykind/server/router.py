@@ -92,6 +92,8 @@ class Router:
         except errors.APIError as error:
             if _is_bare_legacy_path(path):
                 return _request_info_error(request)
+            if error.code == 401:
+                self._monitor.record_unauthenticated()
             if request.audit is not None:
                 request.audit.reject(unquote(path), unquote(path).strip("/").split("/"))
             return error_response(request, error)
@@ -116,11 +118,14 @@ class Router:
             except errors.APIError as error:
                 if _is_bare_legacy_path(path):
                     return _request_info_error(request)
+                if error.code == 403:
+                    self._monitor.record_forbidden()
                 response = error_response(request, error)
                 response.headers = (*response.headers, NO_SNIFF)
                 return response
         elif request.audit is not None:
             request.audit.decide(Decision(True))
+        self._monitor.allowed += 1
         if path.startswith("//"):
             return _request_info_error(request) if _is_bare_legacy_path(path) else NOT_FOUND
         # A resource path has at least /apis/<group>/<version>/<plural> or /api/v1/<plural>.

@@ -35,6 +35,7 @@ from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.http.listener import HttpServer, Limits
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor
+from polykind.metrics.storage_metrics import StorageMetrics
 from polykind.resources.builtin import BuiltinResource, declare_builtins
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
@@ -47,6 +48,7 @@ from polykind.server.identity import Identity
 from polykind.server.network_identity import ALL_ADDRESSES, advertised_host, format_host
 from polykind.server.router import Router
 from polykind.server.runtime_config import RuntimeConfig
+from polykind.server.server_metrics import ServerMetrics
 from polykind.server.settings import Settings, SettingsError
 from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
@@ -85,8 +87,12 @@ class Server:
         self._libraries = [_load_library(spec) for spec in self.settings.converter]
         self.clock = clock or SystemClock()
         self.ids = ids or SystemIdSource()
+        storage_metrics = StorageMetrics()
+        self.metrics = Metrics(storage_metrics)
         self.store, self.leadership = (
-            (store, SingleReplicaLeadership()) if store is not None else _open_store(self.settings)
+            (store, SingleReplicaLeadership())
+            if store is not None
+            else _open_store(self.settings, storage_metrics.committed)
         )
         self._unencrypted_store = self.store
         self.encryption: Encryption | None = None
@@ -142,7 +148,7 @@ class Server:
     async def _start(self) -> None:
         settings, on_stop = self.settings, self._exit_stack.push_async_callback
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.metrics = Metrics()
+        self.metrics = Metrics(self.metrics.storage)
         identity = self._identity = Identity(settings, self.clock, self._find_stored)
         self.token = identity.token
         identity.start()
@@ -176,6 +182,14 @@ class Server:
             RequestMonitor(self.metrics, self.registry),
             self._load_console if settings.console else None,
             self._read_rate_limits(),
+        )
+        ServerMetrics(
+            self.metrics,
+            self._unencrypted_store,
+            self.leadership,
+            self.registry,
+            lambda: self.http,
+            lambda: [self.cache.workers.queue, self.http.write_turns],
         )
         self.unserved = router.unserved
         await self._start_http(self._audited(router, audit_policy))
@@ -381,10 +395,12 @@ class Server:
         self._identity.write_kubeconfig(self.kubeconfig, self.url)
 
 
-def _open_store(settings: Settings) -> tuple[Store, Leadership]:
+def _open_store(settings: Settings, on_commit: Callable[[float, int], None]) -> tuple[Store, Leadership]:
     """Return the store that the flags select, and the leader election among the replicas that share it."""
     if not settings.etcd_servers:
-        return SqliteStore(settings.data_dir, durable=not settings.ephemeral), SingleReplicaLeadership()
+        return SqliteStore(
+            settings.data_dir, durable=not settings.ephemeral, on_commit=on_commit
+        ), SingleReplicaLeadership()
     from polykind.store.etcd import EtcdAccess, EtcdLeadership, EtcdStore
 
     access = EtcdAccess(settings.etcd_servers, settings.etcd_cafile, settings.etcd_certfile, settings.etcd_keyfile)

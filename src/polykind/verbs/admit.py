@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
+from time import perf_counter
 
 from polykind import errors
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, RequestResource
@@ -79,7 +80,7 @@ async def _mutate(
     attributes = _attributes(ctx, CREATE if old is None else UPDATE, obj, old, write.options)
     if default is not None:
         attributes.default = default
-    await ctx.backend.admission.mutate(attributes)
+    await _run_step(ctx, "admit", ctx.backend.admission.mutate, attributes)
     if not attributes.changed:
         return None
     if attributes.obj is None:
@@ -108,7 +109,7 @@ async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject]
             obj, old = view(obj), None if old is None else view(old)
         operation = CREATE if old is None else UPDATE
         attributes = _attributes(ctx, operation, obj, old, write.options)
-        await admission.validate(attributes)
+        await _run_step(ctx, "validate", admission.validate, attributes)
         if attributes.charge is not None:
             ctx.request.hold(attributes.charge)
 
@@ -134,8 +135,21 @@ async def approve_delete(ctx: RequestContext, old: JsonObject, options: DeleteOp
     attributes = _attributes(ctx, DELETE, None, old, options)
     if not named:
         attributes.name = ""
-    await admission.mutate(attributes)
-    await admission.validate(attributes)
+    await _run_step(ctx, "admit", admission.mutate, attributes)
+    await _run_step(ctx, "validate", admission.validate, attributes)
+
+
+async def _run_step(
+    ctx: RequestContext, kind: str, step: Callable[[Attributes], Awaitable[None]], attributes: Attributes
+) -> None:
+    """Run an admission step and record its duration. `kind` is the value of the metric's label `type`."""
+    started, rejected = perf_counter(), "true"
+    try:
+        await step(attributes)
+        rejected = "false"
+    finally:
+        seconds = ctx.backend.metrics.admission_step_seconds
+        seconds.of(kind, attributes.operation, rejected).observe(perf_counter() - started)
 
 
 def _attributes(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import TypeVar
 
 from polykind import errors
 from polykind.admission.evaluation_deadline import EvaluationInterruptedError, on_loop_check
 from polykind.cache.cached_object import CachedObject, Encoded, Representation, parse_stored
-from polykind.contract import InterruptCheck, JsonObject, RequestSizeError, RevisionConflictError
+from polykind.contract import InterruptCheck, JsonObject, RequestSizeError, RevisionConflictError, UnavailableError
 from polykind.errors import FieldError
 from polykind.resources.resource import ServedVersion, Validation
 from polykind.verbs.admit import charge_size
@@ -111,6 +112,7 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     charges = ctx.request.charges or ()
     for charge in charges:
         charge.sent()
+    operation, started = "update" if cached else "create", perf_counter()
     try:
         revision = await ctx.backend.store.put(cache.prefix + key, value, expect=cached.revision if cached else 0)
     except BaseException as error:
@@ -119,6 +121,7 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
             for charge in charges:
                 charge.reject()
             ctx.request.charges = None
+        _record(ctx, operation, started, failed=isinstance(error, UnavailableError))
         if isinstance(error, RevisionConflictError):
             raise LostRaceError from None
         if isinstance(error, RequestSizeError):
@@ -126,6 +129,7 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
         raise
     for charge in charges:
         charge.confirm()
+    _record(ctx, operation, started)
     written = cache.get(key)
     if written is None or written.revision != revision:
         written = parse_stored(key, value, revision, False)
@@ -204,11 +208,25 @@ async def _represent(write: Write, version: ServedVersion, cached: CachedObject)
 
 async def remove(ctx: RequestContext, key: str, cached: CachedObject) -> int:
     """Delete a stored object and return the revision of the deletion. Raise LostRaceError if the object has changed."""
+    started = perf_counter()
     try:
-        return await ctx.backend.store.delete(ctx.resource.cache.prefix + key, expect=cached.revision)
-    except RevisionConflictError:
-        ctx.request.close_charges()
-        raise LostRaceError from None
+        revision = await ctx.backend.store.delete(ctx.resource.cache.prefix + key, expect=cached.revision)
+    except BaseException as error:
+        _record(ctx, "delete", started, failed=isinstance(error, UnavailableError))
+        if isinstance(error, RevisionConflictError):
+            ctx.request.close_charges()
+            raise LostRaceError from None
+        raise
+    _record(ctx, "delete", started)
+    return revision
+
+
+def _record(ctx: RequestContext, operation: str, started: float, *, failed: bool = False) -> None:
+    """Record a request to the store."""
+    storage, resource = ctx.backend.metrics.storage, ctx.resource
+    storage.requested(operation, resource.group, resource.plural, perf_counter() - started)
+    if failed:
+        storage.failed(operation, resource.group, resource.plural)
 
 
 def modified_error(ctx: RequestContext, name: str) -> errors.ConflictError:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from operator import attrgetter, is_
+from time import perf_counter
 from typing import NamedTuple
 
 from polykind import errors
@@ -193,12 +194,15 @@ async def _objects_at_revision(
     cache = ctx.resource.cache
     prefix, namespace = cache.prefix, selection.namespace
     scope = f"{prefix}{namespace}/" if namespace is not None and ctx.resource.namespaced else prefix
+    started = perf_counter()
     try:
         page = await ctx.backend.store.range(scope, after=prefix + after if after else "", limit=limit, at=revision)
     except CompactedError:
         raise continue_token.expired(ctx, after) from None
     except FutureRevisionError as error:
         raise errors.RequestTimeoutError(str(error)) from None
+    seconds = perf_counter() - started
+    ctx.backend.metrics.storage.requested("list", ctx.resource.group, ctx.resource.plural, seconds)
     objects = []
     for index, item in enumerate(page.items):
         key = item.key[len(prefix) :]

@@ -126,6 +126,7 @@ log = logging.getLogger("polykind.etcd")
 
 ATTEMPT_SECONDS = 1.5
 """Seconds without a response after which a read is repeated on another member."""
+_STATUS_SECONDS = 1.5
 TIMEOUT_SECONDS = 5.0
 """Seconds without success after which a call fails."""
 UNRESPONSIVE_SECONDS = 5.0
@@ -195,6 +196,10 @@ class EtcdClient:
             )
         if deadline - time.monotonic() < 0.1:
             raise UnavailableError(f"etcd at {member.url} does not respond: {error}")
+
+    async def database_size(self) -> int:
+        """Return the size of the database file of the current member. Raise UnavailableError if none responds."""
+        return rpc_messages.parse_database_size(await self.read(rpc_messages.STATUS, b"", _STATUS_SECONDS))
 
     async def versions(self) -> list[str]:
         """Return the members' etcd versions, "" for each member that does not respond."""

@@ -303,6 +303,11 @@ def parse_status(raw: bytes) -> str:
     return ""
 
 
+def parse_database_size(raw: bytes) -> int:
+    """Return the size of the database file from a member's status."""
+    return next((cast(int, value) for field, value in iter_fields(raw) if field == 3), 0)
+
+
 def decode_stored(value: bytes) -> bytes:
     """Convert a stored protobuf object of a known kind to JSON. Return any other value unchanged.
 

@@ -233,6 +233,10 @@ class EtcdStore:
                 raise RevisionConflictError(key, response.current)
             return response.revision
 
+    async def size_bytes(self) -> int:
+        """Return the size of the database file of an etcd member."""
+        return await self._client.database_size()
+
     async def compact(self, revision: int) -> None:
         with self._operations:
             try:

@@ -56,8 +56,17 @@ class SqliteStore:
     are faster, but a crash of the machine may lose them.
     """
 
-    def __init__(self, directory: Path, *, keep: int = 10_000, durable: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        keep: int = 10_000,
+        durable: bool = True,
+        on_commit: Callable[[float, int], None] = lambda seconds, writes: None,
+    ) -> None:
+        """`on_commit` is called in a thread with the duration of each commit and the number of its writes."""
         self._keep = keep
+        self._on_commit = on_commit
         self._file = DatabaseFile(directory, durable=durable)
         self._running = False
         self._open = False
@@ -85,7 +94,7 @@ class SqliteStore:
             _resolve_all,
             partial(resolve, self._stopped, None),
         )
-        self._writer = Writer(self._file, self._readers, self._loop, callbacks, self._keep)
+        self._writer = Writer(self._file, self._readers, self._loop, callbacks, self._keep, self._on_commit)
         self._writer.start()
         try:
             self._published, self._floor = await opened
@@ -214,6 +223,10 @@ class SqliteStore:
 
     async def _read_past_events(self, prefix: str, after: int, until: int) -> ReplayPage:
         return await self._read(reader_pool.replay, prefix, after, until, REPLAY_EVENTS, REPLAY_BYTES)
+
+    async def size_bytes(self) -> int:
+        """Return the size of the database file."""
+        return _size(self._file.path)
 
     def stats(self) -> Stats:
         """Return the figures for metrics. This call is fast."""

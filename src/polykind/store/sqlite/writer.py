@@ -94,7 +94,10 @@ class Writer:
         loop: asyncio.AbstractEventLoop,
         callbacks: WriterCallbacks,
         keep: int,
+        on_commit: Callable[[float, int], None],
     ) -> None:
+        """`on_commit` is called in the writer thread with the duration of each commit and the number of its writes."""
+        self._on_commit = on_commit
         self._file = file
         self._readers = readers
         self._loop = loop
@@ -199,7 +202,9 @@ class Writer:
             if rows:
                 if self.problem:
                     self._check_file(UnavailableError)
+                started = time.perf_counter()
                 self._log.append(rows)
+                self._on_commit(time.perf_counter() - started, len(rows))
         except Exception as error:
             self._log.rollback()
             failure = self._failure(error)
