@@ -7,7 +7,7 @@ WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 
-.PHONY: run console screenshots test test-etcd lint format conformance floors torture prove-bugs bench package binary clean
+.PHONY: run console screenshots test test-etcd lint format conformance floors torture prove-bugs bench docs reference recording package binary clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed console
@@ -73,6 +73,20 @@ prove-bugs: $(VENV)/.test
 bench: $(VENV)/.test $(TOOLS)/wrk.ready
 	$(BIN)/python -m benches $(ARGS)
 
+# Build the documentation site into build/site. Broken links are errors.
+docs: $(VENV)/.test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "To read it: python3 -m http.server --bind 127.0.0.1 --directory build/site 8000"
+
+# Write the tables, figures and badges of the documentation that follow from code and measurements.
+reference: $(VENV)/.test
+	$(BIN)/python tools/reference_tables.py
+	$(BIN)/python tools/badges.py
+
+# Record the terminal picture of the README: polykind prove finds a loss.
+recording: $(VENV)/.test
+	$(BIN)/python tools/record_terminal.py
+
 # Build the wheel and the source archive, install each into an empty environment, and start a server from it.
 package: $(VENV)/.installed console
 	$(BIN)/python -m pip install -q build
@@ -99,7 +113,7 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed
-	$(BIN)/python -m pip install -q --group test --group lint
+	$(BIN)/python -m pip install -q --group test --group lint --group docs
 	touch $@
 
 $(TOOLS)/kubectl.ready:

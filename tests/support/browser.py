@@ -53,13 +53,13 @@ class Page:
         elif method == "Runtime.consoleAPICalled":
             self.errors.append(str(params["args"]))
 
-    async def open(self, file: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Open a file in a window of this size, with a light or dark colour scheme."""
+    async def open(self, page: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Open a file or an address in a window of this size, with a light or dark colour scheme."""
         for domain in ("Page", "Network", "Log", "Runtime", "Accessibility", "DOM"):
             await self.call(f"{domain}.enable")
         await self.emulate(width, height, dark=dark)
         self._loaded.clear()
-        await self.call("Page.navigate", url=file.as_uri())
+        await self.call("Page.navigate", url=page.as_uri() if isinstance(page, Path) else page)
         await asyncio.wait_for(self._loaded.wait(), _DEADLINE)
 
     async def emulate(self, width: int, height: int = 900, *, dark: bool = False, media: str = "") -> None:
