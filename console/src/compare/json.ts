@@ -1,0 +1,43 @@
+/** JSON values: equality, paths and text. */
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonMap = { readonly [key: string]: Json };
+
+export const isMap = (value: unknown): value is JsonMap => typeof value === "object" && value !== null && !Array.isArray(value);
+export const isList = (value: unknown): value is readonly Json[] => Array.isArray(value);
+
+/** True if two values are equal. The order of keys does not matter. */
+export function equal(one: Json | undefined, other: Json | undefined): boolean {
+  if (one === other) return true;
+  if (isList(one)) return isList(other) && one.length === other.length && one.every((item, index) => equal(item, other[index]));
+  if (!isMap(one) || !isMap(other)) return false;
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length && keys.every((key) => key in other && equal(one[key], other[key]));
+}
+
+/** Return the path of a field: `spec.ports`, or `metadata.annotations["example.com/a"]` for a key with dots. */
+export function joinPath(path: string, key: string): string {
+  if (/[.[\]"]/.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path ? `${path}.${key}` : key;
+}
+
+/** Return a value on one line. A string is shown without quotes if it cannot be mistaken for another value. */
+export function inline(value: Json): string {
+  if (typeof value !== "string") return JSON.stringify(value);
+  return value === "" || /^(true|false|null|~|-?[\d.]+|.*\n.*|\s.*|.*\s)$/is.test(value) ? JSON.stringify(value) : value;
+}
+
+const NOISE = ["managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"];
+
+/** Return an object without the fields that say nothing about its content: bookkeeping of the server, and its version. */
+export function withoutNoise(object: JsonMap): JsonMap {
+  const { apiVersion: _version, kind: _kind, metadata, ...rest } = object;
+  const kept = isMap(metadata) ? Object.fromEntries(Object.entries(metadata).filter(([key]) => !NOISE.includes(key))) : {};
+  return { metadata: kept, ...rest };
+}
+
+/** Return an object for an editor: without the bookkeeping of the server, but with apiVersion and kind. */
+export function forEditor(object: JsonMap): JsonMap {
+  const { apiVersion, kind } = object;
+  return { ...(apiVersion !== undefined && { apiVersion }), ...(kind !== undefined && { kind }), ...withoutNoise(object) };
+}

@@ -1,0 +1,172 @@
+/**
+ * Parts that the console shares with the HTML reports of the toolkit. They produce the elements and classes of
+ * `toolkit/reporting/html_components.py`, and `design.css` styles both.
+ */
+import type { ComponentChildren, VNode } from "preact";
+
+export type Level = "ok" | "error" | "warning" | "note" | "none";
+
+const SIGNS: Record<Level, string> = { ok: "✓", error: "✕", warning: "!", note: "i", none: "·" };
+const WORDS: Record<Level, string> = { ok: "OK: ", error: "Failed: ", warning: "Warning: ", note: "Note: ", none: "" };
+
+/** A coloured sign with its name for screen readers. */
+export function Sign({ level }: { level: Level }): VNode {
+  return (
+    <>
+      <span class={`sign ${level}`} aria-hidden="true">
+        {SIGNS[level]}
+      </span>
+      {WORDS[level] && <span class="hidden-text">{WORDS[level]}</span>}
+    </>
+  );
+}
+
+export function SignBadge({ level, children }: { level: Level; children: ComponentChildren }): VNode {
+  return (
+    <span class={`badge ${level}`}>
+      <Sign level={level} />
+      {children}
+    </span>
+  );
+}
+
+export function Verdict({ level, children }: { level: Level; children: ComponentChildren }): VNode {
+  return (
+    <p class={`verdict ${level}`} role="status">
+      <Sign level={level} />
+      <span>{children}</span>
+    </p>
+  );
+}
+
+/** Facts side by side, each with its name. */
+export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }): VNode {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A region that scrolls by itself. It has the focus, so that the keyboard can scroll it. */
+export function Scroller({ label, children }: { label: string; children: ComponentChildren }): VNode {
+  return (
+    <div class="scroller" tabIndex={0} role="region" aria-label={label}>
+      {children}
+    </div>
+  );
+}
+
+export function DataTable(props: {
+  caption: string;
+  head: readonly string[];
+  rows: readonly (readonly ComponentChildren[])[];
+  numbers?: readonly number[];
+}): VNode {
+  const numeric = (at: number): string | undefined => (props.numbers?.includes(at) ? "number" : undefined);
+  return (
+    <Scroller label={props.caption}>
+      <table class="data">
+        <caption class="hidden-text">{props.caption}</caption>
+        <thead>
+          <tr>
+            {props.head.map((name, at) => (
+              <th key={name} scope="col" class={numeric(at)}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {props.rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, at) => (
+                <td key={at} class={numeric(at)}>
+                  {cell}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroller>
+  );
+}
+
+export interface MatrixCell {
+  text?: string;
+  level: Level;
+  href?: string;
+  /** Words for screen readers if the text is short or missing. */
+  word?: string;
+}
+
+/** A matrix with a sign and a colour per cell. */
+export function Matrix(props: { caption: string; corner: string; columns: readonly string[]; rows: readonly (readonly [string, readonly MatrixCell[]])[] }): VNode {
+  return (
+    <Scroller label={props.caption}>
+      <table class="matrix">
+        <caption class="hidden-text">{props.caption}</caption>
+        <thead>
+          <tr>
+            <th scope="col">{props.corner}</th>
+            {props.columns.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {props.rows.map(([name, cells]) => (
+            <tr key={name}>
+              <th scope="row">
+                <code>{name}</code>
+              </th>
+              {cells.map((cell, at) => (
+                <td key={at} class={cell.level}>
+                  {cell.href ? <a href={cell.href}>{matrixContent(cell)}</a> : matrixContent(cell)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroller>
+  );
+}
+
+function matrixContent({ text, level, word }: MatrixCell): VNode {
+  return (
+    <>
+      <Sign level={level} />
+      {text && <span>{text}</span>}
+      {word && <span class="hidden-text">{word}</span>}
+    </>
+  );
+}
+
+/** One step of a timeline, in an `<ol class="timeline">`. */
+export function TimelineStep(props: { title: string; level: Level; text?: string; time?: string; children?: ComponentChildren }): VNode {
+  return (
+    <li class={props.level}>
+      <Sign level={props.level} />
+      <div>
+        <h3>
+          {props.title}
+          {props.time && <span class="time">{props.time}</span>}
+        </h3>
+        {props.text && <p>{props.text}</p>}
+        {props.children}
+      </div>
+    </li>
+  );
+}
+
+/** A short piece of code, such as the path of a field. */
+export const Code = ({ children }: { children: ComponentChildren }): VNode => <code>{children}</code>;
