@@ -6,6 +6,9 @@ export const ROUTES: readonly Route[] = [
   { pattern: "/kinds/:group/:plural", title: (params) => params["plural"]!, load: () => import("./pages/kind_page") },
   { pattern: "/objects", title: () => "Objects", load: () => import("./pages/objects_home_page") },
   { pattern: "/objects/:group/:version/:plural", title: (params) => params["plural"]!, load: () => import("./pages/objects_page") },
+  { pattern: "/compare/:group/:plural/:namespace/:name", title: (params) => `${params["name"]!} at all versions`, load: () => import("./pages/compare_page") },
+  { pattern: "/schemas/:group/:plural", title: (params) => `Schemas of ${params["plural"]!}`, load: () => import("./pages/schemas_page") },
+  { pattern: "/reports", title: () => "Reports", load: () => import("./pages/reports_page") },
 ];
 
 export interface NavigationEntry {
@@ -18,6 +21,7 @@ export interface NavigationEntry {
 export const NAVIGATION: readonly NavigationEntry[] = [
   { label: "Kinds", href: "/console/kinds", prefix: "/kinds" },
   { label: "Objects", href: "/console/objects", prefix: "/objects" },
+  { label: "Reports", href: "/console/reports", prefix: "/reports" },
 ];
 
 /** The page for /console/. */

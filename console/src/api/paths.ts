@@ -52,3 +52,11 @@ export function objectPage(resource: ResourceAddress, namespace: string, name: s
 export function createPage({ group, version, plural }: ResourceAddress, namespace = ""): string {
   return withQuery(`/console/create/${groupSegment(group)}/${version}/${plural}`, { namespace });
 }
+
+/** Return the page that shows an object at all its versions. */
+export function comparePage(group: string, plural: string, namespace: string, name: string): string {
+  return `/console/compare/${groupSegment(group)}/${plural}/${namespace || NO_NAMESPACE}/${encodeURIComponent(name)}`;
+}
+
+/** Return the page with the differences between schemas of a CRD. */
+export const schemaDiffPage = (group: string, plural: string): string => `/console/schemas/${groupSegment(group)}/${plural}`;

@@ -27,6 +27,19 @@ test("renamed, joined and lost fields are told apart", () => {
   expect(leaf(rows, "spec.timeZone").cells[1]).toMatchObject({ mark: "lost", note: "" });
 });
 
+test("a field that was split names all its parts", () => {
+  const rows = align([{ version: "old", object: OLD }, { version: "v1", object: V1 }]);
+  expect(leaf(rows, "spec.target").cells[1]).toMatchObject({ mark: "moved", note: "spec.bucket, spec.path" });
+  expect(leaf(rows, "spec.path").cells[1]).toMatchObject({ mark: "moved", note: "spec.target" });
+});
+
+test("values before an edit do not change the marks", () => {
+  const columns = [{ keep: 3 }, { keep: 3 }, { keep: 7 }, { keep: 7 }].map((object, index) => ({ version: `${index % 2}`, object }));
+  const row = leaf(align(columns, 0, 2), "keep");
+  expect(row.cells.slice(0, 2).map((cell) => cell.mark)).toEqual(["same", "same"]);
+  expect(row.equal).toBe(false);
+});
+
 test("a value that says little moves only to a similar name", () => {
   const rows = align([{ version: "a", object: { on: true } }, { version: "b", object: { verbose: true } }]);
   expect(leaf(rows, "on").cells[1]!.mark).toBe("lost");

@@ -37,15 +37,19 @@ export interface Column {
   defaultAt?: (path: string) => Json | undefined;
 }
 
-/** Align an object at several versions. `base` is the index of the version that the others are compared with. */
-export function align(columns: readonly Column[], base = 0): Row[] {
+/**
+ * Align an object at several versions. `base` is the index of the version that the others are compared with. Columns
+ * from `shown` on are aligned, too, but the marks of the columns before them do not depend on them.
+ */
+export function align(columns: readonly Column[], base = 0, shown = columns.length): Row[] {
   const rows = childRows(
     "",
     columns.map((column) => column.object),
     base,
+    shown,
   );
   const leaves = [...leavesOf(rows)];
-  columns.forEach((column, index) => {
+  columns.slice(0, shown).forEach((column, index) => {
     if (index === base || column.object === undefined || columns[base]?.object === undefined) return;
     markMoves(leaves, base, index);
   });
@@ -66,7 +70,7 @@ export function* leavesOf(rows: readonly Row[]): Generator<Row> {
   }
 }
 
-function childRows(path: string, values: readonly (Json | undefined)[], base: number): Row[] {
+function childRows(path: string, values: readonly (Json | undefined)[], base: number, shown: number): Row[] {
   const maps = values.map((value) => (isMap(value) ? value : undefined));
   return mergedKeys(maps, base).map((key) =>
     makeRow(
@@ -74,31 +78,32 @@ function childRows(path: string, values: readonly (Json | undefined)[], base: nu
       key,
       maps.map((map) => map?.[key]),
       base,
+      shown,
     ),
   );
 }
 
-function makeRow(path: string, key: string, values: readonly (Json | undefined)[], base: number): Row {
+function makeRow(path: string, key: string, values: readonly (Json | undefined)[], base: number, shown: number): Row {
   const present = values.filter((value) => value !== undefined);
   let children: Row[] = [];
-  if (present.every((value) => isMap(value) && Object.keys(value).length > 0)) children = childRows(path, values, base);
-  else if (present.every((value) => isList(value) && value.length > 0)) children = itemRows(path, values, base);
+  if (present.every((value) => isMap(value) && Object.keys(value).length > 0)) children = childRows(path, values, base, shown);
+  else if (present.every((value) => isList(value) && value.length > 0)) children = itemRows(path, values, base, shown);
   const same = present.length === values.length && values.every((value) => equal(value, values[base]));
   if (children.length) {
     const cells = values.map((value): Cell => ({ value, mark: same ? "same" : "none", note: "" }));
     return { path, key, cells, children, equal: same };
   }
-  return { path, key, cells: leafCells(values, base, same), children, equal: same };
+  return { path, key, cells: leafCells(values, base, shown, same), children, equal: same };
 }
 
-function leafCells(values: readonly (Json | undefined)[], base: number, same: boolean): Cell[] {
+function leafCells(values: readonly (Json | undefined)[], base: number, shown: number, same: boolean): Cell[] {
   const expected = values[base];
   return values.map((value, index) => {
     let mark: Mark = "changed";
     if (same) mark = "same";
     else if (value === undefined) mark = expected === undefined ? "none" : "lost";
     else if (expected === undefined) mark = "only";
-    else if (index === base) mark = values.some((other) => other !== undefined && !equal(other, value)) ? "changed" : "same";
+    else if (index === base) mark = values.slice(0, shown).some((other) => other !== undefined && !equal(other, value)) ? "changed" : "same";
     else if (equal(value, expected)) mark = "same";
     return { value, mark, note: "" };
   });
@@ -106,7 +111,7 @@ function leafCells(values: readonly (Json | undefined)[], base: number, same: bo
 
 const ITEM_KEYS = ["name", "key", "id", "type", "path"];
 
-function itemRows(path: string, values: readonly (Json | undefined)[], base: number): Row[] {
+function itemRows(path: string, values: readonly (Json | undefined)[], base: number, shown: number): Row[] {
   const lists = values.map((value) => (isList(value) ? value : undefined));
   const key = ITEM_KEYS.find((candidate) => lists.every((list) => !list || isUniqueKey(list, candidate)));
   if (key !== undefined) {
@@ -117,6 +122,7 @@ function itemRows(path: string, values: readonly (Json | undefined)[], base: num
         name,
         byKey.map((items) => items?.[name]),
         base,
+        shown,
       ),
     );
   }
@@ -127,6 +133,7 @@ function itemRows(path: string, values: readonly (Json | undefined)[], base: num
       `${index}`,
       lists.map((list) => list?.[index]),
       base,
+      shown,
     ),
   );
 }
@@ -136,7 +143,7 @@ function isUniqueKey(list: readonly Json[], key: string): boolean {
   return found.every((value) => typeof value === "string") && new Set(found).size === found.length;
 }
 
-/** Return the keys of all maps: those of the base in their order, each other key after its predecessor. */
+/** Return the keys of all maps: those of the base in their order, each other key after its predecessor, else last. */
 function mergedKeys(maps: readonly (JsonMap | undefined)[], base: number): string[] {
   const out = Object.keys(maps[base] ?? {});
   for (const map of maps) {
@@ -144,7 +151,8 @@ function mergedKeys(maps: readonly (JsonMap | undefined)[], base: number): strin
     for (const key of Object.keys(map ?? {})) {
       const found = out.indexOf(key);
       if (found >= 0) at = found;
-      else out.splice(++at, 0, key);
+      else if (at >= 0) out.splice(++at, 0, key);
+      else out.push(key);
     }
   }
   return out;
@@ -168,6 +176,15 @@ function markMoves(leaves: readonly Row[], base: number, index: number): void {
       target.note = target.mark === "moved" ? `${target.note}, ${leaf.path}` : leaf.path;
       target.mark = "moved";
     }
+  }
+  // A value that was split: several fields have a part of it.
+  for (const leaf of fresh.filter((each) => each.cells[index]!.mark === "only")) {
+    const cell = leaf.cells[index]!;
+    const source = gone.find((each) => moveScore(leaf, cell.value!, each, each.cells[base]!.value!) > 0);
+    if (!source) continue;
+    const left = source.cells[index]!;
+    Object.assign(cell, { mark: "moved", note: source.path });
+    Object.assign(left, { mark: "moved", note: left.note ? `${left.note}, ${leaf.path}` : leaf.path });
   }
 }
 

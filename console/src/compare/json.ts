@@ -33,11 +33,12 @@ const NOISE = ["managedFields", "resourceVersion", "uid", "generation", "creatio
 export function withoutNoise(object: JsonMap): JsonMap {
   const { apiVersion: _version, kind: _kind, metadata, ...rest } = object;
   const kept = isMap(metadata) ? Object.fromEntries(Object.entries(metadata).filter(([key]) => !NOISE.includes(key))) : {};
-  return { metadata: kept, ...rest };
+  return { ...rest, metadata: kept };
 }
 
 /** Return an object for an editor: without the bookkeeping of the server, but with apiVersion and kind. */
 export function forEditor(object: JsonMap): JsonMap {
   const { apiVersion, kind } = object;
-  return { ...(apiVersion !== undefined && { apiVersion }), ...(kind !== undefined && { kind }), ...withoutNoise(object) };
+  const { metadata, ...rest } = withoutNoise(object);
+  return { ...(apiVersion !== undefined && { apiVersion }), ...(kind !== undefined && { kind }), metadata: metadata!, ...rest };
 }

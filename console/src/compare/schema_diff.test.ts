@@ -27,7 +27,8 @@ test.each([
   [object({ a: { type: "string" } }), object({}), ["breaking: x.a field removed"]],
   [object({}), object({ a: { type: "string" } }), ["harmless: x.a field added"]],
   [object({ a: { type: "string" } }), object({ a: { type: "string" } }, { required: ["a"] }), ["breaking: x.a became required"]],
-  [object({}), object({ a: { type: "string", default: "" } }, { required: ["a"] }), ["harmless: x.a required", "harmless: x.a field added"]],
+  [object({}), object({ a: { type: "string", default: "" } }, { required: ["a"] }), ["harmless: x.a field added"]],
+  [object({}), object({ a: { type: "string" } }, { required: ["a"] }), ["breaking: x.a field added"]],
   [{ type: "string", description: "a" }, { type: "string", description: "b" }, []],
 ])("%j to %j", (before, after, expected) => {
   expect(changes(before as JsonMap, after as JsonMap)).toEqual(expected);

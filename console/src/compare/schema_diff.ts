@@ -10,6 +10,8 @@ export interface Change {
   /** A short name, such as `type changed` or `limit tightened`. */
   kind: string;
   text: string;
+  /** What a release with this change does to objects and clients. */
+  consequence?: string;
 }
 
 export interface SchemaNode {
@@ -58,7 +60,7 @@ function compare(path: string, name: string, before: Schema, after: Schema, root
   const required = [names(before), names(after)] as const;
   for (const key of [...Object.keys(fresh), ...Object.keys(old).filter((each) => !(each in fresh))]) {
     if (root && META.includes(key)) continue;
-    const child = compareField(joinPath(path, key), key, schemaOf(old[key]), schemaOf(fresh[key]), after);
+    const child = compareField(joinPath(path, key), key, schemaOf(old[key]), schemaOf(fresh[key]), after, required[1].includes(key));
     const became = requiredChange(key, required, schemaOf(old[key]), schemaOf(fresh[key]));
     if (child && became) child.changes.unshift(became);
     if (child) children.push(child);
@@ -75,16 +77,18 @@ function compare(path: string, name: string, before: Schema, after: Schema, root
   return { ...plainNode(path, name, after), changes, children };
 }
 
-function compareField(path: string, name: string, before: Schema | undefined, after: Schema | undefined, parent: Schema): SchemaNode | null {
+function compareField(path: string, name: string, before: Schema | undefined, after: Schema | undefined, parent: Schema, required = false): SchemaNode | null {
   if (before && after) return compare(path, name, before, after, false);
   if (after) {
-    const kind = { severity: "harmless", kind: "field added", text: describe(after) } as const;
-    return { ...plainNode(path, name, after), state: "added", changes: [kind] };
+    const rejected = required && after["default"] === undefined;
+    const change: Change = { severity: rejected ? "breaking" : "harmless", kind: "field added", text: describe(after, required) };
+    if (rejected) change.consequence = "objects without it are rejected";
+    return { ...plainNode(path, name, after), state: "added", changes: [change] };
   }
   if (!before) return null;
   const change: Change = parent[PRESERVE]
-    ? { severity: "dangerous", kind: "field removed", text: "the value is kept, but no longer validated" }
-    : { severity: "breaking", kind: "field removed", text: `${describe(before)}; the server prunes its values` };
+    ? { severity: "dangerous", kind: "field removed", text: describe(before), consequence: "values are kept, but no longer validated" }
+    : { severity: "breaking", kind: "field removed", text: describe(before), consequence: "the server prunes its values" };
   return { ...plainNode(path, name, before), state: "removed", changes: [change] };
 }
 
@@ -93,8 +97,8 @@ function plainNode(path: string, name: string, schema: Schema): SchemaNode {
   return { path, name, state: "present", type: typeName(schema), description, changes: [], children: [] };
 }
 
-function describe(schema: Schema): string {
-  const words = [typeName(schema)];
+function describe(schema: Schema, required = false): string {
+  const words = [typeName(schema), ...(required ? ["required"] : [])];
   for (const keyword of ["enum", "default", "format"]) {
     if (schema[keyword] !== undefined) words.push(`${keyword} ${show(schema[keyword])}`);
   }
@@ -109,11 +113,10 @@ function requiredChange(
   before: Schema | undefined,
   after: Schema | undefined,
 ): Change | null {
-  if (!after || old.includes(key) === fresh.includes(key)) return null;
-  if (old.includes(key)) return { severity: "harmless", kind: "became optional", text: "it was required" };
-  const fresher = before ? "became required" : "required";
-  if (after["default"] !== undefined) return { severity: "harmless", kind: fresher, text: "its default fills it in" };
-  return { severity: "breaking", kind: fresher, text: "objects without it are rejected" };
+  if (!before || !after || old.includes(key) === fresh.includes(key)) return null;
+  if (old.includes(key)) return { severity: "harmless", kind: "became optional", text: "" };
+  if (after["default"] !== undefined) return { severity: "harmless", kind: "became required", text: "", consequence: "its default fills it in" };
+  return { severity: "breaking", kind: "became required", text: "", consequence: "objects without it are rejected" };
 }
 
 function keywordChanges(before: Schema, after: Schema): Change[] {

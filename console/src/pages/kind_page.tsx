@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { CRDS, CRDS_PATH, converterHealth, crdProblem, type Crd } from "../api/crd";
 import { useLiveObjects } from "../api/live_objects";
-import { groupOfSegment, kindsPage, objectPage, objectsPage, withQuery } from "../api/paths";
+import { groupOfSegment, kindsPage, objectPage, objectsPage, schemaDiffPage, withQuery } from "../api/paths";
 import { useVersionReport, type VersionUse } from "../api/version_report";
 import { Badge, VersionBadges } from "../components/badges";
 import { ApiFailure, Empty, Loading } from "../components/feedback";
@@ -39,6 +39,9 @@ export default function KindPage({ params }: PageProps): VNode {
             Objects
           </a>
         )}
+        <a class="button" href={schemaDiffPage(group, names.plural)}>
+          Schemas
+        </a>
         <a class="button" href={objectPage(CRDS, "", name)}>
           Definition
         </a>
