@@ -6,6 +6,16 @@ export const ROUTES: readonly Route[] = [
   { pattern: "/kinds/:group/:plural", title: (params) => params["plural"]!, load: () => import("./pages/kind_page") },
   { pattern: "/objects", title: () => "Objects", load: () => import("./pages/objects_home_page") },
   { pattern: "/objects/:group/:version/:plural", title: (params) => params["plural"]!, load: () => import("./pages/objects_page") },
+  {
+    pattern: "/objects/:group/:version/:plural/:namespace/:name",
+    title: (params) => params["name"]!,
+    load: () => import("./pages/object_page"),
+  },
+  {
+    pattern: "/create/:group/:version/:plural",
+    title: (params) => `Create ${params["plural"]!}`,
+    load: () => import("./pages/create_page"),
+  },
   { pattern: "/compare/:group/:plural/:namespace/:name", title: (params) => `${params["name"]!} at all versions`, load: () => import("./pages/compare_page") },
   { pattern: "/schemas/:group/:plural", title: (params) => `Schemas of ${params["plural"]!}`, load: () => import("./pages/schemas_page") },
   { pattern: "/reports", title: () => "Reports", load: () => import("./pages/reports_page") },

@@ -29,10 +29,36 @@ def _until(text: str) -> Action:
     return lambda page: page.get_by_text(text).first.wait_for()
 
 
+def _point_at(field: str) -> Action:
+    """Return a function that points at a line of the YAML."""
+    return lambda page: page.get_by_role("option").filter(has_text=field).first.hover()
+
+
+def _search_dependents(page: Page) -> None:
+    page.get_by_role("button", name="Search dependents").click()
+    page.get_by_text("1 dependent in").wait_for()
+
+
+def _conflict(page: Page) -> None:
+    """Change a field that another manager owns, and try to apply it."""
+    editor = page.get_by_role("textbox", name="Edit order-1000 as YAML")
+    editor.get_by_text("urgent").or_(editor.get_by_text("normal")).first.dblclick()
+    page.keyboard.type("low")
+    page.get_by_role("button", name="Apply", exact=True).click()
+    page.get_by_role("button", name="Take over").wait_for()
+    page.get_by_text("packed before all others").wait_for()
+
+
+_ORDER = f"/console/objects/{demo.GROUP}/v1/orders/berlin/order-1000"
+
 PAGES: dict[str, tuple[str, Action]] = {
     "kinds": ("/console/kinds", _until("Can be removed")),
     "kind": (f"/console/kinds/{demo.GROUP}/orders", _until("legacy-importer")),
     "objects": (f"/console/objects/{demo.GROUP}/v1/orders", _until("order-1000")),
+    "object": (_ORDER, _point_at("priority")),
+    "edit": (f"{_ORDER}?tab=edit", _conflict),
+    "events": (f"{_ORDER}?tab=events", _until("AddressUnclear")),
+    "relations": (f"{_ORDER}?tab=relations", _search_dependents),
 }
 """By name: the path of a page, and the function that waits until it is complete."""
 

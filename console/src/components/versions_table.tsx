@@ -36,8 +36,8 @@ export function VersionsTable({ crd, state }: { crd: Crd; state: ReportState }):
                 <td>
                   <VersionBadges served={version.served} storage={version.storage} deprecated={version.deprecated} />
                 </td>
-                <td>{use ? <StoredObjects stored={use.storedObjects} total={total} /> : <Pending state={state} />}</td>
-                <td>{use ? formatNumber(use.clients.length) : <Pending state={state} />}</td>
+                <td data-unit="stored">{use ? <StoredObjects stored={use.storedObjects} total={total} /> : <Pending state={state} />}</td>
+                <td data-unit={use?.clients.length === 1 ? "client" : "clients"}>{use ? formatNumber(use.clients.length) : <Pending state={state} />}</td>
                 <td>{use ? <Removal use={use} href={kindPage(group, names.plural)} /> : <Pending state={state} />}</td>
               </tr>
             );

@@ -43,6 +43,7 @@ export function SignInPage(): VNode {
           <Logo />
           <h1>Polykind</h1>
         </div>
+        <p class="hint">Sign in to {location.host}</p>
         {signInMessage.value && (
           <p class="remark note" role="status">
             {signInMessage.value}
