@@ -112,20 +112,26 @@ class LoopCall(Generic[T]):
 
 
 class _ThreadState(threading.local):
-    in_worker = False
+    loop: asyncio.AbstractEventLoop | None = None
+    """The event loop for which this thread computes. None in the thread of the loop itself."""
 
 
 _thread_state = _ThreadState()
 
 
 @contextmanager
-def in_worker() -> Iterator[None]:
-    """Mark the current thread as a worker thread, so that `in_task` runs coroutines on the event loop."""
-    _thread_state.in_worker = True
+def in_worker(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Mark the current thread as a worker thread, so that `in_task` and `on_loop` run coroutines on the event loop."""
+    _thread_state.loop = loop
     try:
         yield
     finally:
-        _thread_state.in_worker = False
+        _thread_state.loop = None
+
+
+def worker_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop for which this worker thread computes. Return None in the thread of the loop itself."""
+    return _thread_state.loop
 
 
 async def run_on_loop(call: LoopCall[T]) -> T:
@@ -135,9 +141,17 @@ async def run_on_loop(call: LoopCall[T]) -> T:
 
 async def in_task(coroutine: Coroutine[Any, Any, T]) -> T:
     """Await the coroutine in the current task. Without a current task, start one."""
-    if _thread_state.in_worker:
+    if _thread_state.loop is not None:
         result: T = await LoopCall(coroutine)
         return result
     if asyncio.current_task() is not None:
         return await coroutine
     return await asyncio.get_running_loop().create_task(coroutine)
+
+
+async def on_loop(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine that reads or changes shared state. In a worker thread, let the event loop run it."""
+    if _thread_state.loop is None:
+        return await coroutine
+    result: T = await LoopCall(coroutine)
+    return result

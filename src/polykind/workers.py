@@ -273,14 +273,16 @@ class Workers:
         return result
 
     async def run_coroutine(self, user: str, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in worker threads. It may only await coroutines that do not suspend, or `taskless.in_task`.
+        """Run a coroutine in worker threads.
 
-        `in_task` runs a coroutine on the event loop.
+        It may only await coroutines that do not suspend, `asyncio.sleep(0)`, and `taskless.in_task` or
+        `taskless.on_loop`, which run a coroutine on the event loop.
         """
+        loop = asyncio.get_running_loop()
         resume: Callable[[], Any] = partial(coroutine.send, None)
         while True:
-            call = await self.run(user, partial(_step, resume))
-            if not isinstance(call, LoopCall):
+            call = await self.run(user, partial(_step, loop, coroutine, resume))
+            if isinstance(call, tuple):
                 result: T = call[0]
                 return result
             try:
@@ -307,16 +309,23 @@ class Workers:
             del computation
 
 
-def _step(resume: Callable[[], Any]) -> Any:
-    """Run a coroutine until it needs the event loop, and return the LoopCall.
+def _step(
+    loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], resume: Callable[[], Any]
+) -> LoopCall[Any] | tuple[Any]:
+    """Resume a coroutine until it needs the event loop, and return the LoopCall.
 
     If the coroutine ends, return its result in a tuple.
     """
-    with taskless.in_worker():
+    with taskless.in_worker(loop):
         try:
-            return resume()
+            call = resume()
+            while call is None:  # from asyncio.sleep(0)
+                call = coroutine.send(None)
         except StopIteration as done:
             return (done.value,)
+    if not isinstance(call, LoopCall):
+        raise TypeError(f"a coroutine in a worker thread awaits {call!r} outside of taskless.on_loop")
+    return call
 
 
 def _start_thread(target: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from polykind.auth.authorizer import Access, AlwaysAllow, AlwaysDeny, Decision, Rules
 from polykind.auth.authorizer_union import Superusers, Union, build_authorizer, join_errors
+from polykind.auth.rbac.rbac_authorizer import CompiledBinding, CompiledRole
 from polykind.auth.user import User
 
 ANN = Access(User("ann"), "get", resource="widgets")
@@ -43,9 +44,11 @@ async def test_modes_decide_in_order_after_the_superuser_group(
 async def test_rbac_mode_decides_by_roles() -> None:
     authorizer, rbac = build_authorizer(("RBAC",))
     assert rbac is not None
-    rbac.put_role("", "reader", [{"verbs": ["get"], "apiGroups": [""], "resources": ["widgets"]}])
+    rbac.put_role("", "reader", CompiledRole([{"verbs": ["get"], "apiGroups": [""], "resources": ["widgets"]}]))
     ann = {"kind": "User", "name": "ann"}
-    rbac.put_binding("", "b", {"roleRef": {"kind": "ClusterRole", "name": "reader"}, "subjects": [ann]})
+    rbac.put_binding(
+        "", "b", CompiledBinding("", "b", {"roleRef": {"kind": "ClusterRole", "name": "reader"}, "subjects": [ann]})
+    )
     assert (await authorizer.decide(ANN)).allowed
 
 

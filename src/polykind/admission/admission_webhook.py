@@ -153,7 +153,7 @@ class AdmissionWebhook:
         try:
             response = await self._call(attributes, versioned)
             if apply is not None:
-                apply(response)
+                await attributes.compute(lambda: apply(response))
         except WebhookCallError as failure:
             if self.ignore_failures:
                 record(failure.code)
@@ -194,7 +194,8 @@ class AdmissionWebhook:
             message = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
             raise WebhookCallError(self.name, f"could not create admission objects: {message}", 400)
         uid = self._new_uid()
-        body = admission_review.request(self._version, uid, attributes, versioned)
+        version = self._version
+        body = await attributes.compute(lambda: admission_review.request(version, uid, attributes, versioned))
         try:
             async with self._client.open() as session:
                 http_response = await session.post(body, _MAX_RESPONSE_BYTES, *self._timeouts(attributes))
@@ -207,7 +208,9 @@ class AdmissionWebhook:
             code = 503 if 200 <= http_response.status <= 206 else http_response.status
             raise WebhookCallError(self.name, f"failed to call webhook: {error_message}", code)
         try:
-            response = admission_review.parse_response(self._version, uid, http_response.body, mutating=self._mutating)
+            response = await attributes.compute(
+                lambda: admission_review.parse_response(version, uid, http_response.body, mutating=self._mutating)
+            )
         except InvalidResponseError as error:
             raise WebhookCallError(self.name, str(error)) from None
         for text in response.warnings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
@@ -23,6 +23,20 @@ Convert = Callable[[JsonObject, str], Awaitable[JsonObject | None]]
 """A function that converts an object to another apiVersion of its resource, or returns None if that version is not
 served.
 """
+
+
+T = TypeVar("T")
+
+
+class Compute(Protocol):
+    """Runs a computation and returns its result."""
+
+    def __call__(self, call: Callable[[], T]) -> Awaitable[T]: ...
+
+
+async def compute_inline(call: Callable[[], T]) -> T:
+    """Run a computation on small objects."""
+    return call()
 
 
 class RequestResource(msgspec.Struct, frozen=True):
@@ -84,5 +98,7 @@ class Attributes(msgspec.Struct):
     """A function that adds an annotation to the audit event of the request."""
     charge: QuotaCharge | None = None
     """The usage of quotas that the ResourceQuota plugin has recorded for the request."""
+    compute: Compute = compute_inline
+    """A function that runs a computation on the objects: in a worker thread if they are large."""
     deadline: float | None = None
     """The time.monotonic() at which the client's timeout ends the request, or None if the request has no timeout."""

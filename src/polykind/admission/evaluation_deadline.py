@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Final, TypeVar
 
 from polykind.contract import InterruptCheck
+from polykind.taskless import in_worker, worker_loop
 
 ON_LOOP_SECONDS: Final = 0.01
 """The longest time that an evaluation may block the event loop."""
@@ -24,15 +24,6 @@ _executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="expressions")
 T = TypeVar("T")
 
 
-class _ThreadState(threading.local):
-    """The event loop on whose behalf this thread evaluates expressions. None in the event loop's own thread."""
-
-    loop: asyncio.AbstractEventLoop | None = None
-
-
-_thread_state = _ThreadState()
-
-
 class EvaluationInterruptedError(Exception):
     """A CEL evaluation that exceeded its deadline. Operators such as || do not absorb this error."""
 
@@ -45,23 +36,21 @@ def on_loop_check() -> InterruptCheck:
 async def run_with_deadline(evaluate: Callable[[InterruptCheck], T]) -> T:
     """Run an evaluation on the event loop. If it takes too long there, run it again from the start in a thread.
 
+    In a worker thread, run it there.
+
     kube-apiserver's cost budget limits cost but not time. `evaluate` must call the interrupt check that it receives.
     Raise EvaluationInterruptedError when the deadline of the thread is exceeded.
     """
+    if worker_loop() is not None:
+        return evaluate(_thread_check())
     try:
         return evaluate(on_loop_check())
     except EvaluationInterruptedError:
         loop = asyncio.get_running_loop()
 
     def evaluate_in_thread() -> T:
-        # Import CEL only here, because every server imports this module and few servers need CEL.
-        from polykind.cel.activation import PER_CALL_LIMIT
-
-        _thread_state.loop = loop
-        try:
-            return evaluate(_deadline_check(TOTAL_SECONDS, PER_CALL_LIMIT))
-        finally:
-            _thread_state.loop = None
+        with in_worker(loop):
+            return evaluate(_thread_check())
 
     return await loop.run_in_executor(_executor, evaluate_in_thread)
 
@@ -73,7 +62,7 @@ def run_on_event_loop(coroutine: Coroutine[object, None, T]) -> T:
     webhook, raise EvaluationInterruptedError, so that the evaluation runs again in a thread. Raise the same error if
     the coroutine does not end in time.
     """
-    loop = _thread_state.loop
+    loop = worker_loop()
     if loop is None:
         return _run_without_waiting(coroutine)
     try:
@@ -90,6 +79,13 @@ def _run_without_waiting(coroutine: Coroutine[object, None, T]) -> T:
         return result
     coroutine.close()
     raise EvaluationInterruptedError(INTERRUPTED)
+
+
+def _thread_check() -> InterruptCheck:
+    # Import CEL only here, because every server imports this module and few servers need CEL.
+    from polykind.cel.activation import PER_CALL_LIMIT
+
+    return _deadline_check(TOTAL_SECONDS, PER_CALL_LIMIT)
 
 
 def _deadline_check(seconds: float, call_limit: int) -> InterruptCheck:

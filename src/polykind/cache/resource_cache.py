@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -174,6 +175,8 @@ class ResourceCache:
         """The window contains all changes with higher revisions than this."""
         self.observers: list[CacheObserver] = []
         """Observers of all changes."""
+        self.deliveries: set[asyncio.Future[None]] = set()
+        """Changes of large objects that observers prepare in worker threads. A large write waits for them."""
         self.dispatch = WatchDispatch()
         """Observers of the changes of some objects."""
         self._objects = SortedObjects()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from polykind import errors
@@ -24,6 +25,8 @@ from polykind.verbs.write import APPLY
 
 _MANAGER = "clusterrole-aggregation-controller"
 _USER = service_account(_MANAGER)
+_MAX_INLINE_RULES = 2_000
+"""More rules than this are aggregated in a worker thread."""
 
 
 class ClusterRoleAggregationController:
@@ -39,7 +42,7 @@ class ClusterRoleAggregationController:
         self._roles: dict[str, JsonObject] = {}
         """The ClusterRoles by name, without those that cannot be decoded."""
         self._queue: WorkQueue[str] = WorkQueue(self._reconcile)
-        self._informer = Informer(backend.cache, resource.cache, self._on_list, self._on_changes)
+        self._informer = Informer(backend.cache, resource.cache, self._on_list, self._on_changes, self._decode)
 
     async def start(self) -> None:
         await self._informer.start()
@@ -72,12 +75,16 @@ class ClusterRoleAggregationController:
 
     def _add(self, cached: CachedObject) -> None:
         try:
-            representation = self._resource.versions["v1"].representer.ready(cached)
+            role = self._informer.prepared(cached)
         except errors.APIError:
             # Skip the role without a log line, because the RBAC informer already logs the error.
             return
-        if representation is not None:
-            self._roles[cached.name] = json_codec.decode(representation.data)
+        if role is not None:
+            self._roles[cached.name] = role
+
+    def _decode(self, cached: CachedObject) -> JsonObject | None:
+        representation = self._resource.versions["v1"].representer.ready(cached)
+        return json_codec.decode(representation.data) if representation is not None else None
 
     def _enqueue_all(self) -> None:
         """Enqueue every aggregated role, because any change may affect any of them."""
@@ -91,27 +98,37 @@ class ClusterRoleAggregationController:
         aggregation = role.get("aggregationRule") if role is not None else None
         if role is None or not aggregation:
             return
-        rules = _aggregate(aggregation, {other: parts for other, parts in self._roles.items() if other != name})
-        if rules == (role.get("rules") or []):
+        others = {other: parts for other, parts in self._roles.items() if other != name}
+        if sum(len(part.get("rules") or ()) for part in (role, *others.values())) > _MAX_INLINE_RULES:
+            rules = await self._backend.workers.run("", partial(_changed_rules, role, aggregation, others))
+        else:
+            rules = _changed_rules(role, aggregation, others)
+        if rules is None:
             return
         applied: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}}
         if rules:
             applied["rules"] = rules
-        request = Request("PATCH", "", "", {}, b"")
+        # The body shows the later stages how large the change is.
+        request = Request("PATCH", "", "", {}, json_codec.encode(applied))
         request.user = _USER
         ctx = RequestContext(self._backend, request, self._resource.versions["v1"], None, name, "")
         options = PatchOptions(field_manager=_MANAGER, force=True)
         await change_object(ctx, apply_change(ctx, AppliedConfiguration(applied, []), options), options, APPLY)
 
 
+def _changed_rules(role: JsonObject, aggregation: JsonObject, others: dict[str, JsonObject]) -> list[Any] | None:
+    """Return the aggregated rules of a role, or None if the role has these rules already."""
+    rules = _aggregate(aggregation, others)
+    return None if rules == (role.get("rules") or []) else rules
+
+
 def _aggregate(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any]:
     """Return the distinct rules of all selected roles, ordered by selector and then by role name."""
-    rules: list[Any] = []
+    rules: dict[bytes, Any] = {}
     for label_selector in aggregation.get("clusterRoleSelectors") or ():
         selected = compile_label_selector(label_selector)
         for name in sorted(roles):
             if selected.matches(labels_of(roles[name])):
                 for rule in roles[name].get("rules") or ():
-                    if rule not in rules:
-                        rules.append(rule)
-    return rules
+                    rules.setdefault(json_codec.encode(rule), rule)
+    return list(rules.values())

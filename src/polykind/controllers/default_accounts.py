@@ -40,7 +40,7 @@ class DefaultAccountsController:
         self._authority = authority
         self._namespaces = backend.cache.resource_at("namespaces")
         self._queue: WorkQueue[str] = WorkQueue(self._complete)
-        self._informer = Informer(backend.cache, self._namespaces, self._add_all, self._on_namespaces)
+        self._informer: Informer[None] = Informer(backend.cache, self._namespaces, self._add_all, self._on_namespaces)
 
     async def start(self) -> None:
         self._leadership.subscribe(self._on_leadership)

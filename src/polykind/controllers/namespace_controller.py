@@ -46,7 +46,7 @@ class NamespaceController:
         self._now = now
         self._leadership = leadership
         self._finalizing: dict[str, asyncio.Task[None]] = {}
-        self._informer = Informer(backend.cache, resource.cache, self._check_all, self._on_changes)
+        self._informer: Informer[None] = Informer(backend.cache, resource.cache, self._check_all, self._on_changes)
 
     async def start(self) -> None:
         cache = self._resource.cache

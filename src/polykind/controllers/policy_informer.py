@@ -20,6 +20,7 @@ from polykind.resources.builtin import BuiltinResource
 from polykind.resources.registry import Registry
 from polykind.resources.resource import ServedVersion
 from polykind.selectors.label_selectors import LabelSelector
+from polykind.taskless import on_loop
 
 if TYPE_CHECKING:
     from polykind.admission.policy_plugin import AdmissionPolicy, ParamStore, PolicyBinding, PolicyPlugin
@@ -54,10 +55,16 @@ class PolicyInformer(Generic[P, B]):
     ) -> None:
         self.active = False
         self.resources = (policies, bindings)
-        self._informers = [
-            Informer(cache, resource.cache, partial(self._on_list, resource), partial(self._on_changes, resource))
+        self._informers: dict[BuiltinResource, Informer[Any]] = {
+            resource: Informer(
+                cache,
+                resource.cache,
+                partial(self._on_list, resource),
+                partial(self._on_changes, resource),
+                partial(self._compile, resource),
+            )
             for resource in self.resources
-        ]
+        }
         self._policies: dict[str, P] = {}
         self._bindings: dict[str, B] = {}
         self._load_plugin = load_plugin
@@ -71,11 +78,11 @@ class PolicyInformer(Generic[P, B]):
         await self._plugin.step.admit(attributes)
 
     async def start(self) -> None:
-        for informer in self._informers:
+        for informer in self._informers.values():
             await informer.start()
 
     async def close(self) -> None:
-        await asyncio.gather(*(informer.close() for informer in self._informers))
+        await asyncio.gather(*(informer.close() for informer in self._informers.values()))
 
     def _on_list(self, resource: BuiltinResource) -> None:
         (self._policies if resource is self.resources[0] else self._bindings).clear()
@@ -100,13 +107,8 @@ class PolicyInformer(Generic[P, B]):
 
     def _add(self, resource: BuiltinResource, cached: CachedObject) -> None:
         try:
-            obj = resource.shown(cached)
-            if resource is self.resources[1]:
-                self._bindings[cached.name] = self._plugin.binding(obj)
-                return
-            compiled = self._policies.get(cached.name)
-            if compiled is None or compiled.spec != obj["spec"]:
-                self._policies[cached.name] = self._plugin.policy(obj)
+            compiled = self._informers[resource].prepared(cached)
+            (self._policies if resource is self.resources[0] else self._bindings)[cached.name] = compiled
         except errors.APIError as error:
             log.error(
                 "admission: cannot decode stored %s %s, ignoring it: %s", resource.kind, cached.name, error.message
@@ -115,6 +117,16 @@ class PolicyInformer(Generic[P, B]):
         except Exception:
             log.exception("admission: cannot compile stored %s %s, ignoring it", resource.kind, cached.name)
             self._remove(resource, cached.name)
+
+    def _compile(self, resource: BuiltinResource, cached: CachedObject) -> P | B:
+        """Return the compiled policy or binding. A policy whose spec has not changed is not compiled again."""
+        obj = resource.shown(cached)
+        if resource is self.resources[1]:
+            return self._plugin.binding(obj)
+        compiled = self._policies.get(cached.name)
+        if compiled is not None and compiled.spec == obj["spec"]:
+            return compiled
+        return self._plugin.policy(obj)
 
     def _remove(self, resource: BuiltinResource, name: str) -> None:
         (self._policies if resource is self.resources[0] else self._bindings).pop(name, None)
@@ -137,14 +149,20 @@ class _Params:
         self.namespaced = version.resource.namespaced
 
     async def get(self, namespace: str, name: str) -> JsonObject | None:
+        return await on_loop(self._get(namespace, name))
+
+    async def select(self, namespace: str, labels: LabelSelector) -> Sequence[JsonObject]:
+        objects = await on_loop(self._list(namespace))
+        return [obj for obj in objects if labels.matches(obj["metadata"].get("labels") or {})]
+
+    async def _get(self, namespace: str, name: str) -> JsonObject | None:
         cache = await self._load()
         cached = cache.get(self._version.resource.key(namespace, name))
         return (await self._decode([cached]))[0] if cached is not None else None
 
-    async def select(self, namespace: str, labels: LabelSelector) -> Sequence[JsonObject]:
+    async def _list(self, namespace: str) -> list[JsonObject]:
         cache = await self._load()
-        objects = await self._decode(cache.snapshot(namespace if self.namespaced else None))
-        return [obj for obj in objects if labels.matches(obj["metadata"].get("labels") or {})]
+        return await self._decode(cache.snapshot(namespace if self.namespaced else None))
 
     async def _load(self) -> Any:
         cache = self._version.cache

@@ -64,7 +64,9 @@ class QuotaController:
         self._quotas = quotas
         self._status = ServerStatusWriter(lambda: backend)
         self._queue: WorkQueue[str] = WorkQueue(self._reconcile)
-        self._informer = Informer(backend.cache, quotas.cache, self._enqueue_all, self._on_quota_changes)
+        self._informer: Informer[None] = Informer(
+            backend.cache, quotas.cache, self._enqueue_all, self._on_quota_changes
+        )
         self._usages: dict[tuple[str, str], ResourceUsage] = {}
         self._hard: dict[str, set[str]] = {}
         """The names in spec.hard of each quota that was counted, by the quota's key."""

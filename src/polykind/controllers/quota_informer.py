@@ -38,7 +38,7 @@ class QuotaInformer:
         """A function that is called when the first quota exists."""
         self._objects = cache.resource_at("resourcequotas")
         self._services = services
-        self._informer = Informer(cache, self._objects, self._on_list, self._on_changes)
+        self._informer: Informer[None] = Informer(cache, self._objects, self._on_list, self._on_changes)
 
     @cached_property
     def plugin(self) -> ResourceQuotas:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from typing import Any
 
 from polykind import errors
 from polykind.apis.rbac.types import GROUP, KINDS
-from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
+from polykind.auth.rbac.rbac_authorizer import CompiledBinding, CompiledRole, RBACAuthorizer
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
@@ -38,12 +40,12 @@ class _ResourceInformer:
     def __init__(self, cache: WatchCache, authorizer: RBACAuthorizer, kind: BuiltinResource) -> None:
         self._resource = kind
         is_binding = kind.kind.endswith("Binding")
-        self._put = self._put_binding if is_binding else self._put_role
+        self._put: Callable[[str, str, Any], None] = authorizer.put_binding if is_binding else authorizer.put_role
         self._drop = authorizer.drop_binding if is_binding else authorizer.drop_role
-        self._authorizer = authorizer
         self._keys: set[str] = set()
-        informer = Informer(cache, kind.cache, self._on_list, self._on_changes)
-        self.start, self.close = informer.start, informer.close
+        compile_object = self._compile_binding if is_binding else self._compile_role
+        self._informer: Informer[object] = Informer(cache, kind.cache, self._on_list, self._on_changes, compile_object)
+        self.start, self.close = self._informer.start, self._informer.close
 
     def _on_changes(self, changes: list[ObjectChange]) -> None:
         for change in changes:
@@ -61,7 +63,7 @@ class _ResourceInformer:
 
     def _add(self, cached: CachedObject) -> None:
         try:
-            self._put(cached)
+            self._put(*_split_key(cached.key), self._informer.prepared(cached))
             self._keys.add(cached.key)
         except errors.APIError as error:
             kind = self._resource.kind
@@ -72,11 +74,11 @@ class _ResourceInformer:
         self._keys.discard(key)
         self._drop(*_split_key(key))
 
-    def _put_role(self, cached: CachedObject) -> None:
-        self._authorizer.put_role(*_split_key(cached.key), self._resource.shown(cached).get("rules") or ())
+    def _compile_role(self, cached: CachedObject) -> CompiledRole:
+        return CompiledRole(self._resource.shown(cached).get("rules") or ())
 
-    def _put_binding(self, cached: CachedObject) -> None:
-        self._authorizer.put_binding(*_split_key(cached.key), self._resource.shown(cached))
+    def _compile_binding(self, cached: CachedObject) -> CompiledBinding:
+        return CompiledBinding(*_split_key(cached.key), self._resource.shown(cached))
 
 
 def _split_key(key: str) -> tuple[str, str]:

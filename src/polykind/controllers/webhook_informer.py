@@ -56,7 +56,7 @@ class WebhookInformer:
         self._webhooks: dict[str, list[AdmissionWebhook]] = {}
         """The webhooks by the name of their configuration."""
         self._closing: set[asyncio.Task[None]] = set()
-        self._informer = Informer(cache, resource.cache, self._on_list, self._on_changes)
+        self._informer = Informer(cache, resource.cache, self._on_list, self._on_changes, self._build)
 
     @cached_property
     def _plugin(self) -> Plugin:
@@ -88,7 +88,7 @@ class WebhookInformer:
 
     def _add(self, cached: CachedObject) -> None:
         try:
-            self._webhooks[cached.name] = self._build(cached)
+            self._webhooks[cached.name] = self._informer.prepared(cached)
         except errors.APIError as error:
             kind = self._resource.kind
             log.error("admission: cannot decode stored %s %s, ignoring it: %s", kind, cached.name, error.message)

@@ -40,7 +40,7 @@ class MigrationController:
         self._resource = resource
         self._crds = crds
         self._leadership = leadership
-        self._informer = Informer(backend.cache, resource.cache, self._process_all, self._on_changes)
+        self._informer: Informer[None] = Informer(backend.cache, resource.cache, self._process_all, self._on_changes)
         self.resource_timeout = 60.0
         """The age in seconds at which a migration fails if its resource is still not served."""
 

@@ -355,6 +355,8 @@ class Strategy(ABC):
     """The number of JSON objects that the body of a write may contain."""
     expensive = False
     """True if objects of a few kilobytes may take long to validate. `is_expensive` tells which of them may."""
+    compiled = False
+    """True if a controller keeps the objects in compiled form."""
     reads_params = False
     """True if objects refer to params. The writer must have permission to read the params."""
     creates_on_update = False

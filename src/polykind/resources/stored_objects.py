@@ -8,6 +8,7 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.registry import Registry
+from polykind.taskless import on_loop
 
 _BATCH = 100
 """The number of objects that are decoded before other requests can run."""
@@ -22,12 +23,9 @@ class StoredObjects:
 
     async def get(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
         """Return an object as clients see it. Return None if it does not exist or its kind is not served."""
-        resource = await self._resource(group, plural)
-        cached = resource.cache.get(resource.key(namespace, name)) if resource is not None else None
-        return resource.shown(cached) if resource is not None and cached is not None else None
+        return await on_loop(self._get(group, plural, namespace, name))
 
-    async def list(self, group: str, plural: str, namespace: str | None = None) -> list[JsonObject]:
-        """Return all objects of a namespace (None: all namespaces). Return an empty list if the kind is not served."""
+    async def _list(self, group: str, plural: str, namespace: str | None) -> list[JsonObject]:
         resource = await self._resource(group, plural)
         if resource is None:
             return []
@@ -37,6 +35,15 @@ class StoredObjects:
             if number % _BATCH == 0:
                 await asyncio.sleep(0)
         return objects
+
+    async def list(self, group: str, plural: str, namespace: str | None = None) -> list[JsonObject]:
+        """Return all objects of a namespace (None: all namespaces). Return an empty list if the kind is not served."""
+        return await on_loop(self._list(group, plural, namespace))
+
+    async def _get(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
+        resource = await self._resource(group, plural)
+        cached = resource.cache.get(resource.key(namespace, name)) if resource is not None else None
+        return resource.shown(cached) if resource is not None and cached is not None else None
 
     def resource_of_kind(self, group: str, version: str, kind: str) -> tuple[str, bool] | None:
         """Return the plural of a kind, and True if its objects have a namespace.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from time import perf_counter
+from typing import Any
 
 from polykind import errors
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, RequestResource
@@ -33,7 +34,8 @@ async def admit(ctx: RequestContext, write: Write) -> bool:
     if ctx.request.user is None or not (ctx.backend.admission.mutates or _has_plugins(ctx)):
         return False
     original = write.obj
-    mutated = await _mutate(ctx, ctx.version.strategy.for_admission(original), write)
+    view = partial(ctx.version.strategy.for_admission, original)
+    mutated = await _mutate(ctx, await ctx.compute(view) if write.large else view(), write)
     if mutated is None:
         return False
     write.obj = mutated
@@ -41,7 +43,8 @@ async def admit(ctx: RequestContext, write: Write) -> bool:
     write.raw_metadata = {}
     if not ctx.version.is_builtin:
         write.metadata_error = metadata_decode_error(mutated["metadata"])
-        mutated["metadata"], _ = object_meta.coerce(mutated["metadata"], strict=False)
+        coerce = partial(object_meta.coerce, mutated["metadata"], strict=False)
+        mutated["metadata"], _ = await ctx.compute(coerce) if write.large else coerce()
     await _restore_invalid_managers(ctx, write, mutated["metadata"], original["metadata"])
     return True
 
@@ -77,10 +80,10 @@ async def _mutate(
 ) -> JsonObject | None:
     """Return the object that mutating admission makes of `obj`, or None if admission changes nothing."""
     old = write.old if old is None else old
-    attributes = _attributes(ctx, CREATE if old is None else UPDATE, obj, old, write.options)
+    attributes = _attributes(ctx, CREATE if old is None else UPDATE, obj, old, write.options, large=write.large)
     if default is not None:
         attributes.default = default
-    await _run_step(ctx, "admit", ctx.backend.admission.mutate, attributes)
+    await _run_step(ctx, "admit", ctx.backend.admission.mutate, attributes, large=write.large)
     if not attributes.changed:
         return None
     if attributes.obj is None:
@@ -108,8 +111,8 @@ async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject]
         if view is not None:
             obj, old = view(obj), None if old is None else view(old)
         operation = CREATE if old is None else UPDATE
-        attributes = _attributes(ctx, operation, obj, old, write.options)
-        await _run_step(ctx, "validate", admission.validate, attributes)
+        attributes = _attributes(ctx, operation, obj, old, write.options, large=write.large)
+        await _run_step(ctx, "validate", admission.validate, attributes, large=write.large)
         if attributes.charge is not None:
             ctx.request.hold(attributes.charge)
 
@@ -127,25 +130,35 @@ async def charge_size(ctx: RequestContext, write: Write, size: int) -> None:
         ctx.request.hold(charge)
 
 
-async def approve_delete(ctx: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
+async def approve_delete(
+    ctx: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool, large: bool
+) -> None:
     """Run mutating and validating admission on a delete. `named` is false if the URL names a collection."""
     admission = ctx.backend.admission
     if ctx.request.user is None or not (admission.mutates or admission.validates or _has_plugins(ctx)):
         return
-    attributes = _attributes(ctx, DELETE, None, old, options)
+    attributes = _attributes(ctx, DELETE, None, old, options, large=large)
     if not named:
         attributes.name = ""
-    await _run_step(ctx, "admit", admission.mutate, attributes)
-    await _run_step(ctx, "validate", admission.validate, attributes)
+    await _run_step(ctx, "admit", admission.mutate, attributes, large=large)
+    await _run_step(ctx, "validate", admission.validate, attributes, large=large)
 
 
 async def _run_step(
-    ctx: RequestContext, kind: str, step: Callable[[Attributes], Awaitable[None]], attributes: Attributes
+    ctx: RequestContext,
+    kind: str,
+    step: Callable[[Attributes], Coroutine[Any, Any, None]],
+    attributes: Attributes,
+    *,
+    large: bool,
 ) -> None:
-    """Run an admission step and record its duration. `kind` is the value of the metric's label `type`."""
+    """Run an admission step, in a worker thread if its objects are large, and record its duration.
+
+    `kind` is the value of the metric's label `type`.
+    """
     started, rejected = perf_counter(), "true"
     try:
-        await step(attributes)
+        await (ctx.compute_async(step(attributes)) if large else step(attributes))
         rejected = "false"
     finally:
         seconds = ctx.backend.metrics.admission_step_seconds
@@ -158,12 +171,14 @@ def _attributes(
     obj: JsonObject | None,
     old: JsonObject | None,
     options: WriteOptions | DeleteOptions,
+    *,
+    large: bool,
 ) -> Attributes:
     resource, version = ctx.resource, ctx.version
     payload = _SCALE if ctx.subresource == "scale" else (resource.kind, version.api_version)
     meta = (obj or old or {}).get("metadata") or {}
     name = ctx.name or meta.get("name") or ""
-    return Attributes(
+    attributes = Attributes(
         operation,
         RequestResource(
             resource.group,
@@ -193,6 +208,9 @@ def _attributes(
         authorizer=ctx.backend.authorizer,
         implied_type=version.is_builtin and ctx.subresource != "scale",
     )
+    if large:
+        attributes.compute = ctx.compute
+    return attributes
 
 
 def _ignore_annotation(key: str, value: str) -> None:

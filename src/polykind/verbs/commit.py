@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
@@ -130,6 +131,8 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     for charge in charges:
         charge.confirm()
     _record(ctx, operation, started)
+    if write.large and cache.deliveries:
+        await asyncio.wait(list(cache.deliveries))
     written = cache.get(key)
     if written is None or written.revision != revision:
         written = parse_stored(key, value, revision, False)

@@ -175,7 +175,8 @@ class RequestContext:
     def _begin_large(self) -> None:
         request = self.request
         if request.ended_by_router and request.paused_young_only is None:
-            request.paused_young_only = self.version.strategy.expensive
+            # What a controller compiles stays in memory, so it must leave the youngest generation step by step.
+            request.paused_young_only = self.version.strategy.compiled
             self.backend.workers.begin_large(young_only=request.paused_young_only)
 
     def end(self) -> None:

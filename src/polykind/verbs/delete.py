@@ -184,7 +184,7 @@ async def delete_object(
         obj: JsonObject = await ctx.compute(decode) if large else decode()
         _check_preconditions(ctx, obj["metadata"], options)
         if admission:
-            await approve_delete(ctx, obj, options, named=named)
+            await approve_delete(ctx, obj, options, named=named, large=large)
         uid = obj["metadata"].get("uid", "")
         try:
             grace = _apply_grace_period(ctx, obj, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from polykind import errors, names
 from polykind.auth.authorizer import Access
@@ -16,6 +17,8 @@ from polykind.verbs.context import RequestContext
 
 _GARBAGE_COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 """Metadata fields that the garbage collector changes. Changing them needs no privileges."""
+_MAX_INLINE_RULES = 1_000
+"""More rules than this are compared in a worker thread."""
 _missing_role = re.compile(r'(?:cluster)?role\.rbac\.authorization\.k8s\.io "')
 _ROLE_PLURALS = {"Role": "roles", "ClusterRole": "clusterroles"}
 
@@ -33,9 +36,9 @@ async def check_escalation(ctx: RequestContext, new: JsonObject, old: JsonObject
     if "roleRef" in new:
         await _check_binding(ctx, new)
     elif not await _may(ctx, "escalate", ctx.resource.group, ctx.resource.plural, ctx.name):
-        _require_rules(ctx, new, new["rules"] or ())
+        await _require_rules(ctx, new, new["rules"] or ())
         if _aggregates(new) or (old is not None and _aggregates(old)):
-            _require_rules(ctx, new, EVERYTHING, "must have cluster-admin privileges to use the aggregationRule")
+            await _require_rules(ctx, new, EVERYTHING, "must have cluster-admin privileges to use the aggregationRule")
 
 
 async def _check_binding(ctx: RequestContext, new: JsonObject) -> None:
@@ -44,7 +47,7 @@ async def _check_binding(ctx: RequestContext, new: JsonObject) -> None:
     if plural is None:
         raise errors.UnknownReasonError(f"unsupported role reference kind: {go_quote(ref['kind'])}")
     if not await _may(ctx, "bind", ref["apiGroup"], plural, ref["name"]):
-        _require_rules(ctx, new, await _role_rules(ctx, plural, ref["name"]))
+        await _require_rules(ctx, new, await _role_rules(ctx, plural, ref["name"]))
 
 
 async def _role_rules(ctx: RequestContext, plural: str, name: str) -> Sequence[Rule]:
@@ -72,12 +75,13 @@ async def _may(ctx: RequestContext, verb: str, group: str, resource: str, name: 
     return (await ctx.backend.authorizer.decide(access)).allowed
 
 
-def _require_rules(ctx: RequestContext, obj: JsonObject, granted: Sequence[Rule], message: str = "") -> None:
+async def _require_rules(ctx: RequestContext, obj: JsonObject, granted: Sequence[Rule], message: str = "") -> None:
     """Raise ForbiddenError if the user does not hold all rules in `granted`. A nonempty `message` is the error text."""
     resource = ctx.resource
     held, resolution_error = user_rules(ctx.backend.authorizer, ctx.user, ctx.namespace or "")
     resolution_error = _missing_role.sub(f'{resource.qualified} "', resolution_error)
-    if reason := escalation_error(ctx.user, held, granted, resolution_error):
+    check = partial(escalation_error, ctx.user, held, granted, resolution_error)
+    if reason := await ctx.compute(check) if len(held) + len(granted) > _MAX_INLINE_RULES else check():
         name = obj["metadata"].get("name", "")
         raise errors.ForbiddenError(resource.plural, resource.group, name, message or reason)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.auth.authorizer import Access, Decision
-from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
+from polykind.auth.rbac.rbac_authorizer import CompiledBinding, CompiledRole, RBACAuthorizer
 from polykind.auth.rbac.rule_coverage import Rule
 from polykind.auth.user import User
 from polykind.contract import JsonObject
@@ -31,8 +31,8 @@ def binding(role: str, *subjects: JsonObject, kind: str = "ClusterRole") -> Json
 def authorizer_with(*rules: Rule, to: JsonObject | None = None) -> RBACAuthorizer:
     """Return an authorizer with one ClusterRole, granted by a ClusterRoleBinding."""
     rbac = RBACAuthorizer()
-    rbac.put_role("", "reader", rules)
-    rbac.put_binding("", "reading", binding("reader", to or subject("User", "ann")))
+    rbac.put_role("", "reader", CompiledRole(rules))
+    rbac.put_binding("", "reading", CompiledBinding("", "reading", binding("reader", to or subject("User", "ann"))))
     return rbac
 
 
@@ -130,18 +130,20 @@ def test_unbound_user_gets_no_reason(to: JsonObject) -> None:
 
 def test_service_account_subject_defaults_to_the_bindings_namespace() -> None:
     rbac = RBACAuthorizer()
-    rbac.put_role("", "reader", [READ])
-    rbac.put_binding("team", "b", binding("reader", subject("ServiceAccount", "robot")))
+    rbac.put_role("", "reader", CompiledRole([READ]))
+    rbac.put_binding("team", "b", CompiledBinding("team", "b", binding("reader", subject("ServiceAccount", "robot"))))
     reason = 'RBAC: allowed by RoleBinding "b/team" of ClusterRole "reader" to ServiceAccount "robot/team"'
     assert rbac.decision(get(ROBOT, namespace="team")) == Decision(True, reason)
-    rbac.put_binding("", "everywhere", binding("reader", subject("ServiceAccount", "robot")))
+    rbac.put_binding(
+        "", "everywhere", CompiledBinding("", "everywhere", binding("reader", subject("ServiceAccount", "robot")))
+    )
     assert not rbac.decision(get(ROBOT)).allowed
 
 
 def test_role_binding_holds_only_in_its_namespace() -> None:
     rbac = RBACAuthorizer()
-    rbac.put_role("team", "reader", [READ])
-    rbac.put_binding("team", "b", binding("reader", subject("User", "ann"), kind="Role"))
+    rbac.put_role("team", "reader", CompiledRole([READ]))
+    rbac.put_binding("team", "b", CompiledBinding("team", "b", binding("reader", subject("User", "ann"), kind="Role")))
     assert (
         rbac.decision(get(namespace="team")).reason
         == 'RBAC: allowed by RoleBinding "b/team" of Role "reader" to User "ann"'
@@ -152,28 +154,34 @@ def test_role_binding_holds_only_in_its_namespace() -> None:
 
 def test_reason_names_the_first_matching_subject() -> None:
     rbac = authorizer_with(READ)
-    rbac.put_binding("", "reading", binding("reader", subject("Group", "makers"), subject("User", "ann")))
+    rbac.put_binding(
+        "",
+        "reading",
+        CompiledBinding("", "reading", binding("reader", subject("Group", "makers"), subject("User", "ann"))),
+    )
     assert rbac.decision(get()).reason.endswith(' to Group "makers"')
 
 
 def test_missing_roles_are_reported_if_not_allowed() -> None:
     rbac = RBACAuthorizer()
     ann = subject("User", "ann")
-    rbac.put_binding("", "a", binding("gone", ann))
+    rbac.put_binding("", "a", CompiledBinding("", "a", binding("gone", ann)))
     assert rbac.decision(get()) == Decision(False, 'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found')
-    rbac.put_binding("team", "b", binding("gone", ann, kind="Role"))
-    rbac.put_binding("team", "c", binding("gone", ann, kind="Role"))
+    rbac.put_binding("team", "b", CompiledBinding("team", "b", binding("gone", ann, kind="Role")))
+    rbac.put_binding("team", "c", CompiledBinding("team", "c", binding("gone", ann, kind="Role")))
     clusterrole = 'clusterrole.rbac.authorization.k8s.io "gone" not found'
     role = 'role.rbac.authorization.k8s.io "gone" not found'
     assert rbac.decision(get(namespace="team")).reason == f"RBAC: [{clusterrole}, {role}]"
     assert rbac.rules(ANN, "team").error == f"[{clusterrole}, {role}]"
-    rbac.put_role("", "gone", [READ])
+    rbac.put_role("", "gone", CompiledRole([READ]))
     assert rbac.decision(get(namespace="team")).allowed
 
 
 def test_cluster_role_binding_does_not_find_a_role() -> None:
     rbac = authorizer_with(READ)
-    rbac.put_binding("", "reading", binding("reader", subject("User", "ann"), kind="Role"))
+    rbac.put_binding(
+        "", "reading", CompiledBinding("", "reading", binding("reader", subject("User", "ann"), kind="Role"))
+    )
     assert rbac.decision(get()) == Decision(False, 'RBAC: role.rbac.authorization.k8s.io "reader" not found')
 
 
@@ -185,7 +193,7 @@ def test_removed_role_or_binding_allows_nothing() -> None:
     assert rbac.decision(get()).allowed
     rbac.drop_binding("", "reading")
     assert rbac.decision(get()) == Decision(False)
-    rbac.put_binding("", "reading", binding("reader", subject("User", "ann")))
+    rbac.put_binding("", "reading", CompiledBinding("", "reading", binding("reader", subject("User", "ann"))))
     assert rbac.decision(get()).allowed
     rbac.drop_role("", "reader")
     assert not rbac.decision(get()).allowed
@@ -193,14 +201,14 @@ def test_removed_role_or_binding_allows_nothing() -> None:
 
 def test_changed_binding_drops_former_subjects() -> None:
     rbac = authorizer_with(READ)
-    rbac.put_binding("", "reading", binding("reader", subject("User", "bob")))
+    rbac.put_binding("", "reading", CompiledBinding("", "reading", binding("reader", subject("User", "bob"))))
     assert not rbac.decision(get()).allowed
     assert rbac.decision(get(User("bob"))).allowed
 
 
 def test_binding_without_subjects_is_added_and_removed() -> None:
     rbac = authorizer_with(READ)
-    rbac.put_binding("", "idle", binding("reader"))
+    rbac.put_binding("", "idle", CompiledBinding("", "idle", binding("reader")))
     rbac.drop_binding("", "reading")
     rbac.drop_binding("", "idle")
     assert rbac.decision(get()) == Decision(False)
@@ -218,8 +226,10 @@ def test_removing_an_unknown_role_or_binding_is_allowed() -> None:
 
 def test_rules_of_a_user_are_split_by_resources_and_paths() -> None:
     rbac = authorizer_with(READ, {"verbs": ["get"], "nonResourceURLs": ["/a"]}, {"verbs": ["get"]})
-    rbac.put_role("team", "writer", [{**READ, "verbs": ["update"], "resourceNames": ["w"]}])
-    rbac.put_binding("team", "b", binding("writer", subject("Group", "makers"), kind="Role"))
+    rbac.put_role("team", "writer", CompiledRole([{**READ, "verbs": ["update"], "resourceNames": ["w"]}]))
+    rbac.put_binding(
+        "team", "b", CompiledBinding("team", "b", binding("writer", subject("Group", "makers"), kind="Role"))
+    )
     everywhere = rbac.rules(ANN, "")
     assert (everywhere.resources, everywhere.paths, everywhere.error) == (
         [READ],
@@ -352,9 +362,9 @@ def test_lookups_decide_like_a_scan_over_all_rules(
 ) -> None:
     rbac = RBACAuthorizer()
     for (namespace, name), given_rules in roles.items():
-        rbac.put_role(namespace, name, given_rules)
+        rbac.put_role(namespace, name, CompiledRole(given_rules))
     for (namespace, name), binding_object in bound.items():
-        rbac.put_binding(namespace, name, binding_object)
+        rbac.put_binding(namespace, name, CompiledBinding(namespace, name, binding_object))
     for access in accesses_drawn:
         assert rbac.decision(access) == decide_by_scan(roles, bound, access)
     changes = st.lists(st.tuples(places, st.one_of(bindings, st.none(), st.lists(rules, max_size=2))), max_size=4)
@@ -363,10 +373,10 @@ def test_lookups_decide_like_a_scan_over_all_rules(
             rbac.drop_binding(namespace, name)
             bound.pop((namespace, name), None)
         elif isinstance(change, list):
-            rbac.put_role(namespace, name, change)
+            rbac.put_role(namespace, name, CompiledRole(change))
             roles[namespace, name] = change
         else:
-            rbac.put_binding(namespace, name, change)
+            rbac.put_binding(namespace, name, CompiledBinding(namespace, name, change))
             bound[namespace, name] = change
         for access in accesses_drawn:
             assert rbac.decision(access) == decide_by_scan(roles, bound, access)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.auth.authorizer import Access, AlwaysAllow
-from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
+from polykind.auth.rbac.rbac_authorizer import CompiledBinding, CompiledRole, RBACAuthorizer
 from polykind.auth.rbac.rule_coverage import EVERYTHING, Rule, escalation_error, path_matches, uncovered, user_rules
 from polykind.auth.user import User
 
@@ -176,7 +176,11 @@ def test_covered_rules_allow_nothing_that_the_held_rules_forbid(
 
 def allowed(rules: list[Rule], access: Access) -> bool:
     rbac = RBACAuthorizer()
-    rbac.put_role("", "role", rules)
+    rbac.put_role("", "role", CompiledRole(rules))
     ann = {"kind": "User", "name": "ann"}
-    rbac.put_binding("", "binding", {"roleRef": {"kind": "ClusterRole", "name": "role"}, "subjects": [ann]})
+    rbac.put_binding(
+        "",
+        "binding",
+        CompiledBinding("", "binding", {"roleRef": {"kind": "ClusterRole", "name": "role"}, "subjects": [ann]}),
+    )
     return rbac.decision(access).allowed

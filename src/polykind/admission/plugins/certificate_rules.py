@@ -8,6 +8,7 @@ from polykind.apis.certificates.request_parsing import organizations, parse_requ
 from polykind.auth.authorizer import Access
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.taskless import on_loop
 
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 
@@ -17,7 +18,7 @@ async def _may(attributes: Attributes, verb: str, signer: str) -> bool:
     names = (signer, f"{signer.partition('/')[0]}/*")
     for name in names:
         access = Access(attributes.user, verb, "certificates.k8s.io", "*", "signers", name=name)
-        if (await attributes.authorizer.decide(access)).allowed:
+        if (await on_loop(attributes.authorizer.decide(access))).allowed:
             return True
     return False
 

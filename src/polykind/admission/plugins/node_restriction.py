@@ -12,6 +12,7 @@ from polykind.auth.authorizer import Access
 from polykind.auth.user import User
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.taskless import on_loop
 
 _USER_PREFIX = "system:node:"
 _MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
@@ -190,7 +191,7 @@ class NodeRestriction(BuiltinPlugin):
                 return ""
         verb, user = "request-serviceaccounts-token-audience", attributes.user
         access = Access(user, verb, "", "v1", audience, namespace=attributes.namespace, name=attributes.name)
-        if (await attributes.authorizer.decide(access)).allowed:
+        if (await on_loop(attributes.authorizer.decide(access))).allowed:
             return ""
         return (
             f"audience {go_quote(audience)} not found in pod spec volume, "

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes
 from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden
 from polykind.auth.authorizer import Access, Decision
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.taskless import on_loop
+
+_BATCH = 100
+"""The number of owners that are checked before other requests can run."""
 
 
 class AlwaysDeny(BuiltinPlugin):
@@ -39,16 +45,21 @@ class OwnerReferencesPermissionEnforcement(BuiltinPlugin):
         if new == old or attributes.authorizer.allows_everything:
             return
         if attributes.operation != CREATE:
-            decision = await attributes.authorizer.decide(_delete_access(attributes))
+            decision = await on_loop(attributes.authorizer.decide(_delete_access(attributes)))
             if not decision.allowed:
                 reason = "cannot set an ownerRef on a resource you can't delete"
                 raise forbidden(attributes, f"{reason}: {_explained(decision)}")
         blocked = {owner.get("uid") for owner in old if owner.get("blockOwnerDeletion")}
         added = [owner for owner in new if owner.get("blockOwnerDeletion") and owner.get("uid") not in blocked]
         everything = Access(attributes.user, "update", "*", "*", "*", "finalizers", name="*")
-        if added and not (await attributes.authorizer.decide(everything)).allowed:
-            for owner in added:
-                await self._check_owner(attributes, owner)
+        if added and not (await on_loop(attributes.authorizer.decide(everything))).allowed:
+            for index in range(0, len(added), _BATCH):
+                await on_loop(self._check_owners(attributes, added[index : index + _BATCH]))
+                await asyncio.sleep(0)
+
+    async def _check_owners(self, attributes: Attributes, owners: list[JsonObject]) -> None:
+        for owner in owners:
+            await self._check_owner(attributes, owner)
 
     async def _check_owner(self, attributes: Attributes, owner: JsonObject) -> None:
         """Raise ForbiddenError if the user has no permission to update the finalizers of an owner."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from polykind import errors
+from polykind.admission.attributes import Compute
 from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.admission.plugins.resource_lists import ResourceList, add, mask, parse_resources, subtract, to_json
 from polykind.contract import JsonObject
@@ -24,6 +26,10 @@ class Claim(Protocol):
 
     def forbidden(self, reason: str) -> errors.APIError:
         """Return the error for a request that a quota rejects."""
+
+    @property
+    def compute(self) -> Compute:
+        """A function that runs a computation on the request's objects: in a worker thread if they are large."""
 
     @property
     def may_exceed(self) -> bool:
@@ -123,7 +129,7 @@ class QuotaLedger:
         """Raise APIError if the usage of a dry run would exceed a quota."""
         quotas = await self._services.objects.list("", "resourcequotas", namespace)
         if quotas:
-            _Usage(quotas).charge(claim)
+            await claim.compute(lambda: _Usage(quotas).charge(claim))
 
     def close_charge(self, charge: Charge, *, remove: bool, recount: bool) -> None:
         """End a charge. If `remove` is true, remove its usage from the quotas."""
@@ -174,7 +180,7 @@ class QuotaLedger:
                     continue
                 charge = charges.setdefault(number, Charge(self, namespace))
                 try:
-                    deltas = usage.charge(claim)
+                    deltas = await claim.compute(partial(usage.charge, claim))
                 except errors.APIError as error:
                     future.set_exception(error)
                     charge.close()

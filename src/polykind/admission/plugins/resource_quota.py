@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from polykind import errors
-from polykind.admission.attributes import CREATE, UPDATE, Attributes
+from polykind.admission.attributes import CREATE, UPDATE, Attributes, Compute, compute_inline
 from polykind.admission.plugins.builtin_plugin import PluginServices, forbidden
 from polykind.admission.plugins.quota_evaluators import Evaluator, evaluator_for, in_scopes, quota_scopes, size_names
 from polykind.admission.plugins.quota_ledger import Charge, QuotaLedger
 from polykind.admission.plugins.resource_lists import ResourceList, subtract
 from polykind.contract import JsonObject
 from polykind.quantity import BINARY_SI, Quantity
+from polykind.taskless import on_loop
 
 
 class ResourceQuotas:
@@ -33,9 +34,9 @@ class ResourceQuotas:
             return
         claim = _ObjectClaim(attributes, evaluator, self._services.clock.now())
         if attributes.dry_run:
-            await self.ledger.check(namespace, claim)
+            await on_loop(self.ledger.check(namespace, claim))
         else:
-            attributes.charge = await self.ledger.charge(namespace, claim)
+            attributes.charge = await on_loop(self.ledger.charge(namespace, claim))
 
     async def charge_size(
         self, namespace: str, group: str, plural: str, name: str, growth: int, *, dry_run: bool
@@ -59,6 +60,10 @@ class _ObjectClaim:
     @property
     def may_exceed(self) -> bool:
         return self.attributes.resource.subresource == "status"
+
+    @property
+    def compute(self) -> Compute:
+        return self.attributes.compute
 
     def forbidden(self, reason: str) -> errors.APIError:
         return forbidden(self.attributes, reason)
@@ -107,6 +112,7 @@ class _SizeClaim:
     name: str
     growth: int
     may_exceed: bool = False
+    compute: Compute = compute_inline
 
     def forbidden(self, reason: str) -> errors.APIError:
         return errors.ForbiddenError(self.plural, self.group, self.name, reason)

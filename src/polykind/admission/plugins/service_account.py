@@ -10,6 +10,7 @@ from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden, 
 from polykind.admission.plugins.pod_references import container_references, references_secrets
 from polykind.contract import JsonObject, copy_json
 from polykind.golang.fmt import go_quote
+from polykind.taskless import on_loop
 
 _DEFAULT = "default"
 _ATTEMPTS = 10
@@ -76,7 +77,7 @@ class ServiceAccountPlugin(BuiltinPlugin):
     async def _account(self, attributes: Attributes, name: str) -> JsonObject:
         for attempt in range(_ATTEMPTS if name == _DEFAULT else 1):
             if attempt:
-                await asyncio.sleep(self.retry_delay)
+                await on_loop(asyncio.sleep(self.retry_delay))
             account = await self.services.objects.get("", "serviceaccounts", attributes.namespace, name)
             if account is not None:
                 return account

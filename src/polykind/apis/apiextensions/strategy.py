@@ -135,6 +135,7 @@ class CRDStrategy(BuiltinStrategy):
     """Prepares and validates CustomResourceDefinitions, after converting v1beta1 objects to v1."""
 
     expensive = True
+    compiled = True
     max_objects = 100_000
 
     def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:

@@ -31,18 +31,27 @@ class _Compiled(NamedTuple):
     names: frozenset[str]
 
 
-class _Role:
+class CompiledRole:
     """The rules of a role, indexed by resource and path."""
 
-    __slots__ = ("_paths", "_patterns", "_resources", "rules")
+    __slots__ = ("_paths", "_patterns", "_resources", "path_rules", "resource_rules")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.rules = list(rules)
+        self.resource_rules: list[Rule] = []
+        self.path_rules: list[Rule] = []
+        shared: dict[tuple[str, ...], frozenset[str]] = {}
         self._resources: dict[str, list[_Compiled]] = {}
         self._paths: dict[str, list[frozenset[str]]] = {}
         self._patterns: list[tuple[str, frozenset[str]]] = []
-        for rule in self.rules:
-            verbs, groups, names = (frozenset(rule.get(key) or ()) for key in ("verbs", "apiGroups", "resourceNames"))
+        for rule in rules:
+            if rule.get("resources"):
+                self.resource_rules.append(_pick(rule, "verbs", "apiGroups", "resources", "resourceNames"))
+            if rule.get("nonResourceURLs"):
+                self.path_rules.append(_pick(rule, "verbs", "nonResourceURLs"))
+            verbs, groups, names = (
+                shared.setdefault(values, frozenset(values))
+                for values in (tuple(rule.get(key) or ()) for key in ("verbs", "apiGroups", "resourceNames"))
+            )
             compiled = _Compiled(verbs, groups, names)
             for resource in rule.get("resources") or ():
                 self._resources.setdefault(resource, []).append(compiled)
@@ -68,7 +77,7 @@ class _Role:
         return any(verb in verbs or "*" in verbs for verbs in (*exact, *matching))
 
 
-class _Binding:
+class CompiledBinding:
     """A role binding: the role that it grants, and the index of each subject in its list of subjects."""
 
     __slots__ = ("_reason_prefix", "_subjects", "kind", "name", "role_key", "subject_indexes")
@@ -122,7 +131,7 @@ class _CachedDecision(NamedTuple):
 class _UserRoles(NamedTuple):
     """A user's roles in a namespace, each with the reason for an allowed access, and the errors of broken bindings."""
 
-    roles: list[tuple[_Role, str]]
+    roles: list[tuple[CompiledRole, str]]
     error: str
 
 
@@ -133,24 +142,24 @@ class RBACAuthorizer:
     may_deny = False
 
     def __init__(self) -> None:
-        self._roles: dict[Key, _Role] = {}
-        self._bindings: dict[Key, _Binding] = {}
+        self._roles: dict[Key, CompiledRole] = {}
+        self._bindings: dict[Key, CompiledBinding] = {}
         self._bound: dict[tuple[str, Key], dict[str, int]] = {}
         """The names of a subject's bindings, each with the subject's index in the binding, by namespace and subject."""
         self._decisions: dict[tuple[object, ...], _CachedDecision] = {}
 
-    def put_role(self, namespace: str, name: str, rules: Iterable[Rule]) -> None:
-        self._roles[namespace, name] = _Role(rules)
+    def put_role(self, namespace: str, name: str, role: CompiledRole) -> None:
+        self._roles[namespace, name] = role
         self._decisions.clear()
 
     def drop_role(self, namespace: str, name: str) -> None:
         self._roles.pop((namespace, name), None)
         self._decisions.clear()
 
-    def put_binding(self, namespace: str, name: str, binding: JsonObject) -> None:
+    def put_binding(self, namespace: str, name: str, binding: CompiledBinding) -> None:
         self.drop_binding(namespace, name)
-        added = self._bindings[namespace, name] = _Binding(namespace, name, binding)
-        for subject, index in added.subject_indexes.items():
+        self._bindings[namespace, name] = binding
+        for subject, index in binding.subject_indexes.items():
             self._bound.setdefault((namespace, subject), {})[name] = index
 
     def drop_binding(self, namespace: str, name: str) -> None:
@@ -206,16 +215,12 @@ class RBACAuthorizer:
 
     def rules(self, user: User, namespace: str) -> Rules:
         user_roles = self._roles_for(user, namespace)
-        rules = [rule for role, _ in user_roles.roles for rule in role.rules]
-        return Rules(
-            [
-                _pick(rule, "verbs", "apiGroups", "resources", "resourceNames")
-                for rule in rules
-                if rule.get("resources")
-            ],
-            [_pick(rule, "verbs", "nonResourceURLs") for rule in rules if rule.get("nonResourceURLs")],
-            error=user_roles.error,
-        )
+        resources: list[Rule] = []
+        paths: list[Rule] = []
+        for role, _ in user_roles.roles:
+            resources += role.resource_rules
+            paths += role.path_rules
+        return Rules(resources, paths, error=user_roles.error)
 
     def _roles_for(self, user: User, namespace: str) -> _UserRoles:
         """Return the user's roles: first those of ClusterRoleBindings, then of RoleBindings, both ordered by name."""

@@ -35,12 +35,27 @@ def uncovered(held: Sequence[Rule], granted: Iterable[Rule]) -> list[Rule]:
 
     As in kube-apiserver, a single rule must cover each of them.
     """
+    index: dict[str, list[Rule]] = {}
+    for rule in held:
+        for resource in dict.fromkeys(rule.get("resources") or ()):
+            index.setdefault(resource, []).append(rule)
+    with_paths = [rule for rule in held if rule.get("nonResourceURLs")]
     return [
         single
         for rule in granted
         for single in _single_rules(rule)
-        if not any(_covers(rule_held, single) for rule_held in held)
+        if not any(
+            _covers(rule_held, single)
+            for rule_held in (with_paths if "nonResourceURLs" in single else _candidates(index, single["resources"][0]))
+        )
     ]
+
+
+def _candidates(index: dict[str, list[Rule]], resource: str) -> Iterator[Rule]:
+    """Yield the rules that may cover a resource. `index` has the rules by the entries of their `resources`."""
+    _, slash, subresource = resource.partition("/")
+    for entry in (resource, "*", f"*/{subresource}") if slash else (resource, "*"):
+        yield from index.get(entry, ())
 
 
 def _single_rules(rule: Rule) -> Iterator[Rule]:

@@ -60,7 +60,7 @@ class AsyncSimulation:
         _known(self._delays)
         self._failures = Failures()
         self._controllers: dict[str, SimulatedController] = {}
-        self._informers: list[tuple[BuiltinResource, Informer]] = []
+        self._informers: list[tuple[BuiltinResource, Informer[None]]] = []
         self._queue: WorkQueue[Item] = WorkQueue(self._reconcile, workers=1)
         self.stopped = False
         """True after `stop`. A rollback restarts only simulations that have not been stopped."""
@@ -122,7 +122,7 @@ class AsyncSimulation:
         for plural in dict.fromkeys((*self._plurals, *self._watched())):
             resource = cluster.resource(plural)
             changes = _Changes(self, plural, resource)
-            informer = Informer(backend.cache, resource.cache, changes.on_list, changes.on_changes)
+            informer: Informer[None] = Informer(backend.cache, resource.cache, changes.on_list, changes.on_changes)
             self._informers.append((resource, informer))
             await informer.start()
         self._queue.open()
