@@ -81,6 +81,8 @@ class FullObjects:
     """A projection that sends objects unchanged."""
 
     key: Hashable | None = "whole"
+    decodes = False
+    member_bytes = 0
     unsupported = False
 
     def __init__(self) -> None:
@@ -108,6 +110,7 @@ class FakeSelection:
     ) -> None:
         self.namespace, self.name, self._labels = namespace, name, labels or {}
         self.everything = not labels
+        self.expensive = False
         self.key: Hashable = (namespace, name, tuple(self._labels.items()))
 
     def matches(self, representation: Representation) -> bool:

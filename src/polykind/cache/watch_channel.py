@@ -10,8 +10,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from functools import partial
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from polykind import errors
 from polykind.cache.broadcast import Broadcast, EncodedEvent
@@ -20,6 +21,9 @@ from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.cache.value_index import IndexQuery
 from polykind.cache.watcher import Watcher
 from polykind.http.framing import HTTP_CHUNKS, Framing
+from polykind.workers import INLINE_BYTES
+
+T = TypeVar("T")
 
 log = logging.getLogger("polykind.watch")
 
@@ -47,6 +51,10 @@ class Projection(Protocol):
 
     key: Hashable | None
     """Projections with equal keys encode events to equal bytes. None if watchers cannot share the projection."""
+    decodes: bool
+    """True if `encode` decodes the object, which takes long if the object is large."""
+    member_bytes: int
+    """The work for an event in addition to its object, as the number of bytes that take as long to encode."""
     unsupported: bool
     """True if this format cannot encode events. Then the stream ends at its first event."""
 
@@ -69,6 +77,8 @@ class Selection(Protocol):
     name: str | None
     everything: bool
     """True if there is neither a label selector nor a field selector."""
+    expensive: bool
+    """True if `matches` takes long, because the selectors are long."""
 
     def matches(self, representation: Representation, /) -> bool: ...
 
@@ -162,7 +172,7 @@ class WatchChannel:
         ready: list[EncodedEvent] = []
         try:
             for index, change in enumerate(changes):
-                if self._needs_conversion(change):
+                if self._needs_conversion(change) or self.needs_worker(change):
                     self._send(ready)
                     self._backlog.extend(changes[index:])
                     self._task = asyncio.get_running_loop().create_task(self._process_backlog())
@@ -204,6 +214,19 @@ class WatchChannel:
     def _needs_conversion(self, change: ObjectChange) -> bool:
         return any(self.view.ready(cached) is None for cached in self.states_to_represent(change))
 
+    def needs_worker(self, change: ObjectChange) -> bool:
+        """True if the event takes long to encode or to match."""
+        if self.selection.expensive:
+            return self._in_scope(change.cached)
+        if not self.projection.decodes and self.selection.everything:
+            return False
+        limit = INLINE_BYTES - self.projection.member_bytes
+        return any(len(cached.raw) > limit for cached in self.states_to_represent(change))
+
+    async def compute(self, call: Callable[[], T]) -> T:
+        """Run a computation on a large event in a worker thread."""
+        return await self._cache.workers.run("", call)
+
     async def _process_backlog(self) -> None:
         try:
             while self._backlog:
@@ -211,7 +234,8 @@ class WatchChannel:
                 states = list(dict.fromkeys(s for change in batch for s in self.states_to_represent(change)))
                 self._converted = dict(zip(states, await self.view.view_many(states), strict=True))
                 for change in batch:
-                    data = self._encode_change(change)
+                    encode = partial(self._encode_change, change)
+                    data = await self.compute(encode) if self.needs_worker(change) else encode()
                     if data is not None:
                         self._send([(change.revision, data)])
                     change.frames = None

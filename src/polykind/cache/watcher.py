@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from polykind.http.messages import Sink
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("polykind.watch")
 
 _CHUNK_BYTES = 128 * 1024
+_TURN_SECONDS = 0.005
+"""The longest time for which a watch encodes initial events before other requests can run."""
 _MAX_PENDING_BYTES = 8 * 1024 * 1024
 """The maximum size of the events that wait while a client reads its initial events. Then it is disconnected."""
 _FINAL_BOOKMARK_SECONDS = 2.0
@@ -28,8 +31,8 @@ class Watcher:
     def __init__(self, channel: WatchChannel, after: int, bookmarks: bool, timeout: float, interval: float) -> None:
         self.after = after
         """Events up to this revision are not sent: the client has seen them, or the initial events include them."""
-        self.initial_events: Iterable[bytes] = ()
-        """Encoded events to send first."""
+        self.initial_events: Iterable[bytes | Callable[[], bytes]] = ()
+        """Events to send first. A function encodes a large event, in a worker thread."""
         self._channel = channel
         self._sink: Sink | None = None
         self._pending: list[bytes] | None = []
@@ -57,8 +60,12 @@ class Watcher:
     async def _catch_up(self, sink: Sink) -> None:
         try:
             batch: list[bytes] = []
-            size = 0
-            for data in self.initial_events:
+            size, turn = 0, monotonic()
+            for event in self.initial_events:
+                data = event if isinstance(event, bytes) else await self._channel.compute(event)
+                if monotonic() - turn > _TURN_SECONDS:
+                    await asyncio.sleep(0)
+                    turn = monotonic()
                 batch.append(data)
                 size += len(data)
                 if size > _CHUNK_BYTES:

@@ -16,6 +16,7 @@ from polykind.golang.strconv import float_to_int64
 from polykind.golang.time import parse_rfc3339
 
 _MISSING: Final = object()
+_CELL_BYTES: Final = 32
 NAME_DESCRIPTION: Final = "The name of the object, unique among those of its kind in its namespace."
 AGE_DESCRIPTION: Final = "The time since the object was created."
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -87,6 +88,11 @@ class TableFormat:
                     _definition(column.name, column.type, column.format, column.description, column.priority)
                 )
         return out
+
+    @property
+    def row_bytes(self) -> int:
+        """The work for the cells of one row, as the number of bytes of JSON that take as long to encode."""
+        return _CELL_BYTES * len(self._cells)
 
     def add(self, definition: JsonObject, cell: Cell) -> None:
         self.definitions.append(definition)

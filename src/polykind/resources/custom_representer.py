@@ -23,6 +23,8 @@ from polykind.workers import INLINE_BYTES
 if TYPE_CHECKING:
     from polykind.resources.custom import CustomResource
 
+_MANY_COLUMNS = 200
+
 
 class CustomRepresenter(Representer):
     """Returns custom objects at one version, using the CRD's converter if there is one."""
@@ -46,6 +48,10 @@ class CustomRepresenter(Representer):
     @cached_property
     def table(self) -> TableFormat:
         return TableFormat(self._columns)
+
+    @property
+    def has_many_columns(self) -> bool:
+        return "table" not in self.__dict__ and len(self._columns or ()) > _MANY_COLUMNS
 
     # ------------------------------------------------------------------ storing
 

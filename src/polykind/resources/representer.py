@@ -50,6 +50,11 @@ class Representer(ABC):
     def table(self) -> TableFormat:
         """The printer columns."""
 
+    @property
+    def has_many_columns(self) -> bool:
+        """True if `table` takes long to compile and is not compiled yet."""
+        return False
+
     # ------------------------------------------------------------------ storing
 
     @abstractmethod

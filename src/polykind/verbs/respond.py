@@ -70,7 +70,14 @@ async def object_response(
         # Do not copy the object's bytes, so that responses to clients that read slowly share them.
         return Response(status, (data, b"\n"))
     encode = partial(_encode_object, ctx, response_format, status, data, table)
-    return await ctx.compute(encode) if is_large(data) else encode()
+    table_bytes = (await load_table(ctx)).row_bytes if response_format.as_kind == "Table" else 0
+    return await ctx.compute(encode) if table_bytes > INLINE_BYTES or is_large(data) else encode()
+
+
+async def load_table(ctx: RequestContext) -> TableFormat:
+    """Return the printer columns of the request's version. Compile many columns in a worker thread."""
+    representer = ctx.version.representer
+    return await ctx.compute(lambda: representer.table) if representer.has_many_columns else representer.table
 
 
 def _encode_object(
@@ -163,10 +170,12 @@ async def list_response(
             ctx.request.audit.record_response(b"".join(version.representer.list_parts(list(items), metadata)))
         return await _protobuf_list(ctx, response_format, items, metadata)
     if response_format.as_kind == "Table":
-        table, now, include = version.representer.table, ctx.backend.clock.now(), _include_object(ctx)
+        table, now, include = await load_table(ctx), ctx.backend.clock.now(), _include_object(ctx)
         value = table.table([], metadata, now, include=include, version=response_format.as_version)
         row = partial(table.row, now=now, include=include, version=response_format.as_version)
-        return await _long_list(ctx, response_format, value, "rows", items, row, json_codec.encode_ordered)
+        return await _long_list(
+            ctx, response_format, value, "rows", items, row, json_codec.encode_ordered, table.row_bytes
+        )
     if response_format.as_kind is not None:
         value = partial_metadata.partial_list([], metadata, response_format.as_version)
         part = partial(partial_metadata.partial_object, version=response_format.as_version)
@@ -183,12 +192,19 @@ async def _long_list(
     items: Sequence[bytes],
     member: Callable[[JsonObject], JsonObject],
     encode: Encode,
+    member_bytes: int = 0,
 ) -> Response | Stream:
-    """Return a response with a document whose field `key` is a long list with one member for each item."""
+    """Return a response with a document whose field `key` is a long list with one member for each item.
+
+    `member_bytes` is the work for a member in addition to its item, as the number of bytes that take as long to encode.
+    """
     if response_format.media == "yaml":
         parts, content_type = _yaml_list(ctx, value, key, items, member), _YAML
     else:
-        parts, content_type = _json_list(ctx, value, key, items, member, encode, pretty=response_format.pretty), JSON
+        parts, content_type = (
+            _json_list(ctx, value, key, items, member, encode, member_bytes, pretty=response_format.pretty),
+            JSON,
+        )
     if sum(map(len, items)) <= STREAM_ABOVE_BYTES:
         return await _parts_response(ctx, [part async for part in parts], content_type)
     if negotiation.accepts_gzip(ctx.request.header(b"accept-encoding")):
@@ -203,6 +219,7 @@ async def _json_list(
     items: Sequence[bytes],
     member: Callable[[JsonObject], JsonObject],
     encode: Encode,
+    member_bytes: int,
     *,
     pretty: bool,
 ) -> AsyncIterator[bytes]:
@@ -219,9 +236,9 @@ async def _json_list(
     opening, separator, closing = (b"[\n    ", b",\n    ", b"\n  ]") if pretty else (b"[", b",", b"]")
     yield head + found.removesuffix(b"[]") + opening
     before = b""
-    for batch in _batches(items):
+    for batch in _batches(items, member_bytes):
         encode_batch = partial(_encode_batch, batch, member, encode, separator, pretty)
-        large = len(batch) == 1 and len(batch[0]) > INLINE_BYTES
+        large = len(batch) == 1 and len(batch[0]) + member_bytes > INLINE_BYTES
         yield before + (await ctx.compute(encode_batch) if large else encode_batch())
         before = separator
         await asyncio.sleep(0)
@@ -257,14 +274,14 @@ def _encode_yaml_member(data: bytes, member: Callable[[JsonObject], JsonObject])
     return yaml_codec.encode([member(_decode(data))])
 
 
-def _batches(items: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+def _batches(items: Sequence[bytes], member_bytes: int) -> Iterator[Sequence[bytes]]:
     """Cut a list into batches that take a few milliseconds to encode. A large object is a batch of its own."""
     start, size = 0, 0
     for index, data in enumerate(items):
-        if index > start and (size + len(data) > _BATCH_BYTES or index - start >= _SLICE):
+        if index > start and (size + len(data) + member_bytes > _BATCH_BYTES or index - start >= _SLICE):
             yield items[start:index]
             start, size = index, 0
-        size += len(data)
+        size += len(data) + member_bytes
     if start < len(items):
         yield items[start:]
 

@@ -46,6 +46,7 @@ class RequestSelection:
         "_paths",
         "_queries",
         "everything",
+        "expensive",
         "key",
         "name",
         "namespace",
@@ -78,6 +79,7 @@ class RequestSelection:
         if error := ctx.invalid_key_error(self.name):
             raise error
         self._queries = [] if self.everything else self._build_queries(version)
+        self.expensive = has_long_query(ctx)
         self.key: Hashable = (self.namespace, self.name, str(self._labels), str(self._fields))
 
     @property

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from polykind import errors
+from polykind.cache.cached_object import Representation
 from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_channel import WatchChannel
 from polykind.cache.watcher import Watcher
@@ -16,9 +18,10 @@ from polykind.http.messages import Response, Sink, Stream
 from polykind.http.websocket import WebSocketStream, is_websocket, refusal
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import parse_resource_version
-from polykind.verbs.respond import GZIP_HEADERS
+from polykind.verbs.respond import GZIP_HEADERS, load_table
 from polykind.verbs.selection import RequestSelection, read_selection
 from polykind.verbs.watch_encoding import JsonEncoder, encoder_for
+from polykind.workers import INLINE_BYTES
 
 _SLICE = 500
 _MIN_TIMEOUT, _TIMEOUT_JITTER = 1800.0, 1800.0
@@ -35,7 +38,10 @@ async def watch(ctx: RequestContext) -> Response | Stream:
         raise errors.BadRequestError("fieldSelector metadata.name doesn't match requested name")
     revision = parse_resource_version(options.resource_version, for_list=False)
     # The second negotiation excludes YAML: a list can be sent in YAML, but a stream cannot.
-    encoder = encoder_for(ctx, negotiation.negotiate_watch(accept, offers=ctx.version.media))
+    response_format = negotiation.negotiate_watch(accept, offers=ctx.version.media)
+    if response_format.as_kind == "Table":
+        await load_table(ctx)
+    encoder = encoder_for(ctx, response_format)
     if is_websocket(ctx.request) and (refused := refusal(ctx.request)) is not None:
         return refused
     cache, backend = ctx.resource.cache, ctx.backend
@@ -155,12 +161,19 @@ async def _start_with_state(
     selected = representations if selection.everything else []
     if not selection.everything:
         for start in range(0, len(representations), _SLICE):
-            selected += [r for r in representations[start : start + _SLICE] if selection.matches(r)]
+            matching = partial(_matching, selection, representations[start : start + _SLICE])
+            selected += await ctx.compute(matching) if selection.expensive else matching()
             await asyncio.sleep(0)
 
-    def events() -> Iterator[bytes]:
+    def encode(representation: Representation) -> bytes:
+        return channel.projection.event("ADDED", channel.encode_object(representation, 0))
+
+    limit = INLINE_BYTES - channel.projection.member_bytes
+
+    def events() -> Iterator[bytes | Callable[[], bytes]]:
         for representation in selected:
-            yield channel.projection.event("ADDED", channel.encode_object(representation, 0))
+            large = channel.projection.decodes and len(representation.data) > limit
+            yield partial(encode, representation) if large else encode(representation)
         if end_bookmark:
             yield channel.projection.event("BOOKMARK", channel.projection.bookmark(watcher.after, True))
 
@@ -175,10 +188,23 @@ async def _start_with_past(
     objects = list(dict.fromkeys(cached for change in past for cached in channel.states_to_represent(change)))
     representations = await ctx.version.representer.view_many(objects)
     by_object = dict(zip(objects, representations, strict=True))
-    events = []
-    for change in past:
+
+    def encode(change: ObjectChange) -> bytes | None:
         event = channel.event(change, by_object)
-        if event is not None:
-            kind, representation, stamp = event
-            events.append(channel.projection.event(kind, channel.encode_object(representation, stamp)))
+        if event is None:
+            return None
+        kind, representation, stamp = event
+        return channel.projection.event(kind, channel.encode_object(representation, stamp))
+
+    events = []
+    for index, change in enumerate(past, 1):
+        data = await ctx.compute(partial(encode, change)) if channel.needs_worker(change) else encode(change)
+        if data is not None:
+            events.append(data)
+        if index % _SLICE == 0:
+            await asyncio.sleep(0)
     watcher.initial_events = events
+
+
+def _matching(selection: RequestSelection, representations: list[Representation]) -> list[Representation]:
+    return [representation for representation in representations if selection.matches(representation)]

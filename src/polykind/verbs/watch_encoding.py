@@ -37,6 +37,8 @@ class JsonEncoder:
     content_type = JSON
     messages = TEXT_MESSAGES
     """The framing of events in a WebSocket."""
+    decodes = False
+    member_bytes = 0
     unsupported = False
 
     def __init__(self, ctx: RequestContext) -> None:
@@ -68,6 +70,8 @@ class JsonEncoder:
 class PartialJsonEncoder(JsonEncoder):
     """Encodes events with PartialObjectMetadata in JSON."""
 
+    decodes = True
+
     def __init__(self, ctx: RequestContext, version: str) -> None:
         super().__init__(ctx)
         self._version = version
@@ -84,9 +88,12 @@ class PartialJsonEncoder(JsonEncoder):
 class TableEncoder(JsonEncoder):
     """Encodes events with one-row Tables. Watchers cannot share it: only its first event has column headers."""
 
+    decodes = True
+
     def __init__(self, ctx: RequestContext, version: str) -> None:
         super().__init__(ctx)
         self.key = None
+        self.member_bytes = ctx.version.representer.table.row_bytes
         self._version = version
         self._include = include_object(ctx.query)
         self._headers_sent = False
@@ -114,6 +121,7 @@ class ProtobufEncoder(JsonEncoder):
     """Encodes events with whole objects as length-prefixed protobuf frames."""
 
     key: Hashable | None = "protobuf"
+    decodes = True
     content_type = b"application/vnd.kubernetes.protobuf;stream=watch"
     messages = BINARY_MESSAGES
 
