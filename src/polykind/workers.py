@@ -169,13 +169,13 @@ _interpreter = _Interpreter()
 class _Computation:
     """One function call in a worker thread."""
 
-    __slots__ = ("_call", "_finished", "_lock", "_loop", "_outcome", "_thread", "cancelled", "result")
+    __slots__ = ("_call", "_finished", "_lock", "_loop", "_outcome", "_thread", "cancelled", "done")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], Any], finished: Callable[[], None]) -> None:
         self._loop = loop
         self._call = call
         self._finished = finished
-        self.result: asyncio.Future[Any] = loop.create_future()
+        self.done: asyncio.Future[None] = loop.create_future()
         self.cancelled = False
         self._lock = threading.Lock()
         self._thread = 0
@@ -212,13 +212,18 @@ class _Computation:
 
     def _deliver(self) -> None:
         self._finished()
-        if self.result.done():
-            return
-        value, error = self._outcome
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def result(self) -> Any:
+        """Return the result of the call or raise its exception.
+
+        The future `done` does not hold the result, because the event loop keeps the future while the request goes on.
+        """
+        (value, error), self._outcome = self._outcome, (None, None)
         if error is not None:
-            self.result.set_exception(error)
-        else:
-            self.result.set_result(value)
+            raise error
+        return value
 
 
 class Workers:
@@ -266,10 +271,11 @@ class Workers:
             else:
                 _start_thread(self._work)
         try:
-            result: T = await computation.result
+            await computation.done
         except asyncio.CancelledError:
             computation.cancel()
             raise
+        result: T = computation.result()
         return result
 
     async def run_coroutine(self, user: str, coroutine: Coroutine[Any, Any, T]) -> T:

@@ -49,15 +49,52 @@ class _RangeError(Exception):
 def _parse_number(text: str) -> int | float:
     value = float(text)
     if value - value != 0.0:
-        raise _RangeError(text)
+        raise _RangeError(text.removesuffix(_HUGE_MARK))
     return normalize_float(value)
 
 
 def _parse_fraction(text: str) -> float:
     value = float(text)
     if value - value != 0.0:
-        raise _RangeError(text)
+        raise _RangeError(text.removesuffix(_HUGE_MARK))
     return value
+
+
+def _parse_literal(text: str) -> NumberLiteral:
+    return NumberLiteral(text.removesuffix(_HUGE_MARK))
+
+
+_HUGE_MARK = "E+000"
+_HUGE_DIGITS = b"0" * 400
+_strings_and_huge_numbers = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\d{400,}+([.eE][\d.eE+-]*+)?').sub
+
+
+_MAX_SMALL_BYTES = 16 * 1024
+
+
+def _prepare(body: bytes) -> bytes:
+    """Return a long body in a form that takes bounded time and memory to decode.
+
+    Raise RequestTooLargeError if it has so many objects and lists that decoding would fill the memory.
+    """
+    _check_density(body)
+    return _mark_huge_integers(body)
+
+
+def _mark_integer(match: re.Match[bytes]) -> bytes:
+    text, start = match[0], match.start()
+    is_part = start > 0 and match.string[start - 1] in b".eE+"  # the digits of a fraction or an exponent
+    return text if text.startswith(b'"') or match[1] or is_part else text + _HUGE_MARK.encode()
+
+
+def _mark_huge_integers(body: bytes) -> bytes:
+    """Append an exponent to integers of more than 400 digits, so that the decoder passes them to the float hook.
+
+    Their conversion to an int would take a time that is quadratic in the number of digits.
+    """
+    if _HUGE_DIGITS not in body.translate(_DIGITS_TO_ZERO):
+        return body
+    return _strings_and_huge_numbers(_mark_integer, body)
 
 
 def normalize_float(value: float) -> int | float:
@@ -79,7 +116,7 @@ def _reject_fraction(text: str) -> float:
 
 _decode = msgspec.json.Decoder(float_hook=_parse_number).decode
 _decode_fractions = msgspec.json.Decoder(float_hook=_parse_fraction).decode
-_decode_literal = msgspec.json.Decoder(float_hook=NumberLiteral).decode
+_decode_literal = msgspec.json.Decoder(float_hook=_parse_literal).decode
 _decode_integers_only = msgspec.json.Decoder(float_hook=_reject_fraction).decode
 
 
@@ -146,8 +183,8 @@ def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
 
     Raise MalformedJSONError if the body is not JSON.
     """
-    if len(body) > _MAX_OBJECTS:
-        _check_density(body)
+    if len(body) > _MAX_SMALL_BYTES:
+        body = _prepare(body)
     decoder = _decode_fractions if keep_fractions else _decode
     try:
         value = decoder(body)
@@ -161,8 +198,8 @@ def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
 
 def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, bool]:
     """Decode like `decode`. Also return True if all numbers are known to be ints: encoding the value is then faster."""
-    if len(body) > _MAX_OBJECTS:
-        _check_density(body)
+    if len(body) > _MAX_SMALL_BYTES:
+        body = _prepare(body)
     try:
         value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):
@@ -175,8 +212,8 @@ def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, b
 
 def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
     """Decode like `decode_flagged(body, keep_fractions=True)`, and also return errors about duplicate fields."""
-    if len(body) > _MAX_OBJECTS:
-        _check_density(body)
+    if len(body) > _MAX_SMALL_BYTES:
+        body = _prepare(body)
     if b"\\" not in body:
         try:
             value = _decode_integers_only(body)
@@ -196,8 +233,8 @@ def decode_literal(body: bytes) -> tuple[Any, bool]:
 
     A number with a fraction becomes a NumberLiteral. An int that does not fit 64 bits stays an int.
     """
-    if len(body) > _MAX_OBJECTS:
-        _check_density(body)
+    if len(body) > _MAX_SMALL_BYTES:
+        body = _prepare(body)
     try:
         value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):

@@ -19,6 +19,11 @@ from polykind.verbs.context import RequestContext
 _LONG_QUERY = 2048
 """The length of a query string above which its selectors are parsed and matched in a worker thread."""
 
+_MAX_QUERIES = 16
+"""The number of requirements of a selector for which indexes are used."""
+_SELECTIVE = ("=", "==", "in", "!")
+"""The operators of label selectors that an index answers with a lookup."""
+
 
 def has_long_query(ctx: RequestContext) -> bool:
     """True if the selectors of the request may take long to parse and to match."""
@@ -150,14 +155,16 @@ class RequestSelection:
         return None
 
     def _build_queries(self, version: ServedVersion) -> list[IndexQuery]:
-        """Return the queries to the indexes of the resource, the most selective ones first."""
-        labels = [_label_query(version, requirement) for requirement in self._labels.requirements]
-        fields = [
-            self._field_query(version, requirement)
-            for requirement in self._fields.requirements
-            if requirement.field not in ("metadata.name", "metadata.namespace")
-        ]
-        return sorted(fields + labels, key=lambda query: query.values is None)
+        """Return the queries to the indexes of the resource, the most selective ones first.
+
+        A long selector uses indexes for some of its requirements only.
+        """
+        indexed = (r for r in self._fields.requirements if r.field not in ("metadata.name", "metadata.namespace"))
+        fields = sorted(indexed, key=lambda requirement: not requirement.equal)[:_MAX_QUERIES]
+        labels = sorted(self._labels.requirements, key=lambda requirement: requirement.operator not in _SELECTIVE)
+        queries = [self._field_query(version, requirement) for requirement in fields]
+        queries += [_label_query(version, requirement) for requirement in labels[:_MAX_QUERIES]]
+        return sorted(queries, key=lambda query: query.values is None)
 
     def _field_query(self, version: ServedVersion, requirement: FieldRequirement) -> IndexQuery:
         representer, (field, equal, value) = version.representer, requirement

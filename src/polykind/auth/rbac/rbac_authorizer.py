@@ -19,6 +19,9 @@ from polykind.golang.fmt import go_quote
 _MAX_CACHED_DECISIONS = 8192
 """The size at which the cache of decisions is cleared."""
 
+_MAX_CACHED_GROUPS = 100
+"""Decisions for users with more groups than this are not cached."""
+
 Key = tuple[str, str]
 """A namespace ("" if cluster-scoped) and a name. Also the key of a subject: "User" or "Group", and a name."""
 
@@ -144,7 +147,7 @@ class RBACAuthorizer:
     def __init__(self) -> None:
         self._roles: dict[Key, CompiledRole] = {}
         self._bindings: dict[Key, CompiledBinding] = {}
-        self._bound: dict[tuple[str, Key], dict[str, int]] = {}
+        self._bound: dict[str, dict[Key, dict[str, int]]] = {}
         """The names of a subject's bindings, each with the subject's index in the binding, by namespace and subject."""
         self._decisions: dict[tuple[object, ...], _CachedDecision] = {}
 
@@ -160,16 +163,16 @@ class RBACAuthorizer:
         self.drop_binding(namespace, name)
         self._bindings[namespace, name] = binding
         for subject, index in binding.subject_indexes.items():
-            self._bound.setdefault((namespace, subject), {})[name] = index
+            self._bound.setdefault(namespace, {}).setdefault(subject, {})[name] = index
 
     def drop_binding(self, namespace: str, name: str) -> None:
         self._decisions.clear()
         removed = self._bindings.pop((namespace, name), None)
         for subject in removed.subject_indexes if removed is not None else ():
-            names = self._bound[namespace, subject]
-            del names[name]
-            if not names:
-                del self._bound[namespace, subject]
+            bound = self._bound[namespace]
+            del bound[subject][name]
+            if not bound[subject]:
+                del bound[subject]
 
     async def decide(self, access: Access) -> Decision:
         return self.decision(access)
@@ -187,6 +190,10 @@ class RBACAuthorizer:
             access.namespace,
             access.path,
         )
+        if len(user.groups) > _MAX_CACHED_GROUPS:
+            # Access reviews may contain any number of groups. Do not keep them in memory.
+            decision = self._evaluate(access)
+            return decision.named.get(access.name, decision.default)
         cached = self._decisions.get(key)
         if cached is None:
             if len(self._decisions) >= _MAX_CACHED_DECISIONS:
@@ -224,12 +231,18 @@ class RBACAuthorizer:
 
     def _roles_for(self, user: User, namespace: str) -> _UserRoles:
         """Return the user's roles: first those of ClusterRoleBindings, then of RoleBindings, both ordered by name."""
-        subjects: list[Key] = [("User", user.name), *(("Group", group) for group in user.groups)]
+        groups = frozenset(user.groups)
         roles, resolution_errors = [], []
         for scope in ("", namespace) if namespace else ("",):
             subject_indexes: dict[str, int] = {}
+            bound = self._bound.get(scope, {})
+            subjects: list[Key] = [("User", user.name)]
+            if len(groups) > len(bound):
+                subjects += [subject for subject in bound if subject[0] == "Group" and subject[1] in groups]
+            else:
+                subjects += [("Group", group) for group in groups]
             for subject in subjects:
-                for name, index in self._bound.get((scope, subject), {}).items():
+                for name, index in bound.get(subject, {}).items():
                     subject_indexes[name] = min(index, subject_indexes.get(name, index))
             for name, index in sorted(subject_indexes.items()):
                 binding = self._bindings[scope, name]
