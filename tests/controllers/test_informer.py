@@ -26,7 +26,7 @@ async def test_informer_lists_at_start_and_after_a_reset_and_reports_changes(tmp
         def on_changes(changes: list[ObjectChange]) -> None:
             calls.extend(change.cached.name for change in changes)
 
-        informer = Informer(running.server.backend.cache, resource.cache, on_list, on_changes)
+        informer: Informer[None] = Informer(running.server.backend.cache, resource.cache, on_list, on_changes)
         await informer.start()
         await running.ask("POST", WIDGETS, widget("w"))
         listed.clear()
