@@ -18,6 +18,8 @@ export const ROUTES: readonly Route[] = [
   },
   { pattern: "/compare/:group/:plural/:namespace/:name", title: (params) => `${params["name"]!} at all versions`, load: () => import("./pages/compare_page") },
   { pattern: "/schemas/:group/:plural", title: (params) => `Schemas of ${params["plural"]!}`, load: () => import("./pages/schemas_page") },
+  { pattern: "/migrations", title: () => "Migrations", load: () => import("./pages/migrations_page") },
+  { pattern: "/server", title: () => "Server", load: () => import("./pages/server_page") },
   { pattern: "/reports", title: () => "Reports", load: () => import("./pages/reports_page") },
 ];
 
@@ -31,7 +33,9 @@ export interface NavigationEntry {
 export const NAVIGATION: readonly NavigationEntry[] = [
   { label: "Kinds", href: "/console/kinds", prefix: "/kinds" },
   { label: "Objects", href: "/console/objects", prefix: "/objects" },
+  { label: "Migrations", href: "/console/migrations", prefix: "/migrations" },
   { label: "Reports", href: "/console/reports", prefix: "/reports" },
+  { label: "Server", href: "/console/server", prefix: "/server" },
 ];
 
 /** The page for /console/. */

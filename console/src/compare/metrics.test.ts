@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { labelValues, parseHealth, parseMetrics, quantile, rate, total } from "./metrics";
+import { storedObjects } from "./migration_progress";
 import { formatBytes, formatSeconds, linePath, niceLimit, scale, tickValues } from "./plot_scale";
 
 const TEXT = `# HELP a A counter.
@@ -55,4 +56,9 @@ test("lines have gaps where there are no values", () => {
   expect(scale([0, 10], [100, 0])(5)).toBe(50);
   expect([formatSeconds(0.00085), formatSeconds(0.0025), formatSeconds(1.234)]).toEqual(["850 µs", "2.5 ms", "1.23 s"]);
   expect(formatBytes(64_200_000)).toBe("64.2 MB");
+});
+
+test("stored objects by version", () => {
+  const samples = parseMetrics('polykind_stored_objects{group="a.b",resource="xs",version="v2"} 1\npolykind_stored_objects{group="a.b",resource="xs",version="v1"} 3\npolykind_stored_objects{group="",resource="xs",version="v1"} 9\n');
+  expect(storedObjects(samples, "a.b", "xs")).toEqual([{ version: "v1", count: 3 }, { version: "v2", count: 1 }]);
 });

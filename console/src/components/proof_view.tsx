@@ -1,6 +1,6 @@
 /** A report of `polykind prove`: properties by pair of versions, findings with their smallest object, and losses. */
 import type { VNode } from "preact";
-import { align } from "../compare/alignment";
+import { align, leavesOf, type Column, type Row } from "../compare/alignment";
 import { inline, withoutNoise } from "../compare/json";
 import { pairsOf, propertiesOf, type FieldDifference, type ProofReport, type PropertyResult } from "../compare/reports";
 import { count, formatNumber } from "../format";
@@ -110,7 +110,7 @@ function Finding({ result, opened }: { result: PropertyResult; opened: boolean }
               label={`${result.property}: the object at each step`}
               showEqual={false}
               heads={columns.map((column, index) => ({ version: `${index + 1}. ${column.version}`, badges: <span>{column.label}</span> }))}
-              rows={align(columns.map((column) => ({ version: column.version, object: withoutNoise(column.object!) })))}
+              rows={stepRows(columns.map((column) => ({ version: column.version, object: withoutNoise(column.object!) })))}
             />
           )}
           {result.differences.length > 0 && (
@@ -144,6 +144,16 @@ function Finding({ result, opened }: { result: PropertyResult; opened: boolean }
       </details>
     </article>
   );
+}
+
+/** Align the steps of a conversion. What is missing at the other version is no loss if it comes back. */
+function stepRows(columns: readonly Column[]): Row[] {
+  const rows = align(columns);
+  for (const { cells } of leavesOf(rows)) {
+    if (cells.length === 3 && cells[2]!.mark === "same" && cells[1]!.mark === "lost") cells[1]!.mark = "none";
+    if (cells.length === 3 && cells[1]!.mark === "only" && cells[2]!.value === undefined) cells[1]!.mark = "none";
+  }
+  return rows;
 }
 
 function editText({ path, before, after }: FieldDifference): string {
