@@ -14,10 +14,10 @@ import yaml
 
 from polykind.server.server import Server
 from polykind.server.settings import Settings
+from tests.support import pages
 from tests.support.client import Client
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "encryption.md").read_text()
-BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.S)
+BLOCKS = pages.blocks((pages.ROOT / "docs" / "guides" / "encryption.md").read_text(), "sh")
 
 
 async def test_procedure_of_the_page(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
@@ -11,20 +10,21 @@ from pathlib import Path
 
 from polykind.server.authentication_settings import read_authentication_config
 from polykind.server.settings import Settings
+from tests.support import pages
 from tests.support.server import ServerProcess
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "identity.md").read_text()
+PAGE = (pages.ROOT / "docs" / "guides" / "identity.md").read_text()
 
 
 def test_single_sign_on_configuration_is_valid(tmp_path: Path) -> None:
-    block = next(text for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.S) if "AuthenticationConfiguration" in text)
+    block = next(text for text in pages.blocks(PAGE, "yaml") if "AuthenticationConfiguration" in text)
     (tmp_path / "sso.yaml").write_text(block)
     config = read_authentication_config(Settings(data_dir=tmp_path, authentication_config=tmp_path / "sso.yaml"))
     assert [entry["issuer"]["audiences"] for entry in config["jwt"]] == [["polykind"], ["polykind"]]
 
 
 def test_commands_add_and_revoke_a_user(tmp_path: Path) -> None:
-    commands = re.findall(r"^\$ (.+)$", "\n".join(re.findall(r"```console\n(.*?)```", PAGE, re.S)), re.M)
+    commands = [command.line for command in pages.commands(PAGE)]
     assert len(commands) == 5
     with ServerProcess(tmp_path / ".polykind") as server:
         programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

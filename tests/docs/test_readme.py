@@ -1,10 +1,15 @@
-"""The Python code in README.md works."""
+"""The Python code in README.md works, and the README fits on a screen or two."""
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
+import pytest
+
 from tests.support import pages
+
+pytest_plugins = "pytester"
 
 README = (pages.ROOT / "README.md").read_text()
 
@@ -17,3 +22,15 @@ def test_readme_conversions_work() -> None:
     new = names["crontabs"].convert(old, "v2")
     assert new["spec"] == {"schedule": "* * * * *", "hosts": ["a"]}
     assert names["crontabs"].convert(new, "v1")["spec"] == old["spec"]
+
+
+def test_readme_test_passes(pytester: pytest.Pytester) -> None:
+    (block,) = (block for block in pages.blocks(README, "python") if "def test_" in block)
+    (pytester.path / "crds").mkdir()
+    shutil.copy(pages.ROOT / "examples" / "crontab" / "crd.yaml", pytester.path / "crds")
+    pytester.makepyfile(test_readme_block=block)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) < 110
