@@ -8,47 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from polykind.store.etcd import hpack, http2, rpc_messages
+from polykind.hpack.header_encoding import encode_header
+from polykind.store.etcd import http2, rpc_messages
 from polykind.store.etcd.grpc_call import UNAVAILABLE, GrpcCall, GrpcError
-from polykind.store.etcd.http2 import Http2Connection
+from polykind.store.etcd.http2 import GrpcConnection
 from tests.support.etcd import Etcd, etcd
-
-
-class TestHeaders:
-    @pytest.mark.parametrize(
-        ("packed", "text"),
-        [
-            ("f1e3c2e5f23a6ba0ab90f4ff", b"www.example.com"),
-            ("a8eb10649cbf", b"no-cache"),
-            ("25a849e95ba97d7f", b"custom-key"),
-            ("25a849e95bb8e8b4bf", b"custom-value"),
-            ("d07abe941054d444a8200595040b8166e082a62d1bff", b"Mon, 21 Oct 2013 20:13:21 GMT"),
-        ],
-    )
-    def test_huffman_strings(self, packed: str, text: bytes) -> None:
-        raw = bytes.fromhex(packed)
-        assert hpack.decode(b"\0" + b"\x01x" + bytes([0x80 | len(raw)]) + raw) == {b"x": text}
-
-    def test_response_headers(self) -> None:
-        # A table size update, :status 200, an indexed content type, then two literal headers.
-        block = b"\x20\x88\x5f\x10application/grpc" + hpack.encode_literal(b"grpc-status", b"11") + b"\x40\x01a\x01b"
-        assert hpack.decode(block) == {b":status": b"200", b"": b"application/grpc", b"grpc-status": b"11", b"a": b"b"}
-        assert hpack.decode(b"\x8d") == {b":status": b"other"}
-        assert hpack.decode(b"\x08\x03503") == {b":status": b"503"}
-
-    def test_long_strings(self) -> None:
-        for size in (126, 127, 128, 254, 255, 70_000):
-            assert hpack.decode(hpack.encode_literal(b"x", b"y" * size)) == {b"x": b"y" * size}
-
-    @given(st.binary(max_size=80))
-    def test_arbitrary_header_block_decodes_or_raises(self, block: bytes) -> None:
-        try:
-            hpack.decode(block)
-        except (ValueError, IndexError):
-            return
 
 
 def frame(kind: int, flags: int, number: int, payload: bytes = b"") -> bytes:
@@ -59,7 +24,7 @@ Answer = Callable[[asyncio.StreamWriter], None]
 
 
 @asynccontextmanager
-async def peer(answer: Answer) -> AsyncIterator[Http2Connection]:
+async def peer(answer: Answer) -> AsyncIterator[GrpcConnection]:
     """Connect to a server that reads the connection preface, sends one response, and nothing more."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,7 +35,7 @@ async def peer(answer: Answer) -> AsyncIterator[Http2Connection]:
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    connection = await Http2Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+    connection = await GrpcConnection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
     try:
         yield connection
     finally:
@@ -79,7 +44,7 @@ async def peer(answer: Answer) -> AsyncIterator[Http2Connection]:
         await asyncio.sleep(0.01)
 
 
-def ask(connection: Http2Connection, method: str, request: bytes) -> tuple[GrpcCall, asyncio.Future[bytes]]:
+def ask(connection: GrpcConnection, method: str, request: bytes) -> tuple[GrpcCall, asyncio.Future[bytes]]:
     answer: asyncio.Future[bytes] = connection.loop.create_future()
 
     def on_response(response: bytes | GrpcError) -> None:
@@ -91,7 +56,7 @@ def ask(connection: Http2Connection, method: str, request: bytes) -> tuple[GrpcC
     return connection.unary(method, request, on_response), answer
 
 
-async def failure(connection: Http2Connection) -> GrpcError:
+async def failure(connection: GrpcConnection) -> GrpcError:
     _, answer = ask(connection, rpc_messages.RANGE, b"")
     with pytest.raises(GrpcError) as caught:
         async with asyncio.timeout(5):
@@ -110,7 +75,7 @@ class TestMisbehavingServers:
 
         left = asyncio.Event()
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        connection = await Http2Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+        connection = await GrpcConnection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
         _, answer = ask(connection, rpc_messages.RANGE, b"")
         connection._write(bytes(50_000_000))
         async with asyncio.timeout(5):
@@ -147,7 +112,7 @@ class TestMisbehavingServers:
             assert (await failure(connection)).sent is sent
 
     async def test_fragmented_trailers_with_padding(self) -> None:
-        trailers = hpack.encode_literal(b"grpc-status", b"9") + hpack.encode_literal(b"grpc-message", b"a%20b%C3%A9")
+        trailers = encode_header(b"grpc-status", b"9") + encode_header(b"grpc-message", b"a%20b%C3%A9")
         padded = b"\x03" + b"\x88" + b"pad"
         first = frame(1, 8 | 4, 1, padded)
         rest = frame(1, 1 | 32, 1, b"\0\0\0\0\0" + trailers[:5]) + frame(9, 4, 1, trailers[5:])
@@ -176,7 +141,7 @@ class TestMisbehavingServers:
             writer.close()
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        connection = await Http2Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+        connection = await GrpcConnection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
         async with asyncio.timeout(5):
             await done.wait()
         assert heard[0].endswith(frame(4, 1, 0) + frame(6, 1, 0, b"12345678"))
@@ -193,7 +158,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
 
 class TestEtcd:
     async def test_messages_larger_than_the_flow_control_window(self, cluster: Etcd) -> None:
-        connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
+        connection = await GrpcConnection.open("127.0.0.1", cluster.members[0].port, None)
         values = {f"/big/{n}".encode(): bytes([n]) * (300_000 * n) for n in range(1, 5)}
 
         async def put(key: bytes, value: bytes) -> None:
@@ -209,7 +174,7 @@ class TestEtcd:
         await connection.close()
 
     async def test_etcd_error_messages(self, cluster: Etcd) -> None:
-        connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
+        connection = await GrpcConnection.open("127.0.0.1", cluster.members[0].port, None)
         with pytest.raises(GrpcError, match="etcdserver: mvcc: required revision is a future revision"):
             await ask(connection, rpc_messages.RANGE, rpc_messages.get_request(b"/x", at=10**9))[1]
         with pytest.raises(GrpcError, match="unknown method Nothing"):
@@ -217,7 +182,7 @@ class TestEtcd:
         await connection.close()
 
     async def test_hundreds_of_concurrent_calls(self, cluster: Etcd) -> None:
-        connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
+        connection = await GrpcConnection.open("127.0.0.1", cluster.members[0].port, None)
         calls = [ask(connection, rpc_messages.RANGE, rpc_messages.get_request(b"/x")) for _ in range(500)]
         for call, _ in calls[::2]:
             call.cancel()

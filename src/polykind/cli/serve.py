@@ -65,6 +65,7 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         "share --secure-port with other processes of this machine, such as replicas on one etcd",
         default=False,
     )
+    _add_http2_flags(command)
     flag("--cert-dir", type=Path, metavar="DIR", help="directory of generated certificates (default: DATA_DIR/pki)")
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, instead of a generated one")
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="private key of --tls-cert-file in PEM")
@@ -217,6 +218,25 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         help="format of log lines: text, or json as kube-apiserver writes it (default: %(default)s)",
     )
     add_verbosity_flag(command, "every request")
+
+
+def _add_http2_flags(command: argparse.ArgumentParser) -> None:
+    add_bool_flag(command, "--disable-http2-serving", "serve only HTTP/1.1", default=False)
+    command.add_argument(
+        "--http2-max-streams-per-connection",
+        type=int,
+        default=0,
+        metavar="NUMBER",
+        help="requests that a client may run at once on one HTTP/2 connection; 0 means 100 (default: %(default)s)",
+    )
+    command.add_argument(
+        "--goaway-chance",
+        type=float,
+        default=0.0,
+        metavar="FRACTION",
+        help="fraction of HTTP/2 requests, up to 0.02, that make their client open a new connection, "
+        "which may lead to another replica (default: 0)",
+    )
 
 
 def _add_tls_flags(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP/1.1 server: its listening socket, its connections, their deadlines, and graceful shutdown."""
+"""The HTTP server: its listening socket, its connections, their deadlines, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from polykind.http.connection import App, Connection
 from polykind.http.descriptors import descriptor_problem
 from polykind.http.http_date import format_http_date
 from polykind.http.messages import AuditIds
+from polykind.http.protocol_choice import ProtocolChoice
 from polykind.workers import FairQueue
 
 log = logging.getLogger("polykind.http")
@@ -30,12 +31,24 @@ class Limits(msgspec.Struct, frozen=True):
     request_seconds: float = 60.0
     """Time to handle a request (except streams). Also the time in which a client must read each piece of a response."""
     max_unread_bytes: int = 8 * 1024 * 1024
-    """Bytes that the client of a stream may leave unread before it is disconnected."""
+    """Bytes that the client of a stream may leave unread before the stream ends.
+
+    HTTP/1.1 then closes the connection. All streams of an HTTP/2 connection together have four times this limit.
+    """
     max_connections: int = 20_000
     linger_seconds: float = 0.5
     """Time that a client may continue to send after its request was rejected."""
     sweep_seconds: float = 1.0
     """Time between two checks of the connections' deadlines."""
+
+
+class Http2Options(msgspec.Struct, frozen=True):
+    """Options of HTTP/2 connections. A client can choose HTTP/2 if the TLS context offers it."""
+
+    max_streams: int = 100
+    """The number of requests that a client may run at once on one connection."""
+    goaway_chance: float = 0.0
+    """The probability that a request makes its client open another connection, which may lead to another replica."""
 
 
 def _raise_mmap_threshold() -> None:
@@ -50,9 +63,10 @@ def _raise_mmap_threshold() -> None:
 class HttpServer:
     """Accepts connections and enforces their deadlines."""
 
-    def __init__(self, app: App, limits: Limits | None = None) -> None:
+    def __init__(self, app: App, limits: Limits | None = None, http2: Http2Options | None = None) -> None:
         self.app = app
         self.limits = limits or Limits()
+        self.http2 = http2 or Http2Options()
         self.connections: set[Connection] = set()
         self.stopping = False
         self.date = b""
@@ -79,7 +93,7 @@ class HttpServer:
         self._sweep()
         try:
             self._server = await self.loop.create_server(
-                lambda: Connection(self),
+                lambda: ProtocolChoice(self),
                 host,
                 port,
                 ssl=tls,

@@ -38,6 +38,9 @@ class AuditIds:
         return self._prefix + b"%012x" % next(self._counter)
 
 
+HTTP2 = "HTTP/2.0"
+
+
 class QuotaCharge(Protocol):
     """The usage of quotas that is recorded for a request before its object is stored."""
 
@@ -75,6 +78,9 @@ class Request:
         "user",
         "warnings",
     )
+
+    protocol = "HTTP/1.1"
+    """The version of HTTP, as Go writes it."""
 
     def __init__(self, method: str, path: str, query: str, headers: dict[bytes, bytes], body: bytes) -> None:
         self.method = method
@@ -131,6 +137,32 @@ class Request:
         """Add a warning to the response, unless it has the same warning or too many warnings."""
         if len(self.warnings) < _MAX_TOTAL_WARNINGS:
             self.warnings[text] = None
+
+
+class Http2Request(Request):
+    """A request on an HTTP/2 connection."""
+
+    __slots__ = ()
+
+    protocol = HTTP2
+
+
+_LIST_HEADERS = frozenset((b"transfer-encoding", b"sec-websocket-protocol"))
+"""Headers whose repeated values are joined by commas."""
+
+
+def add_repeated_header(headers: dict[bytes, bytes], name: bytes, value: bytes) -> None:
+    """Add a header that is repeated or may be an Impersonate-* header to the headers of a request."""
+    previous = headers.get(name)
+    if previous is None:
+        headers[name] = value
+    elif name in _LIST_HEADERS:
+        headers[name] = previous + b", " + value
+    if name.startswith(b"impersonate-"):
+        headers[b"impersonate"] = b""
+        if previous is not None:
+            # Values are not joined by commas, because the name of a group may contain a comma.
+            headers[name] = previous + b"\0" + value
 
 
 class JoinedParts:
@@ -198,10 +230,13 @@ class Response:
 
 
 class Sink(Protocol):
-    """The connection that a stream writes to."""
+    """The connection, or the stream of an HTTP/2 connection, that a response stream writes to."""
 
     def send(self, chunk: bytes) -> None:
-        """Queue framed data (see `framing`) without blocking. Close the connection if the client reads too slowly."""
+        """Queue framed data (see `framing`) without blocking. End the response if the client reads too slowly."""
+
+    def send_part(self, data: bytes) -> None:
+        """Queue data that is not framed yet."""
 
     async def drained(self) -> None:
         """Wait until the client has read most of the queued data."""
@@ -210,16 +245,19 @@ class Sink(Protocol):
         """End the stream normally."""
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """End the response at once, so that the client knows that it is incomplete."""
 
 
 class Stream:
-    """A chunked response. The server calls `start` after sending the head and `on_end` when the stream has ended."""
+    """A response that is sent in parts, chunked in HTTP/1.1.
+
+    The server calls `start` after sending the head and `on_end` when the stream has ended.
+    """
 
     __slots__ = ("content_type", "headers", "on_end", "start", "status")
 
     ending = b"0\r\n\r\n"
-    """The bytes that end the stream after the last event."""
+    """The bytes that end the stream after the last event in HTTP/1.1."""
 
     def __init__(
         self,
@@ -236,7 +274,7 @@ class Stream:
 
 
 class BodyStream(Stream):
-    """A chunked response whose body is encoded while it is sent, such as a compressed list."""
+    """A stream whose body is encoded while it is sent, such as a compressed list."""
 
 
 def encode_chunk(data: bytes) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import httptools
 
 from polykind import errors
-from polykind.http.messages import Request
+from polykind.http.messages import Request, add_repeated_header
 
 if TYPE_CHECKING:
     from polykind.http.listener import Limits
@@ -28,8 +28,6 @@ class ProtocolError(errors.APIError):
         return self.message.encode()
 
 
-_LIST_HEADERS = frozenset((b"transfer-encoding", b"sec-websocket-protocol"))
-"""Headers whose repeated values are joined by commas."""
 _MAX_PARTS = 100
 """The number of parts of a body that are kept apart. Further parts are appended to one buffer: a list of a million
 chunks would take far more memory than the body.
@@ -37,7 +35,8 @@ chunks would take far more memory than the body.
 _MAX_OVERHEAD = 16
 """The number of received bytes for each byte of a body, beyond the longest head. A chunk of one byte takes 6 bytes."""
 _VERSIONS = frozenset(("1.0", "1.1"))
-_host = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*").fullmatch
+is_host = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*").fullmatch
+"""Matches the hosts that Go's HTTP server accepts."""
 
 
 def _is_known(method: bytes) -> bool:
@@ -181,24 +180,10 @@ class RequestParser:
             self._reject_head()
         name = name.lower()
         if name in self._headers or name[0] == _I:
-            self._add_repeated(name, value)
+            self._has_repeated_host = self._has_repeated_host or name == b"host"
+            add_repeated_header(self._headers, name, value)
         else:
             self._headers[name] = value
-
-    def _add_repeated(self, name: bytes, value: bytes) -> None:
-        """Add a header that is repeated or may be an Impersonate-* header (see Request.headers)."""
-        previous = self._headers.get(name)
-        if previous is None:
-            self._headers[name] = value
-        elif name == b"host":
-            self._has_repeated_host = True
-        elif name in _LIST_HEADERS:
-            self._headers[name] = previous + b", " + value
-        if name.startswith(b"impersonate-"):
-            self._headers[b"impersonate"] = b""
-            if previous is not None:
-                # Values are not joined by commas, because the name of a group may contain a comma.
-                self._headers[name] = previous + b"\0" + value
 
     def on_headers_complete(self) -> None:
         headers = self._headers
@@ -231,7 +216,7 @@ class RequestParser:
         if host is None and version != "1.0":
             return ProtocolError(400, "400 Bad Request: missing required Host header")
         if host is not None and host != self._valid_host:
-            if not _host(host):
+            if not is_host(host):
                 return ProtocolError(400, "400 Bad Request: malformed Host header")
             self._valid_host = host
         return None

@@ -24,8 +24,9 @@ SERVED = _names(
     authorization-config authorization-mode authorization-webhook-cache-authorized-ttl
     authorization-webhook-cache-unauthorized-ttl authorization-webhook-config-file authorization-webhook-version
     bind-address cert-dir client-ca-file default-not-ready-toleration-seconds default-unreachable-toleration-seconds
-    disable-admission-plugins enable-admission-plugins encryption-provider-config
-    encryption-provider-config-automatic-reload event-ttl feature-gates logging-format oidc-ca-file oidc-client-id
+    disable-admission-plugins disable-http2-serving enable-admission-plugins encryption-provider-config
+    encryption-provider-config-automatic-reload event-ttl feature-gates goaway-chance
+    http2-max-streams-per-connection logging-format oidc-ca-file oidc-client-id
     oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim oidc-signing-algs oidc-username-claim
     oidc-username-prefix permit-port-sharing request-timeout runtime-config secure-port service-account-issuer
     service-account-key-file service-account-max-token-expiration service-account-signing-key-file
@@ -67,7 +68,7 @@ WITHOUT_EFFECT = _names(
     disabled-metrics egress-selector-config-file emulated-version endpoint-reconciler-type
     etcd-cafile etcd-certfile etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
     etcd-healthcheck-timeout etcd-keyfile etcd-prefix etcd-readycheck-timeout etcd-servers etcd-servers-overrides
-    external-hostname goaway-chance http2-max-streams-per-connection kubelet-certificate-authority
+    external-hostname kubelet-certificate-authority
     kubelet-client-certificate kubelet-client-key kubelet-preferred-address-types kubelet-timeout
     kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec

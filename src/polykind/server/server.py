@@ -32,7 +32,7 @@ from polykind.controllers.service_repair import release_leaked
 from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
-from polykind.http.listener import HttpServer, Limits
+from polykind.http.listener import Http2Options, HttpServer, Limits
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor
 from polykind.metrics.storage_metrics import StorageMetrics
@@ -258,7 +258,11 @@ class Server:
     async def _start_http(self, app: App) -> None:
         """Listen for requests, and publish the address in the Service `kubernetes` and in the kubeconfig."""
         settings, on_stop = self.settings, self._exit_stack.push_async_callback
-        self.http = HttpServer(app, Limits(request_seconds=settings.request_timeout))
+        self.http = HttpServer(
+            app,
+            Limits(request_seconds=settings.request_timeout),
+            Http2Options(settings.http2_max_streams_per_connection or 100, settings.goaway_chance),
+        )
         on_stop(lambda: self.http.stop(self._grace_seconds))
         self.port = await self.http.start(
             settings.bind_address,

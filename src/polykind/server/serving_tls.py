@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from polykind.contract import Clock
 from polykind.http.client_handshake import accept_client_certificates
+from polykind.http.protocol_choice import HTTP1_PROTOCOLS, HTTP2_PROTOCOLS
 from polykind.pki import serving_certificates
 from polykind.server.network_identity import serving_names
 from polykind.server.settings import Settings, SettingsError
@@ -53,7 +54,7 @@ class ServingTls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         apply_tls_options(context, self._settings.tls_min_version, self._settings.tls_cipher_suites)
         context.load_cert_chain(certificate, key)
-        context.set_alpn_protocols(["http/1.1"])
+        context.set_alpn_protocols(HTTP1_PROTOCOLS if self._settings.disable_http2_serving else HTTP2_PROTOCOLS)
         if self._requests_certificates:
             accept_client_certificates(context)
         return context

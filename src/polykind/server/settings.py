@@ -86,6 +86,9 @@ class Settings(msgspec.Struct):
     feature_gates: dict[str, bool] = {}
     request_timeout: float = 60.0
     permit_port_sharing: bool = False
+    disable_http2_serving: bool = False
+    http2_max_streams_per_connection: int = 0
+    goaway_chance: float = 0.0
     authorization_mode: tuple[str, ...] = ("RBAC",)
     authorization_config: Path | None = None
     authorization_webhook_config_file: Path | None = None
@@ -148,7 +151,8 @@ class Settings(msgspec.Struct):
 
     def flags(self) -> dict[str, str]:
         """Return the value of every flag as text, formatted as kube-apiserver formats flags."""
-        return {name.replace("_", "-"): _flag_value(getattr(self, name)) for name in self.__struct_fields__}
+        flags = {name.replace("_", "-"): _flag_value(getattr(self, name)) for name in self.__struct_fields__}
+        return flags | {"goaway-chance": f"{self.goaway_chance:g}"}
 
     def options(self) -> dict[str, object]:
         """Return the value of every flag as it is written in a configuration file."""
@@ -201,6 +205,10 @@ class Settings(msgspec.Struct):
             raise SettingsError("--shutdown-delay-duration can not be negative value")
         if not self.request_timeout > 0:
             raise SettingsError("--request-timeout must be longer than 0s")
+        if self.http2_max_streams_per_connection < 0:
+            raise SettingsError("--http2-max-streams-per-connection can not be a negative number")
+        if not 0 <= self.goaway_chance <= 0.02:
+            raise SettingsError("--goaway-chance can not be less than 0 or greater than 0.02")
         try:
             _ = self.service_network
         except ServiceNetworkError as error:

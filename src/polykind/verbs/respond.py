@@ -18,7 +18,7 @@ from polykind.codec.negotiation import ResponseFormat, Transform
 from polykind.codec.protobuf_envelope import encode_envelope, encode_list, encode_object
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
-from polykind.http.messages import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size, encode_chunk
+from polykind.http.messages import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size
 from polykind.http.options import include_object
 from polykind.verbs.context import RequestContext, is_large
 from polykind.workers import INLINE_BYTES
@@ -324,13 +324,13 @@ async def _compressed(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _streamed(parts: AsyncIterator[bytes], content_type: bytes, headers: tuple[Header, ...] = ()) -> BodyStream:
-    """Return a chunked response that sends each part when it is ready and the client has read the parts before it."""
+    """Return a stream that sends each part when it is ready and the client has read the parts before it."""
     sending: list[asyncio.Task[None]] = []
 
     async def send(sink: Sink) -> None:
         try:
             async for part in parts:
-                sink.send(encode_chunk(part))
+                sink.send_part(part)
                 await sink.drained()
             sink.finish()
         except ConnectionError:

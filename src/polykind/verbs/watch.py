@@ -13,7 +13,7 @@ from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_channel import WatchChannel
 from polykind.cache.watcher import Watcher
 from polykind.codec import negotiation
-from polykind.http.framing import GZIP_CHUNKS, HTTP_CHUNKS, Framing
+from polykind.http.framing import Framing, stream_framing
 from polykind.http.messages import Response, Sink, Stream
 from polykind.http.websocket import WebSocketStream, is_websocket, refusal
 from polykind.verbs.context import RequestContext
@@ -94,7 +94,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     channel.resume()
     if is_websocket(ctx.request):
         return WebSocketStream(ctx.request, watcher.start, watcher.on_end)
-    headers = GZIP_HEADERS if framing is GZIP_CHUNKS else ()
+    headers = GZIP_HEADERS if framing.compresses else ()
     return Stream(watcher.start, watcher.on_end, encoder.content_type, headers)
 
 
@@ -113,9 +113,9 @@ def _complete(ctx: RequestContext, encoder: JsonEncoder, events: list[bytes]) ->
 def _framing(ctx: RequestContext, encoder: JsonEncoder, *, streams_list: bool) -> Framing:
     if is_websocket(ctx.request):
         return encoder.messages
-    if not streams_list or not ctx.backend.compresses_watch_lists:
-        return HTTP_CHUNKS
-    return GZIP_CHUNKS if negotiation.accepts_gzip(ctx.request.header(b"accept-encoding")) else HTTP_CHUNKS
+    compressible = streams_list and ctx.backend.compresses_watch_lists
+    accepted = compressible and negotiation.accepts_gzip(ctx.request.header(b"accept-encoding"))
+    return stream_framing(ctx.request, compressed=accepted)
 
 
 def _join_channel(

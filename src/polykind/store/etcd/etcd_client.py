@@ -16,7 +16,7 @@ from polykind.contract import StoreError, UnavailableError, UnknownOutcomeError
 from polykind.store.coalescer import resolve
 from polykind.store.etcd import rpc_messages
 from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, UNAVAILABLE, GrpcCall, GrpcError, OnResponse
-from polykind.store.etcd.http2 import Http2Connection
+from polykind.store.etcd.http2 import GrpcConnection
 
 CONNECT_SECONDS = 1.5
 
@@ -59,8 +59,8 @@ class Member:
         self._host, self._port = parts.hostname, parts.port or 2379
         self._tls = access.tls() if parts.scheme == "https" else None
         self._loop = asyncio.get_running_loop()
-        self._connection: Http2Connection | None = None
-        self._connecting: asyncio.Task[Http2Connection] | None = None
+        self._connection: GrpcConnection | None = None
+        self._connecting: asyncio.Task[GrpcConnection] | None = None
         self.failed_at = 0.0
         """The time of the last failure. If the member did not respond at all, UNRESPONSIVE_SECONDS later than that."""
 
@@ -98,16 +98,16 @@ class Member:
             connection = await self._connect()
         return connection.call(method)
 
-    async def _connect(self) -> Http2Connection:
+    async def _connect(self) -> GrpcConnection:
         """Connect to the member. Concurrent callers share one attempt."""
         if self._connecting is None or self._connecting.done():
             self._connecting = self._loop.create_task(self._open_connection())
         return await asyncio.shield(self._connecting)
 
-    async def _open_connection(self) -> Http2Connection:
+    async def _open_connection(self) -> GrpcConnection:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                self._connection = await Http2Connection.open(self._host, self._port, self._tls)
+                self._connection = await GrpcConnection.open(self._host, self._port, self._tls)
                 return self._connection
         except TimeoutError:
             raise GrpcError(DEADLINE_EXCEEDED, "connecting timed out", sent=False) from None

@@ -10,11 +10,13 @@ import asyncio
 import ssl
 import struct
 from collections import deque
+from functools import lru_cache
 from typing import cast
 from urllib.parse import unquote
 
+from polykind.hpack.header_decoder import Field, HeaderDecoder, HeadersTooLargeError, static_fields
+from polykind.hpack.header_encoding import encode_header
 from polykind.store.coalescer import Coalescer
-from polykind.store.etcd import hpack
 from polykind.store.etcd.grpc_call import UNAVAILABLE, GrpcCall, GrpcError, OnResponse
 
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
@@ -25,6 +27,7 @@ _WINDOW_UPDATE_BYTES = 2**29
 """After this many received bytes, a quarter of the initial window, the client sends a WINDOW_UPDATE."""
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _MAX_FRAME_BYTES = 2**20
+_MAX_HEADER_BYTES = 2**20
 # The client's SETTINGS frame: no dynamic header table, no server push, the largest window, frames of up to a megabyte.
 _OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _MAX_WINDOW, 5, _MAX_FRAME_BYTES)
 # A frame header: 3 bytes length and 1 byte type (packed as one number), 1 byte flags, 4 bytes stream id.
@@ -40,7 +43,7 @@ _PONG_DELAY_SECONDS = 0.05
 """Seconds by which responses to etcd's PINGs are delayed. Until it has the response, etcd sends no further PING."""
 
 
-class Http2Connection(asyncio.Protocol):
+class GrpcConnection(asyncio.Protocol):
     """One connection to an etcd server."""
 
     def __init__(self, authority: str, tls: bool) -> None:
@@ -66,7 +69,7 @@ class Http2Connection(asyncio.Protocol):
         self._closed: asyncio.Future[None] = self.loop.create_future()
 
     @classmethod
-    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None) -> Http2Connection:
+    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None) -> GrpcConnection:
         """Connect to the server. Raise OSError if the connection fails."""
         loop = asyncio.get_running_loop()
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -220,7 +223,7 @@ class Http2Connection(asyncio.Protocol):
                     break
                 self._on_frame(head & 0xFF, flags, stream_id & _MAX_WINDOW, data[start + 9 : at])
             self._buffer = data[at:] if at < end else b""
-        except (ValueError, IndexError, struct.error) as error:
+        except (ValueError, IndexError, struct.error, HeadersTooLargeError) as error:
             self._end_all(f"the server does not speak HTTP/2: {error}")
             self._transport.abort()
 
@@ -277,7 +280,7 @@ class Http2Connection(asyncio.Protocol):
             self._partial_headers = (stream_id, first, header_block)
             return
         self._partial_headers = None
-        headers = hpack.decode(header_block)
+        headers = _decode_headers(header_block)
         call = self._calls.get(stream_id)
         if call is None:
             return
@@ -331,6 +334,25 @@ def _remove_padding(flags: int, payload: bytes) -> bytes:
 
 def _request_headers(method: str, authority: bytes, scheme: bytes) -> bytes:
     """Encode the headers of a call. `hasleader` makes a member fail if it has no leader and may have stale data."""
-    block = b"\x83" + scheme + hpack.encode_indexed_name(4, method.encode())
-    block += hpack.encode_indexed_name(1, authority) + hpack.encode_indexed_name(31, b"application/grpc")
-    return block + hpack.encode_literal(b"te", b"trailers") + hpack.encode_literal(b"hasleader", b"true")
+    block = b"\x83" + scheme + encode_header(b":path", method.encode()) + encode_header(b":authority", authority)
+    block += encode_header(b"content-type", b"application/grpc")
+    return block + encode_header(b"te", b"trailers") + encode_header(b"hasleader", b"true")
+
+
+@lru_cache(maxsize=64)
+def _decode_headers(block: bytes) -> dict[bytes, bytes]:
+    """Return the headers of a block. Cached, because a server sends few distinct blocks.
+
+    The client announces a dynamic table of size zero, so a block does not depend on earlier blocks.
+    """
+    decoder = HeaderDecoder(_static_fields(), _no_class, table_size=0)
+    return {name: value for name, value, _, _ in decoder.decode(block, _MAX_HEADER_BYTES)}
+
+
+@lru_cache(maxsize=1)
+def _static_fields() -> list[Field | None]:
+    return static_fields(_no_class)
+
+
+def _no_class(name: bytes, value: bytes) -> int:
+    return 0

@@ -11,7 +11,7 @@ from typing import Any, cast
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from polykind.http.connection import Connection
+from polykind.http.http1_connection import Http1Connection
 from polykind.http.listener import HttpServer, Limits
 from polykind.http.messages import Request, Response
 
@@ -62,7 +62,7 @@ async def exchange(pieces: list[bytes]) -> FakeTransport:
     """Feed the pieces to a connection while it reads."""
     http = HttpServer(echo, Limits(max_body_bytes=2000, max_head_bytes=2000))
     http.loop = asyncio.get_running_loop()
-    connection, transport = Connection(http), FakeTransport()
+    connection, transport = Http1Connection(http), FakeTransport()
     connection.connection_made(cast(asyncio.Transport, transport))
     for piece in pieces:
         for _ in range(200):

@@ -1,0 +1,1 @@
+"""HTTP/2 (RFC 9113). Imported when the first client chooses it."""
