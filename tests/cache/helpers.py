@@ -137,6 +137,9 @@ class Client:
             self.data += rest[:length]
             rest = rest[length + 2 :]
 
+    def send_part(self, data: bytes) -> None:
+        raise AssertionError("watches send framed events")
+
     async def drained(self) -> None:
         await self.reads.wait()
         if self.ended:

@@ -217,6 +217,9 @@ class Taken:
         body = frame.partition(b"\r\n")[2].removesuffix(b"\r\n")
         self.lines += [json.loads(line) for line in body.splitlines()]
 
+    def send_part(self, data: bytes) -> None:
+        raise AssertionError("watches send framed events")
+
     async def drained(self) -> None:
         await asyncio.sleep(0)
 
