@@ -3,7 +3,8 @@
 A response can turn the connection into a WebSocket until the connection is closed.
 
 The requests of a connection are handled one after the other. While one request is handled and another waits, the
-server reads nothing. While the client leaves responses unread, no request is handled. docs/limits.md has the limits.
+server reads nothing. While the client leaves responses unread, no request is handled. docs/reference/limits.md
+has the limits.
 """
 
 from __future__ import annotations

@@ -152,11 +152,12 @@ class Settings(msgspec.Struct):
     def flags(self) -> dict[str, str]:
         """Return the value of every flag as text, formatted as kube-apiserver formats flags."""
         flags = {name.replace("_", "-"): _flag_value(getattr(self, name)) for name in self.__struct_fields__}
-        return flags | {"goaway-chance": f"{self.goaway_chance:g}"}
+        return flags | {"goaway-chance": f"{self.goaway_chance:g}"}  # the only float that is not a duration
 
     def options(self) -> dict[str, object]:
         """Return the value of every flag as it is written in a configuration file."""
-        return {name.replace("_", "-"): _option_value(getattr(self, name)) for name in self.__struct_fields__}
+        options = {name.replace("_", "-"): _option_value(getattr(self, name)) for name in self.__struct_fields__}
+        return options | {"goaway-chance": self.goaway_chance}
 
     def gate(self, name: str) -> bool:
         """True if a feature gate is enabled."""

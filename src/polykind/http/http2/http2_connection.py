@@ -1,6 +1,7 @@
 """An HTTP/2 connection: frames to requests, and responses to frames (RFC 9113).
 
-The requests of a connection run concurrently, as many as MAX_CONCURRENT_STREAMS. docs/limits.md has the limits.
+The requests of a connection run concurrently, as many as MAX_CONCURRENT_STREAMS. docs/reference/limits.md
+has the limits.
 """
 
 from __future__ import annotations
