@@ -48,7 +48,7 @@ def test_the_manifests_are_valid_and_their_pods_are_restricted(tmp_path: Path) -
             assert kubectl("diff", "-f", path).out == ""
             template = workload(name)["spec"]["template"]
             # The namespace enforces the restricted profile on pods. The server creates none, so create one here.
-            pod = {
+            pod: dict[str, Any] = {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": {"name": name.removesuffix(".yaml"), "namespace": "polykind", **template["metadata"]},

@@ -278,7 +278,7 @@ class Server:
     def _watch_files(self) -> None:
         """Read certificates, tokens and keys again when their files change."""
         on_stop, identity = self._exit_stack.push_async_callback, self._identity
-        files = FileWatcher(identity.files(), identity.reload)
+        files = FileWatcher(identity.files(), self.reload)
         files.start()
         on_stop(files.close)
         identity.tls.start(self._write_kubeconfig)
@@ -392,8 +392,10 @@ class Server:
         return resource.shown(cached) if cached is not None else None
 
     def reload(self) -> None:
-        """Read certificates, tokens and the registry of users again."""
+        """Read certificates, tokens and the registry of users again, and write the kubeconfig with them."""
         self._identity.reload()
+        self.token = self._identity.token
+        self._write_kubeconfig()
 
     def _write_kubeconfig(self) -> None:
         self._identity.write_kubeconfig(self.kubeconfig, self.url)
