@@ -63,8 +63,9 @@ def test_request_matches_kube_apiserver() -> None:
 
 def test_valid_response_is_parsed() -> None:
     status = {"code": 403, "message": "no"}
-    found = parse_response("v1", "u", review_response(allowed=False, status=status, warnings=["w"]), mutating=True)
-    assert found == AdmissionResponse(False, {"metadata": {}, **status}, b"", "", ("w",))
+    fields: dict[str, Any] = {"allowed": False, "status": status, "warnings": ["w"], "auditAnnotations": {"k": "v"}}
+    found = parse_response("v1", "u", review_response(**fields), mutating=True)
+    assert found == AdmissionResponse(False, {"metadata": {}, **status}, b"", "", ("w",), {"k": "v"})
     assert parse_response("v1", "u", review_response(patch=PATCH, patchType="JSONPatch"), mutating=True).patch == b"[]"
 
 

@@ -34,7 +34,7 @@ class FakeWebhook:
     def __init__(
         self, name: str, patch: Patch = lambda obj: (), *, version: str = "v1", reinvoke: bool = False
     ) -> None:
-        self.name = self.uid = name
+        self.name = self.uid = self.configuration = name
         self.reinvoke_if_needed = reinvoke
         self._patch, self._version = patch, version
         self.received: list[VersionedAttributes] = []
@@ -47,12 +47,13 @@ class FakeWebhook:
         attributes: Attributes,
         versioned: VersionedAttributes,
         observer: Observer,
-        apply: Callable[[AdmissionResponse], None],
+        apply: Callable[[AdmissionResponse], bool],
+        place: str,
     ) -> None:
         self.received.append(versioned)
         patch_value = self._patch(versioned.obj)
         patch = patch_value if isinstance(patch_value, bytes) else json.dumps(list(patch_value)).encode()
-        apply(AdmissionResponse(True, None, patch, "JSONPatch", ()))
+        apply(AdmissionResponse(True, None, patch, "JSONPatch", (), {}))
 
 
 async def admit(attributes: Attributes, *webhooks: FakeWebhook) -> Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polykind import errors
@@ -30,6 +31,7 @@ class AdmissionResponse:
     patch: bytes
     patch_type: str
     warnings: tuple[str, ...]
+    audit_annotations: Mapping[str, str]
 
 
 class InvalidResponseError(Exception):
@@ -88,7 +90,12 @@ def parse_response(version: str, uid: str, body: bytes, *, mutating: bool) -> Ad
         # In v1beta1 the patch type is ignored, because JSONPatch is the only patch type.
         patch_type = JSON_PATCH if patch else ""
     return AdmissionResponse(
-        response["allowed"], response.get("status"), patch, patch_type, tuple(response.get("warnings") or ())
+        response["allowed"],
+        response.get("status"),
+        patch,
+        patch_type,
+        tuple(response.get("warnings") or ()),
+        response.get("auditAnnotations") or {},
     )
 
 

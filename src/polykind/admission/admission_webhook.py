@@ -19,6 +19,7 @@ from polykind.admission.versioned_attributes import VersionedAttributes
 from polykind.apis.admissionregistration.validation import DRY_RUN_SIDE_EFFECTS
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.golang.json import encode_json
 from polykind.selectors.selector_objects import compile_label_selector
 from polykind.webhook import review_envelope
 from polykind.webhook.client import WebhookClient, WebhookConfigError
@@ -76,6 +77,7 @@ class AdmissionWebhook:
         uid: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
         self.name: str = config["name"]
+        self.configuration = configuration
         self.uid = f"{configuration}/{self.name}/{index}"
         self.reinvoke_if_needed = config.get("reinvocationPolicy") == "IfNeeded"
         self._mutating = mutating
@@ -136,13 +138,16 @@ class AdmissionWebhook:
         attributes: Attributes,
         versioned: VersionedAttributes,
         observer: Observer,
-        apply: Callable[[AdmissionResponse], None] | None = None,
+        apply: Callable[[AdmissionResponse], bool] | None = None,
+        place: str = "round_0_index_0",
     ) -> None:
         """Call the webhook and pass its response to `apply`. Raise APIError if the webhook rejects the request.
 
-        If the failure policy is Ignore, a failure of the call or of `apply` is only logged.
+        `apply` returns True if it has changed the object. If the failure policy is Ignore, a failure of the call or of
+        `apply` is only logged. `place` is the number of the call, for audit annotations.
         """
         kind, started = "admit" if self._mutating else "validating", time.monotonic()
+        mutated = False
 
         def record(code: int, error: str | None = None) -> None:
             if error is not None:
@@ -153,9 +158,10 @@ class AdmissionWebhook:
         try:
             response = await self._call(attributes, versioned)
             if apply is not None:
-                await attributes.compute(lambda: apply(response))
+                mutated = await attributes.compute(lambda: apply(response))
         except WebhookCallError as failure:
             if self.ignore_failures:
+                attributes.annotate(f"failed-open.{self._annotation_prefix}/{place}", self.name)
                 record(failure.code)
                 observer.webhook_failed_open(self.name, kind)
                 log.warning("admission: a webhook call failed, ignoring it because of the failure policy: %s", failure)
@@ -168,7 +174,17 @@ class AdmissionWebhook:
         except errors.APIError:
             record(0, "apiserver_internal_error")
             raise
+        finally:
+            layer = "mutating-webhook" if self._mutating else "validating-webhook"
+            attributes.track_latency(layer, time.monotonic() - started)
+            if self._mutating:
+                result = {"configuration": self.configuration, "webhook": self.name, "mutated": mutated}
+                attributes.annotate(f"{self._annotation_prefix}/{place}", encode_json(result, sort_keys=False).decode())
         record(200)
+
+    @property
+    def _annotation_prefix(self) -> str:
+        return f"{'mutation' if self._mutating else 'validating'}.webhook.admission.k8s.io"
 
     def _timeouts(self, attributes: Attributes) -> tuple[float, float]:
         """Return the timeout of a webhook call in seconds, and the `timeout` in the query of the webhook's URL.
@@ -213,6 +229,8 @@ class AdmissionWebhook:
             )
         except InvalidResponseError as error:
             raise WebhookCallError(self.name, str(error)) from None
+        for key, value in response.audit_annotations.items():
+            attributes.annotate(f"{self.name}/{key}", value)
         for text in response.warnings:
             attributes.warn(text)
         if not response.allowed:

@@ -96,6 +96,10 @@ class Attributes(msgspec.Struct):
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
     annotate: Callable[[str, str], None] = msgspec.field(default=lambda key, value: None)
     """A function that adds an annotation to the audit event of the request."""
+    annotate_request_level: Callable[[str, str], None] = msgspec.field(default=lambda key, value: None)
+    """A function that adds an annotation to the audit event if its level is Request or RequestResponse."""
+    track_latency: Callable[[str, float], None] = msgspec.field(default=lambda layer, seconds: None)
+    """A function that records the seconds that a layer takes, for the audit event of a slow request."""
     charge: QuotaCharge | None = None
     """The usage of quotas that the ResourceQuota plugin has recorded for the request."""
     compute: Compute = compute_inline

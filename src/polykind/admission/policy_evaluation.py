@@ -22,6 +22,7 @@ from polykind.contract import InterruptCheck, JsonObject
 from polykind.golang.utf8 import byte_length
 
 _MAX_MESSAGE_BYTES = 5 * 1024
+_MAX_ANNOTATION_BYTES = 10 * 1024
 
 
 class Denial(NamedTuple):
@@ -37,6 +38,15 @@ class Denial(NamedTuple):
     unconditional: bool = False
     ignored: bool = False
     seconds: float = 0.0
+    validation: int = 0
+    """The index of the validation in the policy."""
+
+
+class PolicyResult(NamedTuple):
+    """The result of a policy for one request: denials, and the keys and values of audit annotations."""
+
+    denials: list[Denial]
+    annotations: Sequence[tuple[str, str]] = ()
 
 
 class _Validation:
@@ -73,7 +83,7 @@ class Evaluation:
         )
         self._validations = [_Validation(item, environment, messages) for item in spec.get("validations") or ()]
         self._annotations = [
-            Expression(item["valueExpression"], environment, (STRING, NULL))
+            (item["key"], Expression(item["valueExpression"], environment, (STRING, NULL)))
             for item in spec.get("auditAnnotations") or ()
         ]
         self.uses_authorizer = environment.uses_authorizer or self._conditions.uses_authorizer
@@ -81,18 +91,18 @@ class Evaluation:
 
     async def evaluate(
         self, values: Mapping[str, Any], condition_values: Mapping[str, Any], namespace: JsonObject | None
-    ) -> list[Denial]:
-        """Evaluate the policy and return its denials. `condition_values` are the variables of the match conditions.
+    ) -> PolicyResult:
+        """Evaluate the policy. `condition_values` are the variables of the match conditions.
 
-        Audit annotations see all fields of `namespace`. They are evaluated, because their errors deny the request, but
-        they are not added to audit events.
+        Audit annotations see all fields of `namespace`. They are always evaluated, because their errors deny the
+        request.
         """
         try:
             return await run_with_deadline(lambda check: self._evaluate(values, condition_values, namespace, check))
         except (EvaluationInterruptedError, MatchConditionError) as failure:
-            return self._failure(str(failure))
+            return PolicyResult(self._failure(str(failure)))
         except OutOfBudgetError:
-            return self._failure(OUT_OF_BUDGET)
+            return PolicyResult(self._failure(OUT_OF_BUDGET))
 
     def _evaluate(
         self,
@@ -100,9 +110,9 @@ class Evaluation:
         condition_values: Mapping[str, Any],
         namespace: JsonObject | None,
         check: InterruptCheck,
-    ) -> list[Denial]:
+    ) -> PolicyResult:
         if not self._conditions.evaluate(condition_values, check):
-            return []
+            return PolicyResult([])
         scope = EvaluationScope(values, self._variables, PER_EVALUATION, check)
         results = [_run_timed(item.expression, scope) for item in self._validations]
         # Messages and audit annotations may mention the authorizer, but its value is null, as in kube-apiserver.
@@ -111,11 +121,15 @@ class Evaluation:
         annotation_scope = EvaluationScope(
             {**values, "namespaceObject": namespace}, self._variables, PER_EVALUATION, check
         )
-        for annotation in self._annotations:
-            result, seconds = _run_timed(annotation, annotation_scope)
-            if result.error and not self._ignore:
-                denials.append(Denial(result.error, unconditional=True, seconds=seconds))
-        return denials
+        annotations: list[tuple[str, str]] = []
+        for key, expression in self._annotations:
+            result, seconds = _run_timed(expression, annotation_scope)
+            if result.error:
+                if not self._ignore:
+                    denials.append(Denial(result.error, unconditional=True, seconds=seconds))
+            elif isinstance(result.value, str) and (text := trim(result.value)):
+                annotations.append((key, text.encode()[:_MAX_ANNOTATION_BYTES].decode(errors="ignore")))
+        return PolicyResult(denials, annotations)
 
     def _denials(self, results: Sequence[tuple[Result, float]], scope: EvaluationScope) -> list[Denial]:
         budget_error = ""
@@ -128,15 +142,17 @@ class Evaluation:
         except OutOfBudgetError:
             budget_error = f"failed messageExpression: {OUT_OF_BUDGET}"
         denials: list[Denial] = []
-        for validation, (result, seconds), message in zip(self._validations, results, messages, strict=True):
+        evaluated = zip(self._validations, results, messages, strict=True)
+        for index, (validation, (result, seconds), message) in enumerate(evaluated):
             if result.error or budget_error:
-                denials += self._failure(result.error or budget_error, seconds)
+                denials += self._failure(result.error or budget_error, seconds, index)
             elif result.value is not True:
-                denials.append(Denial(validation.failure_message(message), validation.reason, seconds=seconds))
+                text = validation.failure_message(message)
+                denials.append(Denial(text, validation.reason, seconds=seconds, validation=index))
         return denials
 
-    def _failure(self, message: str, seconds: float = 0.0) -> list[Denial]:
-        return [Denial(message, ignored=self._ignore, seconds=seconds)]
+    def _failure(self, message: str, seconds: float = 0.0, index: int = 0) -> list[Denial]:
+        return [Denial(message, ignored=self._ignore, seconds=seconds, validation=index)]
 
 
 def _run_timed(expression: Expression, scope: EvaluationScope) -> tuple[Result, float]:

@@ -13,8 +13,10 @@ from polykind.admission.policy_evaluation import Denial, Evaluation
 from polykind.admission.policy_plugin import AdmissionPolicy, PolicyBinding, PolicyConfigurationError, PolicyPlugin
 from polykind.admission.versioned_attributes import VersionedAttributes, unconverted
 from polykind.contract import JsonObject
+from polykind.golang.json import encode_json
 from polykind.metrics.metrics import Metrics
 
+_FAILURE_ANNOTATION = "validation.policy.admission.k8s.io/validation_failure"
 _CODES = {"Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 
 
@@ -70,6 +72,7 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
         except PolicyConfigurationError as error:
             return _configuration_denial(policy, None, str(error))
         denials: list[_PolicyDenial] = []
+        annotations: dict[str, list[str]] = {}
         versioned: VersionedAttributes | None = None
         for binding in bindings:
             try:
@@ -84,7 +87,9 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
                 denials += _configuration_denial(policy, binding, error.message)
             else:
                 if versioned is not None:
-                    denials += await self._evaluate_binding(policy, binding, attributes, versioned, params)
+                    denials += await self._evaluate_binding(policy, binding, attributes, versioned, params, annotations)
+        for key, values in annotations.items():
+            attributes.annotate(f"{policy.name}/{key}", ", ".join(dict.fromkeys(values)))
         return denials
 
     async def _evaluate_binding(
@@ -94,7 +99,9 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
         attributes: Attributes,
         versioned: VersionedAttributes,
         params: Sequence[JsonObject | None],
+        annotations: dict[str, list[str]],
     ) -> list[_PolicyDenial]:
+        """Return the denials of a policy with one binding, and add its audit annotations to `annotations`."""
         namespace = policy_plugin.object_namespace(attributes)
         common: dict[str, Any] = {"object": versioned.obj, "oldObject": versioned.old}
         if policy.evaluation.uses_authorizer:
@@ -107,22 +114,38 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
         }
         denials: list[_PolicyDenial] = []
         for param in params:
-            new_denials = await policy.evaluation.evaluate(
+            result = await policy.evaluation.evaluate(
                 {**values, "params": param}, {**conditions, "params": param}, namespace
             )
-            for denial in new_denials:
+            for key, text in result.annotations:
+                annotations.setdefault(key, []).append(text)
+            for denial in result.denials:
                 actions = _actions(binding, denial)
                 for action in actions:
                     error = policy_plugin.error_type(denial.message)
                     self._metrics.count(policy.name, binding.name, error, denial.seconds, action)
                 if "deny" in actions:
                     denials.append(_PolicyDenial(policy, binding, denial))
+                if "audit" in actions:
+                    attributes.annotate(_FAILURE_ANNOTATION, _failure_annotation(policy, binding, denial))
                 if "warn" in actions:
                     attributes.warn(
                         f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding "
                         f"'{binding.name}': {denial.message}"
                     )
         return denials
+
+
+def _failure_annotation(policy: ValidatingPolicy, binding: ValidatingBinding, denial: Denial) -> str:
+    """Return the audit annotation for a failed validation: a JSON list with one failure."""
+    failure = {
+        "message": denial.message,
+        "policy": policy.name,
+        "binding": binding.name,
+        "expressionIndex": denial.validation,
+        "validationActions": list(binding.actions),
+    }
+    return encode_json([failure], sort_keys=False).decode()
 
 
 def _actions(binding: ValidatingBinding, denial: Denial) -> Sequence[str]:

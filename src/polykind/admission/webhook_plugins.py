@@ -28,6 +28,7 @@ from polykind.apply.patch_errors import PatchRejectedError
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.golang.json import encode_json
 from polykind.schema.equality import deep_equal
 from polykind.taskless import in_task
 
@@ -82,16 +83,16 @@ class ValidatingWebhooks(WebhookPlugin):
         """Wait for all webhook calls, then raise the error that occurred first."""
         failures: list[BaseException] = []
 
-        async def call(webhook: AdmissionWebhook, versioned: VersionedAttributes) -> None:
+        async def call(index: int, webhook: AdmissionWebhook, versioned: VersionedAttributes) -> None:
             try:
-                await webhook.call(attributes, versioned, self.observer)
+                await webhook.call(attributes, versioned, self.observer, place=f"round_0_index_{index}")
             except Exception as error:
                 failures.append(error)
 
         if len(matching) == 1:
-            await call(*matching[0])
+            await call(0, *matching[0])
         else:
-            await asyncio.gather(*(call(webhook, versioned) for webhook, versioned in matching))
+            await asyncio.gather(*(call(index, *one) for index, one in enumerate(matching)))
         if failures:
             raise failures[0]
 
@@ -124,7 +125,8 @@ class _MutatingRound:
 
     async def run(self, webhooks: Sequence[AdmissionWebhook]) -> None:
         attributes = self._attributes
-        for webhook in webhooks:
+        round_number = 1 if attributes.reinvocation.second_round else 0
+        for index, webhook in enumerate(webhooks):
             version = webhook.matching_version(attributes)
             if version is None:
                 continue
@@ -133,7 +135,9 @@ class _MutatingRound:
             if not self._reinvocation.due(webhook.uid):
                 continue
             versioned = await self._at(version)
-            await in_task(webhook.call(attributes, versioned, self._observer, partial(self._apply, webhook)))
+            place = f"round_{round_number}_index_{index}"
+            apply = partial(self._apply, webhook, place)
+            await in_task(webhook.call(attributes, versioned, self._observer, apply, place))
             if webhook.reinvoke_if_needed:
                 self._reinvocation.invoked(webhook.uid)
         await self._convert_back()
@@ -166,11 +170,11 @@ class _MutatingRound:
             obj = await convert_object(self._attributes, obj, resource.kind_version)
         self._request_obj = obj
 
-    def _apply(self, webhook: AdmissionWebhook, response: AdmissionResponse) -> None:
-        """Apply the patch in a webhook's response to the object."""
+    def _apply(self, webhook: AdmissionWebhook, place: str, response: AdmissionResponse) -> bool:
+        """Apply the patch in a webhook's response to the object. Return True if the object has changed."""
         operations = _decode_patch(webhook, response.patch)
         if not operations:
-            return
+            return False
         before = self._versioned.obj
         if before is None:
             name = go_quote(webhook.name)
@@ -181,11 +185,22 @@ class _MutatingRound:
             raise WebhookCallError(webhook.name, f"unsupported patch type {go_quote(response.patch_type)}", 400)
         attributes = self._attributes
         patched = _apply_patch(attributes, before, operations)
-        if not deep_equal(before, patched):
+        changed = not deep_equal(before, patched)
+        if changed:
             self._reinvocation.changed()
+        patch = [dict(sorted(operation.items())) for operation in json_codec.decode(response.patch)]
+        annotation = {
+            "configuration": webhook.configuration,
+            "webhook": webhook.name,
+            "patch": patch,
+            "patchType": JSON_PATCH,
+        }
+        text = encode_json(annotation, sort_keys=False).decode()
+        attributes.annotate_request_level(f"patch.webhook.admission.k8s.io/{place}", text)
         attributes.obj = apply_defaults(attributes, patched)
         self._versioned = self._versioned._replace(obj=attributes.obj)
         self._dirty = attributes.changed = True
+        return changed
 
 
 def _decode_patch(webhook: AdmissionWebhook, patch: bytes) -> list[JsonObject]:

@@ -15,7 +15,9 @@ from polykind.auth.request_authorization import request_access
 from polykind.auth.user import User
 from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
+from polykind.golang.duration import format_duration
 from polykind.http.messages import JSON, Request, Response, Stream
+from polykind.names import qualified_name
 from polykind.workers import INLINE_BYTES
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ _LONG_RUNNING_VERBS = ("watch", "proxy")
 _LONG_RUNNING_SUBRESOURCES = ("attach", "exec", "proxy", "log", "portforward")
 _DISCOVERY = ("api", "apis")
 _NOBODY = User("")
+_SLOW_SECONDS = 0.5
+"""The events of requests that take longer say how long their layers took."""
 
 
 class AuditContext:
@@ -41,9 +45,11 @@ class AuditContext:
         "_annotations",
         "_auditor",
         "_authenticated",
+        "_begun",
         "_config",
         "_constraint",
         "_impersonated",
+        "_latencies",
         "_received",
         "_reference",
         "_request",
@@ -56,7 +62,7 @@ class AuditContext:
     def __init__(self, auditor: Auditor, request: Request) -> None:
         self._auditor = auditor
         self._request = request
-        self._received = auditor.now()
+        self._received = self._begun = auditor.now()
         self._config = AuditConfig(NONE)
         self._access = Access(_NOBODY, "")
         self._user: User | None = None
@@ -65,6 +71,7 @@ class AuditContext:
         self._impersonated: User | None = None
         self._constraint = ""
         self._annotations: dict[str, str] = {}
+        self._latencies: dict[str, float] = {}
         self._request_object = b""
         self._response_object = b""
         self._status: JsonObject = {}
@@ -80,6 +87,8 @@ class AuditContext:
         self._evaluate(user, path, parts)
         if self._config.level == NONE:
             return True
+        self._begun = self._auditor.now()
+        self.track_latency("authentication", (self._begun - self._received).total_seconds())
         return await self._auditor.stored_strictly(self._emit("RequestReceived"))
 
     def reject(self, path: str, parts: Sequence[str]) -> None:
@@ -111,6 +120,7 @@ class AuditContext:
 
     def decide(self, decision: Decision) -> None:
         """Record the authorizer's decision."""
+        self.track_latency("authorization", (self._auditor.now() - self._begun).total_seconds())
         self.annotate("authorization.k8s.io/decision", "allow" if decision.allowed else "forbid")
         self.annotate("authorization.k8s.io/reason", decision.reason)
 
@@ -118,10 +128,27 @@ class AuditContext:
         """Add an annotation. Like kube-apiserver, keep the first value of a key."""
         self._annotations.setdefault(key, value)
 
-    def annotate_request_level(self, key: str, value: str) -> None:
-        """Add an annotation only if the level is Request or RequestResponse."""
-        if self._config.level >= REQUEST:
+    def annotate_admission(self, key: str, value: str) -> None:
+        """Add an annotation of an admission plugin. Like kube-apiserver, ignore a key that is not `prefix/name`."""
+        if key.count("/") == 1 and not qualified_name(key):
             self.annotate(key, value)
+
+    def annotate_request_level(self, key: str, value: str) -> None:
+        """Add an annotation of an admission plugin only if the level is Request or RequestResponse."""
+        if self._config.level >= REQUEST:
+            self.annotate_admission(key, value)
+
+    def track_latency(self, layer: str, seconds: float) -> None:
+        """Add the time that a layer took. Validating webhooks run concurrently, so that the longest call counts."""
+        before = self._latencies.get(layer, 0.0)
+        self._latencies[layer] = max(before, seconds) if layer == "validating-webhook" else before + seconds
+
+    def _annotate_latencies(self) -> None:
+        """Annotate a slow request with the time that its layers took, as kube-apiserver does."""
+        total = (self._auditor.now() - self._received).total_seconds()
+        if total > _SLOW_SECONDS:
+            for layer, seconds in {**self._latencies, "total": total}.items():
+                self.annotate(f"apiserver.latency.k8s.io/{layer}", format_duration(int(seconds * 1e9)))
 
     def record_object(self, version: ServedVersion | None, obj: JsonObject) -> None:
         """Record the decoded object of a create or an update. Only the first call has an effect.
@@ -227,6 +254,8 @@ class AuditContext:
     # ------------------------------------------------------------------ events
 
     def _emit(self, stage: str) -> list[asyncio.Future[bool]]:
+        if stage == "ResponseComplete":
+            self._annotate_latencies()
         if stage in self._config.omitted_stages:
             return []
         return self._auditor.put(self._encode(stage), self._config.level)

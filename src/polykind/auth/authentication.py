@@ -87,10 +87,13 @@ class Authentication:
         if self._authenticators is None:
             raise errors.UnauthorizedError
         try:
-            return (await self._authenticators.authenticate(token))[0]
+            user = (await self._authenticators.authenticate(token))[0]
         except TokenError as error:
             log.info("authentication: rejected a bearer token: %s", error)
             raise errors.UnauthorizedError from None
+        if request.audit is not None and (stale := self._authenticators.stale_token_note(token)):
+            request.audit.annotate("authentication.k8s.io/stale-token", stale)
+        return user
 
     def _is_token_for_authenticators(self, request: Request) -> bool:
         """True if the request has a token that `remote_user` can authenticate: a JWT or, with a webhook, any token."""

@@ -99,6 +99,16 @@ class ServiceAccountTokens:
         await check_objects(claims, self._find, now)
         return user_of(claims), shared
 
+    def stale_token_note(self, token: str) -> str:
+        """Return kube-apiserver's note about a token whose extended lifetime has begun. Return "" for other tokens."""
+        from polykind.auth.token_keys import read_segment
+
+        claims = read_segment(token, 1) or {}
+        private = claims.get("kubernetes.io")
+        warn_after = private.get("warnafter") if isinstance(private, dict) else None
+        late = int(self._clock.now().timestamp()) - int(warn_after) if warn_after else 0
+        return f"subject: {claims.get('sub')}, seconds after warning threshold: {late}" if late > 0 else ""
+
     async def _claims(self, token: str) -> JsonObject:
         """Return the claims of a token. Raise TokenError if the signature of the token is not valid."""
         from polykind.auth.token_keys import SignatureError, read_segment, verify

@@ -80,6 +80,10 @@ class TokenAuthenticators:
         """The audiences of this server."""
         return self._service_accounts.settings.audiences
 
+    def stale_token_note(self, token: str) -> str:
+        """Return a note for the audit event if a token of a service account should have been replaced, or ""."""
+        return self._service_accounts.stale_token_note(token)
+
     async def authenticate(self, token: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
         """Return the user of a token, and those of `audiences` (by default the server's own) that it is valid for.
 

@@ -202,7 +202,7 @@ def _attributes(
         lambda: _namespace_object(ctx, obj, old),
         ctx.request.warn,
         deadline=ctx.request.deadline,
-        annotate=ctx.request.audit.annotate if ctx.request.audit is not None else _ignore_annotation,
+        **_audit_functions(ctx),
         apply_type=lambda api_version: _root_type(ctx, api_version),
         strict_error=lambda mutated: _strict_decode_error(ctx, mutated),
         authorizer=ctx.backend.authorizer,
@@ -213,8 +213,16 @@ def _attributes(
     return attributes
 
 
-def _ignore_annotation(key: str, value: str) -> None:
-    """Do nothing, because the request is not audited."""
+def _audit_functions(ctx: RequestContext) -> dict[str, Any]:
+    """Return the functions of Attributes that record audit annotations. Return none if the request is not audited."""
+    audit = ctx.request.audit
+    if audit is None:
+        return {}
+    return {
+        "annotate": audit.annotate_admission,
+        "annotate_request_level": audit.annotate_request_level,
+        "track_latency": audit.track_latency,
+    }
 
 
 def _root_type(ctx: RequestContext, api_version: str) -> Type | None:

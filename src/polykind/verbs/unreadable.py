@@ -28,6 +28,8 @@ async def delete_unreadable(ctx: RequestContext, options: DeleteOptions) -> Json
     """
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.backend.unsafe_deletion:
+        if ctx.request.audit is not None:
+            ctx.request.audit.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
         _check_options(options)
         await _authorize(ctx)
     while True:
