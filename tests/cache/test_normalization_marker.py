@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from polykind.cache import normalization_marker
+from polykind.cache import normalization_marker, watch_cache
 from polykind.cache.cached_object import parse_normalized, parse_stored
 from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch_cache import WatchCache
@@ -228,3 +229,24 @@ async def test_server_applies_a_new_default_after_a_restart(tmp_path: Path) -> N
         listed = await running.ask("GET", WIDGETS)
         assert [item["spec"]["color"] for item in listed["items"]] == ["red"] * 4
         assert await running.server.store.get(WIDGET_MARKER) is not None
+
+
+async def test_resource_with_marker_is_loaded_after_a_restart(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("a/x", "a/y", "b/z"):
+        await put(store, key)
+    root, _ = await loaded(store, {"v1": "d1"}, "a/x", "a/y", "b/z")
+    await root.close()
+    monkeypatch.setattr(watch_cache, "_READ_AHEAD_SECONDS", 0.0)
+    root = WatchCache(store)
+    await root.start()
+    large, other = root.resource("example.com", "foos"), root.resource("example.com", "bars")
+    for cache in (large, other):
+        cache.change_schema(lambda: {"v1": "d1"})
+    async with asyncio.timeout(20):
+        while not large.loaded:
+            await asyncio.sleep(0)
+    assert known(large) == ["a/x", "a/y", "b/z"]
+    assert not other.loaded
+    await root.close()

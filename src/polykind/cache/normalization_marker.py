@@ -91,6 +91,10 @@ class NormalizationMarkers:
     def _key(self, cache: ResourceCache) -> str:
         return self._folder + cache.prefix[len(self._prefix) :].rstrip("/")
 
+    def covers(self, cache: ResourceCache) -> bool:
+        """True if the resource has a marker, so that it had many objects when the marker was written."""
+        return cache.schema_digests is not None and self._key(cache) in self._markers
+
     async def parser(self, cache: ResourceCache) -> StoredObjectParser:
         """Return the parser for the stored objects of a resource, with its marker if there is a valid one."""
         digests, parser = cache.schema_digests, StoredObjectParser(cache)

@@ -29,6 +29,8 @@ _SLICE = 500
 """The number of objects that are parsed before other work may run on the event loop."""
 _RETRY_SECONDS = 0.5
 _MAINTENANCE_SECONDS = 10.0
+_READ_AHEAD_SECONDS = 1.0
+"""The time after the start at which large resources are loaded, unless a request has loaded them before."""
 _CLOSING_SECONDS = 2.0
 """The time after which the server stops without writing normalization markers, because the store does not respond."""
 _PROGRESS_SECONDS = 2.0
@@ -74,12 +76,26 @@ class WatchCache:
             self._maintenance = asyncio.create_task(self._maintain())
 
     async def _maintain(self) -> None:
-        """Drop unused indexes and write the normalization markers that are due, periodically."""
+        """Load large resources after the start. Then periodically drop unused indexes and write the normalization
+        markers that are due.
+        """
+        await asyncio.sleep(_READ_AHEAD_SECONDS)
+        await self._read_ahead()
         while True:
             await asyncio.sleep(_MAINTENANCE_SECONDS)
             for cache in self._resources.values():
                 cache.indexes.drop_idle()
             await self._markers.write_due(self._resources.values())
+
+    async def _read_ahead(self) -> None:
+        """Load the resources for which an earlier run of the server wrote a normalization marker.
+
+        These have many objects. Their clients list them again after a restart, so that the load is not in vain.
+        """
+        for cache in [cache for cache in self._resources.values() if self._markers.covers(cache)]:
+            if self._resources.get(cache.prefix) is cache:
+                with suppress(StoreError):
+                    await self.load(cache)
 
     async def close(self) -> None:
         if self._restarting is not None:
