@@ -231,3 +231,21 @@ def test_observed_revision_includes_other_resources() -> None:
     cache.load([], 100)
     newest = 250
     assert (cache.revision, cache.observed_revision) == (100, 250)
+
+
+def test_data_size_follows_changes() -> None:
+    cache = cache_of("a/x", "a/y", "b/z")
+
+    def sizes() -> list[int]:
+        return [cache.data_size(namespace) for namespace in (None, "a", "b", "c")]
+
+    def expected() -> list[int]:
+        return [sum(len(cached.data) for cached in cache.snapshot(namespace)) for namespace in (None, "a", "b", "c")]
+
+    assert sizes() == expected()
+    assert sizes()[0] > 0
+    cache.apply_events([put("a/x", 101, n=10**9), put("c/new", 102), deleted("b/z", 103)], 103)
+    assert sizes() == expected()
+    cache.apply_events([put("b/z", 104), deleted("a/x", 105), deleted("a/y", 106)], 106)
+    assert sizes() == expected()
+    assert cache.data_size("a") == 0

@@ -16,7 +16,7 @@ from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.machinery.structs import Struct
 from polykind.apis.meta.types import DELETE_OPTIONS, STATUS
-from polykind.codec.protobuf_envelope import decode_envelope, encode_list, encode_object, encode_watch_frame
+from polykind.codec.protobuf_envelope import ListFrame, decode_envelope, encode_object, encode_watch_frame
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.errors import APIError, NotFoundError
 from tests.crd.build import established_crd, version
@@ -63,12 +63,12 @@ def test_crd_round_trip() -> None:
 
 def test_list_items_have_no_envelope() -> None:
     item = encode_message({"metadata": {"name": "a"}}, NAMESPACE)
-    listed = encode_list("v1", "NamespaceList", {"resourceVersion": "7"}, [item, item])
-    api_version, kind, message = decode_envelope(listed)
+    head, tail = ListFrame("v1", "NamespaceList", {"resourceVersion": "7"}).around(2 * (len(item) + 2))
+    api_version, kind, message = decode_envelope(head + 2 * (b"\x12" + bytes([len(item)]) + item) + tail)
     assert (api_version, kind) == ("v1", "NamespaceList")
     assert message == b"\n\x07\n\x00\x12\x017\x1a\x00" + 2 * (b"\x12" + bytes([len(item)]) + item)
-    old = encode_list("meta.k8s.io/v1beta1", "PartialObjectMetadataList", {}, [b"x"], numbers=(2, 1))
-    assert decode_envelope(old)[2] == b"\n\x01x\x12\x06\n\x00\x12\x00\x1a\x00"
+    head, tail = ListFrame("meta.k8s.io/v1beta1", "PartialObjectMetadataList", {}, (2, 1)).around(3)
+    assert decode_envelope(head + b"\n\x01x" + tail)[2] == b"\n\x01x\x12\x06\n\x00\x12\x00\x1a\x00"
 
 
 def test_deep_schemas() -> None:

@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from polykind.verbs import respond
+from polykind.verbs import protobuf_list, respond
 from tests.support.client import Reply
 from tests.support.live import Live, live
 from tests.support.widgets import ALL, WIDGETS, definition, widget
 
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+PROTOBUF_METADATA = METADATA.replace("application/json", PROTOBUF)
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
 @pytest.fixture
@@ -45,6 +48,9 @@ async def fetch(running: Live, path: str, accept: str, encoding: str = "") -> Re
         ("", METADATA),
         ("", "application/yaml"),
         ("?labelSelector=none&pretty=1", "application/json"),
+        ("", PROTOBUF_METADATA),
+        ("", PROTOBUF_METADATA.replace("v=v1", "v=v1beta1")),
+        ("?labelSelector=none", PROTOBUF_METADATA),
     ],
 )
 async def test_streamed_list_equals_the_complete_one(
@@ -54,6 +60,7 @@ async def test_streamed_list_equals_the_complete_one(
     assert complete.status == 200
     assert b"content-length" in complete.headers
     monkeypatch.setattr(respond, "STREAM_ABOVE_BYTES", -1)
+    monkeypatch.setattr(respond, "PROTOBUF_STREAM_ABOVE_BYTES", -1)
     streamed = await fetch(running, ALL + query, accept)
     assert streamed.headers[b"transfer-encoding"] == b"chunked"
     assert streamed.headers[b"content-type"] == complete.headers[b"content-type"]
@@ -72,6 +79,20 @@ async def test_streamed_list_is_compressed(running: Live, monkeypatch: pytest.Mo
     assert streamed.headers[b"content-encoding"] == b"gzip"
     assert streamed.headers[b"transfer-encoding"] == b"chunked"
     assert gzip.decompress(streamed.body) == complete.body
+
+
+@pytest.mark.parametrize("part_bytes", [1, 64 * 1024])
+async def test_streamed_protobuf_list_of_builtin_objects(
+    running: Live, monkeypatch: pytest.MonkeyPatch, part_bytes: int
+) -> None:
+    complete = await fetch(running, ROLES, PROTOBUF)
+    monkeypatch.setattr(respond, "PROTOBUF_STREAM_ABOVE_BYTES", 1000)
+    monkeypatch.setattr(protobuf_list, "_PART_BYTES", part_bytes)
+    streamed = await fetch(running, ROLES, PROTOBUF)
+    assert streamed.headers[b"transfer-encoding"] == b"chunked"
+    assert streamed.body == complete.body
+    compressed = await fetch(running, ROLES, PROTOBUF, "gzip")
+    assert gzip.decompress(compressed.body) == complete.body
 
 
 async def test_client_may_leave_and_connection_is_reusable(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:

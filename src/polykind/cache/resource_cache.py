@@ -71,6 +71,8 @@ class SortedObjects:
         """The highest revision of an object that was ever added."""
         self._by_key: dict[str, CachedObject] = {}
         self._by_namespace: dict[str, list[CachedObject]] = {}
+        self._data_sizes: dict[str, int] = {}
+        """The total size of the objects' JSON by namespace."""
         self._prefixes: list[str] = []
         """The namespaces in the order of their keys, each with a slash. The prefix of cluster-scoped objects is empty.
         """
@@ -86,6 +88,10 @@ class SortedObjects:
     def count(self, namespace: str | None) -> int:
         """Return the number of objects of a namespace (None: all namespaces)."""
         return len(self._by_key) if namespace is None else len(self._by_namespace.get(namespace, ()))
+
+    def data_size(self, namespace: str | None) -> int:
+        """Return the total size of the JSON of the objects of a namespace (None: all namespaces)."""
+        return sum(self._data_sizes.values()) if namespace is None else self._data_sizes.get(namespace, 0)
 
     def keys(self) -> list[str]:
         """Return all keys in no particular order."""
@@ -134,8 +140,11 @@ class SortedObjects:
         objects = self._by_namespace.get(cached.namespace)
         if objects is None:
             objects = self._by_namespace[cached.namespace] = []
+            self._data_sizes[cached.namespace] = 0
             insort(self._prefixes, f"{cached.namespace}/" if cached.namespace else "")
+        self._data_sizes[cached.namespace] += len(cached.data)
         if old is not None:
+            self._data_sizes[cached.namespace] -= len(old.data)
             self.version_counts[old.version] -= 1
             objects[bisect_left(objects, cached.key, key=_key_of)] = cached
         elif not objects or objects[-1].key < cached.key:
@@ -149,8 +158,9 @@ class SortedObjects:
         self.version_counts[cached.version] -= 1
         objects = self._by_namespace[cached.namespace]
         del objects[bisect_left(objects, cached.key, key=_key_of)]
+        self._data_sizes[cached.namespace] -= len(cached.data)
         if not objects:
-            del self._by_namespace[cached.namespace]
+            del self._by_namespace[cached.namespace], self._data_sizes[cached.namespace]
             self._prefixes.remove(f"{cached.namespace}/" if cached.namespace else "")
 
 
@@ -217,6 +227,10 @@ class ResourceCache:
 
     def count(self, namespace: str | None) -> int:
         return self._objects.count(namespace)
+
+    def data_size(self, namespace: str | None) -> int:
+        """Return the total size of the JSON of the objects of a namespace (None: all namespaces)."""
+        return self._objects.data_size(namespace)
 
     def snapshot(self, namespace: str | None, after: str = "", limit: int = 0) -> list[CachedObject]:
         """Return the objects of a namespace (None: all) with keys after `after`, at most `limit` (0: no limit)."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.machinery.structs import Struct
 from polykind.apis.meta.types import LIST_META
-from polykind.codec.protobuf_wire import ProtobufError, bytes_field, encode_utf8, iter_fields
+from polykind.codec.protobuf_wire import ProtobufError, bytes_field, bytes_field_head, encode_utf8, iter_fields
 from polykind.contract import JsonObject
 
 MAGIC = b"k8s\x00"
@@ -19,19 +18,34 @@ def encode_object(value: JsonObject, type_: Struct) -> bytes:
     return encode_envelope(value.get("apiVersion", ""), value.get("kind", ""), encode_message(value, type_))
 
 
-def encode_list(
-    api_version: str, kind: str, metadata: JsonObject, items: Iterable[bytes], *, numbers: tuple[int, int] = (1, 2)
-) -> bytes:
-    """Encode a list of encoded items in an envelope. `numbers` are the field numbers of metadata and items."""
-    first = bytes_field(numbers[0], encode_message(metadata, LIST_META))
-    rest = b"".join([bytes_field(numbers[1], item) for item in items])
-    return encode_envelope(api_version, kind, first + rest if numbers[0] < numbers[1] else rest + first)
+class ListFrame:
+    """The envelope of a list, without its items."""
+
+    def __init__(self, api_version: str, kind: str, metadata: JsonObject, numbers: tuple[int, int] = (1, 2)) -> None:
+        """`numbers` are the field numbers of metadata and items."""
+        self._type_meta = bytes_field(1, _encode_type_meta(api_version, kind))
+        self._metadata = bytes_field(numbers[0], encode_message(metadata, LIST_META))
+        self._metadata_first = numbers[0] < numbers[1]
+        self.item_number = numbers[1]
+
+    def around(self, items_size: int) -> tuple[bytes, bytes]:
+        """Return the bytes before and after the encoded items, whose total length is `items_size`."""
+        start = MAGIC + self._type_meta + bytes_field_head(2, items_size + len(self._metadata))
+        if self._metadata_first:
+            return start + self._metadata, _ENVELOPE_END
+        return start, self._metadata + _ENVELOPE_END
+
+
+_ENVELOPE_END = bytes_field(3, b"") + bytes_field(4, b"")
+
+
+def _encode_type_meta(api_version: str, kind: str) -> bytes:
+    return bytes_field(1, encode_utf8(api_version)) + bytes_field(2, encode_utf8(kind))
 
 
 def encode_envelope(api_version: str, kind: str, message: bytes) -> bytes:
     """Wrap a message in an envelope with its apiVersion and kind."""
-    meta = bytes_field(1, encode_utf8(api_version)) + bytes_field(2, encode_utf8(kind))
-    return MAGIC + bytes_field(1, meta) + bytes_field(2, message) + bytes_field(3, b"") + bytes_field(4, b"")
+    return MAGIC + bytes_field(1, _encode_type_meta(api_version, kind)) + bytes_field(2, message) + _ENVELOPE_END
 
 
 def decode_envelope(data: bytes) -> tuple[str, str, bytes]:

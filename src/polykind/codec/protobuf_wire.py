@@ -28,7 +28,12 @@ def encode_utf8(text: str) -> bytes:
 
 def bytes_field(number: int, payload: bytes) -> bytes:
     """Encode a length-delimited field: a string, a message or a map entry."""
-    return encode_varint(number << 3 | BYTES) + encode_varint(len(payload)) + payload
+    return bytes_field_head(number, len(payload)) + payload
+
+
+def bytes_field_head(number: int, size: int) -> bytes:
+    """Encode the start of a length-delimited field, whose payload has `size` bytes."""
+    return encode_varint(number << 3 | BYTES) + encode_varint(size)
 
 
 def iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:

@@ -7,7 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 from urllib.parse import unquote_to_bytes
 
 from polykind.errors import BadRequestError
@@ -165,6 +165,40 @@ def add_repeated_header(headers: dict[bytes, bytes], name: bytes, value: bytes) 
             headers[name] = previous + b"\0" + value
 
 
+class LazyItems(Sequence[bytes]):
+    """Byte strings that are read from objects when they are sent. Their total length is known without a look at them.
+
+    A look at each of a million objects takes a tenth of a second, because they are not in the processor's cache.
+    """
+
+    __slots__ = ("_objects", "_read", "size")
+
+    def __init__(self, objects: Sequence[Any], read: Callable[[Any], bytes], size: int) -> None:
+        self._objects = objects
+        self._read = read
+        self.size = size
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(index, slice):
+            return list(map(self._read, self._objects[index]))
+        return self._read(self._objects[index])
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(self._read, self._objects)
+
+
+def total_size(items: Sequence[bytes]) -> int:
+    """Return the total length of byte strings."""
+    return items.size if isinstance(items, LazyItems) else sum(map(len, items))
+
+
 class JoinedParts:
     """A body whose items are joined while it is sent, so that the responses to several clients share the items."""
 
@@ -175,7 +209,7 @@ class JoinedParts:
     def __init__(
         self,
         head: bytes,
-        items: list[bytes],
+        items: Sequence[bytes],
         separator: bytes,
         tail: bytes,
         shorten: Callable[[bytes], bytes] | None = None,
@@ -187,7 +221,7 @@ class JoinedParts:
         self._items = items
         self._separator = separator
         self._tail = tail
-        self.size = len(head) + sum(map(len, items)) + len(separator) * max(0, len(items) - 1) + len(tail)
+        self.size = len(head) + total_size(items) + len(separator) * max(0, len(items) - 1) + len(tail)
         self.size -= shorter_by * len(items)
 
     def __iter__(self) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from polykind import errors
 from polykind.apis import machinery
@@ -163,7 +163,7 @@ class BuiltinRepresenter(Representer):
 
     def list_parts(
         self,
-        items: list[bytes],
+        items: Sequence[bytes],
         metadata: JsonObject,
         shorten: Callable[[bytes], bytes] | None = None,
         shorter_by: int = 0,

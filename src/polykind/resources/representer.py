@@ -199,7 +199,7 @@ class Representer(ABC):
 
     def list_parts(
         self,
-        items: list[bytes],
+        items: Sequence[bytes],
         metadata: JsonObject,
         shorten: Callable[[bytes], bytes] | None = None,
         shorter_by: int = 0,

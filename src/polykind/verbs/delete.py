@@ -102,7 +102,7 @@ async def deletecollection(ctx: RequestContext) -> Response | Stream:
         # kube-apiserver always lists in pages here, and reads each page at exactly the requested revision.
         list_options = replace(list_options, resource_version_match="Exact")
     selected, metadata = await collect(ctx, list_options, selection)
-    items = list(zip(*selected, strict=True))
+    items = list(zip(selected.objects, selected.representations, strict=True))
     deleted: list[bytes] = []
     for start in range(0, len(items), _CONCURRENT_DELETES):
         batch = items[start : start + _CONCURRENT_DELETES]

@@ -15,7 +15,7 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation, parse_stored
 from polykind.cache.watch_cache import resource_version_too_large
 from polykind.contract import CompactedError, FutureRevisionError, JsonObject
-from polykind.http.messages import Response, Stream
+from polykind.http.messages import LazyItems, Response, Stream
 from polykind.http.options import ListOptions
 from polykind.verbs import continue_token, respond
 from polykind.verbs.context import RequestContext
@@ -33,6 +33,14 @@ class Selected(NamedTuple):
 
     objects: Sequence[CachedObject]
     representations: Sequence[Representation]
+    size: int | None = None
+    """The total size of the representations, or None if it is not known."""
+
+    def data(self) -> Sequence[bytes]:
+        """Return the JSON of the representations."""
+        if self.size is None:
+            return list(map(_data_of, self.representations))
+        return LazyItems(self.representations, _data_of, self.size)
 
 
 async def list_(ctx: RequestContext) -> Response | Stream:
@@ -44,8 +52,7 @@ async def list_(ctx: RequestContext) -> Response | Stream:
         from polykind.verbs.unreadable import list_error
 
         raise list_error(ctx, ctx.resource.cache.snapshot(selection.namespace)) or error from None
-    data = list(map(_data_of, selected.representations))
-    return await respond.list_response(ctx, response_format, data, metadata)
+    return await respond.list_response(ctx, response_format, selected.data(), metadata)
 
 
 class _Page(NamedTuple):
@@ -122,7 +129,7 @@ async def _current_page(ctx: RequestContext, selection: RequestSelection, after:
     if selection.everything and selection.name is None and not limit:
         if cache.uniform == (ctx.version.representer.version, cache.schema_generation):
             objects = cache.snapshot(selection.namespace, after)
-            return _Page(Selected(objects, objects))
+            return _Page(Selected(objects, objects, None if after else cache.data_size(selection.namespace)))
         changed = cache.last_change
         page = await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining)
         if selection.namespace is None and not after and cache.last_change == changed:
@@ -240,9 +247,9 @@ async def _matching_page(
         if len(representations) < len(part):
             representations = await _view_many(ctx, part)
         matching = partial(_matching, selection, part, representations, limit - len(objects) if limit else 0)
-        some_objects, some_shown = await ctx.compute(matching) if has_long_query(ctx) else matching()
-        objects += some_objects
-        shown += some_shown
+        found_here = await ctx.compute(matching) if has_long_query(ctx) else matching()
+        objects += found_here.objects
+        shown += found_here.representations
         if limit and len(objects) == limit:
             last = objects[-1]
             # kube-apiserver counts all keys after the page, because it does not know which of these objects match.

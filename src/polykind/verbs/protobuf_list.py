@@ -1,0 +1,80 @@
+"""Lists in protobuf: encoded in memory or, if they are long, while they are sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from polykind.apis.machinery.protobuf_writer import encode_message
+from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA
+from polykind.codec import json_codec, partial_metadata
+from polykind.codec.negotiation import ResponseFormat
+from polykind.codec.protobuf_envelope import ListFrame
+from polykind.codec.protobuf_wire import bytes_field
+from polykind.contract import JsonObject
+from polykind.verbs.context import RequestContext
+from polykind.workers import INLINE_BYTES
+
+_NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
+"""The protobuf field numbers of metadata and items in a PartialObjectMetadataList, by version."""
+_PART_BYTES = 64 * 1024
+
+
+class ProtobufList:
+    """A list of objects, or of their metadata, in protobuf. `items` are the objects in JSON."""
+
+    def __init__(
+        self, ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
+    ) -> None:
+        self._ctx = ctx
+        self._items = items
+        self._partial = response_format.as_kind is not None
+        version = ctx.version
+        if response_format.as_kind is None:
+            self._frame = ListFrame(version.api_version, version.resource.list_kind, metadata)
+        else:
+            api_version = f"{response_format.as_group}/{response_format.as_version}"
+            numbers = _NUMBERS[response_format.as_version]
+            self._frame = ListFrame(api_version, response_format.as_kind, metadata, numbers)
+
+    async def encode(self) -> bytes:
+        """Encode the whole list."""
+        body = b"".join([part async for part in self._encode_items()])
+        head, tail = self._frame.around(len(body))
+        return head + body + tail
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """Yield the list in parts.
+
+        A protobuf message starts with its length. So all items are encoded twice: first to add up their lengths, and
+        then to send them. kube-apiserver does the same.
+        """
+        size = 0
+        async for part in self._encode_items():
+            size += len(part)
+        head, tail = self._frame.around(size)
+        yield head
+        async for part in self._encode_items():
+            yield part
+        yield tail
+
+    async def _encode_items(self) -> AsyncIterator[bytes]:
+        """Yield the encoded items, joined to parts. Yield to the event loop after each item."""
+        part = bytearray()
+        number = self._frame.item_number
+        for data in self._items:
+            encode = partial(self._encode_item, data)
+            part += bytes_field(number, await self._ctx.compute(encode) if len(data) > INLINE_BYTES else encode())
+            if len(part) >= _PART_BYTES:
+                yield bytes(part)
+                part.clear()
+            await asyncio.sleep(0)
+        if part:
+            yield bytes(part)
+
+    def _encode_item(self, data: bytes) -> bytes:
+        obj: JsonObject = json_codec.decode(data)
+        if self._partial:
+            return encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA)
+        return self._ctx.version.codec.to_message(obj)
