@@ -32,14 +32,11 @@ _CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.S | re.M)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Complete the navigation: pages from outside, decisions, and pages that mkdocs.yml does not list."""
+    """Complete the navigation: pages from outside, and pages that mkdocs.yml does not list."""
     nav: list[Any] = config.nav or []
     for target, section, title in OUTSIDE.values():
         _section(nav, section).append({title: target})
-    decisions = _section(nav, "Decisions")
-    decisions.append("decisions/index.md")
-    decisions += [f"decisions/{page.name}" for page in _decisions()]
-    listed = set(_pages(nav))
+    listed = {*_pages(nav), *(f"decisions/{page.name}" for page in _decisions())}
     for page in sorted((ROOT / "docs").rglob("*.md")):
         name = page.relative_to(ROOT / "docs").as_posix()
         if name not in listed:
