@@ -17,6 +17,7 @@ OUTSIDE = {
     "ARCHITECTURE.md": ("explanation/architecture.md", "Explanation", "Architecture"),
     "benches/README.md": ("reference/benchmarks.md", "Reference", "Benchmarks"),
     "tests/conformance/README.md": ("explanation/conformance.md", "Explanation", "Conformance scenarios"),
+    "deploy/README.md": ("guides/deploy.md", "Run a server", "Files to deploy"),
     "CONTRIBUTING.md": ("project/contributing.md", "Project", "Contributing"),
     "SECURITY.md": ("project/security.md", "Project", "Security"),
     "CHANGELOG.md": ("project/changelog.md", "Project", "Changelog"),
