@@ -18,6 +18,7 @@ export interface MetricsHistory<T> {
 }
 
 const LENGTH = 200;
+const FIRST = 1_000;
 
 /** Scrape the metrics every `interval` milliseconds while the page is visible. */
 export function useMetricsHistory<T>(interval: number, derive: (before: Scrape, after: Scrape) => T): MetricsHistory<T> {
@@ -41,7 +42,10 @@ export function useMetricsHistory<T>(interval: number, derive: (before: Scrape, 
     };
     const timer = setInterval(() => void load(), interval);
     void load();
+    // The second scrape comes early, so that there is something to show.
+    const early = setTimeout(() => void load(), Math.min(FIRST, interval));
     return (): void => {
+      clearTimeout(early);
       clearInterval(timer);
       controller.abort();
     };

@@ -1,5 +1,6 @@
 /** One object at all served versions, for reads and dry runs. */
 import type { JsonMap } from "../compare/json";
+import { FIELD_MANAGER } from "../objects/apply_changes";
 import { requestJson } from "./client";
 import { objectPath, withQuery, type ResourceAddress } from "./paths";
 import type { Status } from "./types";
@@ -22,7 +23,6 @@ export interface ObjectAddress extends ResourceAddress {
 }
 
 const ACCEPT = "application/json;as=ObjectVersions;g=polykind.dev;v=v1";
-export const FIELD_MANAGER = "polykind-console";
 
 /** Read an object at all served versions. */
 export function readVersions(address: ObjectAddress, signal?: AbortSignal): Promise<ObjectVersions> {

@@ -1,5 +1,6 @@
 /** One object at several versions, aligned field by field: a tree of rows with one cell per version. */
-import { equal, inline, isList, isMap, joinPath, type Json, type JsonMap } from "./json";
+import { inline, isList, isMap, joinPath, type Json, type JsonMap } from "./json";
+import { sameValue } from "../objects/field_path";
 import { similarity } from "./similarity";
 
 /**
@@ -88,7 +89,7 @@ function makeRow(path: string, key: string, values: readonly (Json | undefined)[
   let children: Row[] = [];
   if (present.every((value) => isMap(value) && Object.keys(value).length > 0)) children = childRows(path, values, base, shown);
   else if (present.every((value) => isList(value) && value.length > 0)) children = itemRows(path, values, base, shown);
-  const same = present.length === values.length && values.every((value) => equal(value, values[base]));
+  const same = present.length === values.length && values.every((value) => sameValue(value, values[base]));
   if (children.length) {
     const cells = values.map((value): Cell => ({ value, mark: same ? "same" : "none", note: "" }));
     return { path, key, cells, children, equal: same };
@@ -103,8 +104,8 @@ function leafCells(values: readonly (Json | undefined)[], base: number, shown: n
     if (same) mark = "same";
     else if (value === undefined) mark = expected === undefined ? "none" : "lost";
     else if (expected === undefined) mark = "only";
-    else if (index === base) mark = values.slice(0, shown).some((other) => other !== undefined && !equal(other, value)) ? "changed" : "same";
-    else if (equal(value, expected)) mark = "same";
+    else if (index === base) mark = values.slice(0, shown).some((other) => other !== undefined && !sameValue(other, value)) ? "changed" : "same";
+    else if (sameValue(value, expected)) mark = "same";
     return { value, mark, note: "" };
   });
 }
@@ -193,7 +194,7 @@ const SHORT = 3;
 /** Return how likely a field has moved to another one; 0 if the values are unrelated. */
 function moveScore(from: Row, value: Json, to: Row, other: Json): number {
   const names = similarity(from.key, to.key);
-  if (equal(value, other)) {
+  if (sameValue(value, other)) {
     const telling = typeof value === "string" ? value.length >= SHORT : isMap(value) || isList(value) || (typeof value === "number" && Math.abs(value) > 1);
     return telling || names >= 0.6 ? 2 + names : 0;
   }
@@ -206,7 +207,7 @@ function markDefaults(leaf: Row, columns: readonly Column[], base: number): void
   leaf.cells.forEach((cell, index) => {
     if (index === base || cell.mark !== "only" || cell.value === undefined) return;
     const wanted = columns[index]!.defaultAt?.(leaf.path);
-    if (wanted !== undefined && equal(wanted, cell.value)) cell.mark = "default";
+    if (wanted !== undefined && sameValue(wanted, cell.value)) cell.mark = "default";
   });
 }
 

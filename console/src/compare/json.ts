@@ -1,19 +1,10 @@
-/** JSON values: equality, paths and text. */
+/** JSON values: paths and text. */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonMap = { readonly [key: string]: Json };
 
 export const isMap = (value: unknown): value is JsonMap => typeof value === "object" && value !== null && !Array.isArray(value);
 export const isList = (value: unknown): value is readonly Json[] => Array.isArray(value);
-
-/** True if two values are equal. The order of keys does not matter. */
-export function equal(one: Json | undefined, other: Json | undefined): boolean {
-  if (one === other) return true;
-  if (isList(one)) return isList(other) && one.length === other.length && one.every((item, index) => equal(item, other[index]));
-  if (!isMap(one) || !isMap(other)) return false;
-  const keys = Object.keys(one);
-  return keys.length === Object.keys(other).length && keys.every((key) => key in other && equal(one[key], other[key]));
-}
 
 /** Return the path of a field: `spec.ports`, or `metadata.annotations["example.com/a"]` for a key with dots. */
 export function joinPath(path: string, key: string): string {

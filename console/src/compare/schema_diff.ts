@@ -1,5 +1,6 @@
 /** Differences between two structural schemas as a tree of fields, with the consequence of each for clients. */
-import { equal, inline, isList, isMap, joinPath, type Json, type JsonMap } from "./json";
+import { inline, isList, isMap, joinPath, type Json, type JsonMap } from "./json";
+import { sameValue } from "../objects/field_path";
 import { similarity } from "./similarity";
 
 /** `breaking`: values that were valid are rejected, or data is lost. `dangerous`: values decide. `harmless`: neither. */
@@ -122,7 +123,7 @@ function requiredChange(
 function keywordChanges(before: Schema, after: Schema): Change[] {
   const out: Change[] = [];
   const add = (severity: Severity, kind: string, text: string): number => out.push({ severity, kind, text });
-  const differs = (keyword: string): boolean => !equal(before[keyword] ?? null, after[keyword] ?? null);
+  const differs = (keyword: string): boolean => !sameValue(before[keyword] ?? null, after[keyword] ?? null);
   if (typeName({ ...before, items: null }) !== typeName({ ...after, items: null })) {
     const widened = !after["type"] && !after[INT_OR_STRING] && before["type"] !== undefined;
     const wider = widened || (before["type"] === "integer" && (after["type"] === "number" || after[INT_OR_STRING] === true)) || (before["type"] === "string" && after[INT_OR_STRING] === true);
@@ -167,8 +168,8 @@ function enumChange(before: Json | undefined, after: Json | undefined, add: Add)
   const [old, fresh] = [isList(before) ? before : null, isList(after) ? after : null];
   if (!fresh) return void add("harmless", "enum removed", `any value is allowed; it was one of ${show(before)}`);
   if (!old) return void add("breaking", "enum added", `it must be one of ${show(after)}`);
-  const removed = old.filter((value) => !fresh.some((other) => equal(value, other)));
-  const added = fresh.filter((value) => !old.some((other) => equal(value, other)));
+  const removed = old.filter((value) => !fresh.some((other) => sameValue(value, other)));
+  const added = fresh.filter((value) => !old.some((other) => sameValue(value, other)));
   if (removed.length) add("breaking", "enum narrowed", `no longer allows ${show(removed)}`);
   if (added.length) add("harmless", "enum widened", `also allows ${show(added)}`);
 }
@@ -186,7 +187,7 @@ function extensionChanges(before: Schema, after: Schema, add: Add): void {
   }
   const labels = { "x-kubernetes-list-type": "list type changed", "x-kubernetes-list-map-keys": "list keys changed", "x-kubernetes-map-type": "map type changed" };
   for (const [keyword, kind] of Object.entries(labels)) {
-    if (equal(before[keyword] ?? null, after[keyword] ?? null)) continue;
+    if (sameValue(before[keyword] ?? null, after[keyword] ?? null)) continue;
     add(keyword.endsWith("map-type") ? "dangerous" : "breaking", kind, `${show(before[keyword])} to ${show(after[keyword])}; server-side apply merges in another way`);
   }
   if (Boolean(before["x-kubernetes-embedded-resource"]) !== Boolean(after["x-kubernetes-embedded-resource"])) {

@@ -2,7 +2,8 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
 import { leavesOf, type Cell, type Mark, type Row } from "../compare/alignment";
-import { equal, inline, isMap, type Json } from "../compare/json";
+import { inline, isMap, type Json } from "../compare/json";
+import { sameValue } from "../objects/field_path";
 import { count } from "../format";
 import { Icon } from "./icon";
 
@@ -137,7 +138,7 @@ function FieldRow(props: { row: Row; heads: readonly ColumnHead[]; depth: number
 
 function FieldCell({ cell, before, container }: { cell: Cell; before: Cell | undefined; container: boolean }): VNode {
   if (container) return <td class="cell" />;
-  const edited = before !== undefined && !equal(cell.value, before.value);
+  const edited = before !== undefined && !sameValue(cell.value, before.value);
   const note = cell.mark === "moved" ? `${cell.value === undefined ? "at" : "from"} ${cell.note}` : WORDS[cell.mark];
   return (
     <td class={`cell ${cell.mark} ${edited ? "edited" : ""}`}>
@@ -170,10 +171,10 @@ export function Legend(): VNode {
     ["lost", "not in this version"],
   ];
   return (
-    <ul class="legend" aria-label="Colours">
+    <ul class="mark-legend" aria-label="Colours">
       {entries.map(([mark, text]) => (
         <li key={mark}>
-          <span class={`swatch cell ${mark}`} aria-hidden="true" />
+          <span class={`mark-swatch cell ${mark}`} aria-hidden="true" />
           {text}
         </li>
       ))}

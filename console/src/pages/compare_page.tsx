@@ -13,9 +13,11 @@ import { editAdditions, editLosses, versionRows } from "../compare/version_colum
 import { Badge } from "../components/badges";
 import { DifferenceList } from "../components/difference_list";
 import { ApiFailure, Failure, Loading } from "../components/feedback";
+import { useSchema } from "../components/field_help";
 import { PageHead } from "../components/page_head";
 import { RoundTrips } from "../components/round_trips";
 import { Legend, VersionColumns, type ColumnHead } from "../components/version_columns";
+import { YamlEditor } from "../components/yaml_editor";
 import { count } from "../format";
 import { setQuery, type PageProps } from "../router";
 import "../styles/compare.css";
@@ -190,6 +192,7 @@ function EditPanel(props: {
 }): VNode {
   const { address, object, preview } = props;
   const initial = useMemo(() => stringify(forEditor(object), { lineWidth: 0 }), []);
+  const schema = useSchema(address.group, address.version, typeof object["kind"] === "string" ? object["kind"] : "");
   const [text, setText] = useState(initial);
   const [problem, setProblem] = useState<unknown>(null);
   const [busy, setBusy] = useState<"" | "preview" | "save">("");
@@ -218,7 +221,11 @@ function EditPanel(props: {
     if (!signal.aborted) setBusy("");
   }
 
+  const changed = text !== initial;
+  const savable = changed && busy === "" && problem === null && !props.outdated;
+
   async function save(): Promise<void> {
+    if (!savable) return;
     setBusy("save");
     try {
       const warnings: string[] = [];
@@ -230,7 +237,6 @@ function EditPanel(props: {
     }
   }
 
-  const changed = text !== initial;
   return (
     <section aria-labelledby="edit-title" class="edit-panel">
       <div class="section-head">
@@ -239,17 +245,9 @@ function EditPanel(props: {
           {busy === "preview" ? "Asking the server…" : busy === "save" ? "Saving…" : problem ? "" : "Preview: nothing is saved yet"}
         </span>
       </div>
-      <textarea
-        class="yaml"
-        aria-label={`YAML of ${address.name} at ${address.version}`}
-        spellcheck={false}
-        autocomplete="off"
-        value={text}
-        rows={Math.min(30, Math.max(12, text.split("\n").length + 1))}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
+      <YamlEditor label={`YAML of ${address.name} at ${address.version}`} text={initial} schema={schema} onChange={setText} onSave={() => void save()} />
       <div class="actions">
-        <button type="button" class="primary" disabled={!changed || busy !== "" || problem !== null || props.outdated} onClick={() => void save()}>
+        <button type="button" class="primary" disabled={!savable} onClick={() => void save()}>
           Save at {address.version}
         </button>
         <button type="button" onClick={props.onCancel}>

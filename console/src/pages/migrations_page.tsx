@@ -114,8 +114,9 @@ function StoredKind({ crd, migrations, samples, allowed }: { crd: Crd; migration
           <a href={kindPage(group, names.plural)}>{names.kind}</a> <span class="hint">{crd.metadata.name}</span>
         </h3>
         {needed ? <SignBadge level="warning">Objects at old versions</SignBadge> : <SignBadge level="ok">All at {storage}</SignBadge>}
-        <button type="button" disabled={!allowed || running} title={allowed === false ? "You may not create StorageVersionMigrations." : undefined} aria-label={`Migrate ${names.kind} to ${storage}`} onClick={() => void start()}>
+        <button type="button" disabled={!allowed || running} title={allowed === false ? "You may not create StorageVersionMigrations." : undefined} onClick={() => void start()}>
           {running ? "Migrating…" : `Migrate to ${storage}`}
+          <span class="hidden-text">for {names.kind}</span>
         </button>
       </div>
       {stored && all > 0 && (

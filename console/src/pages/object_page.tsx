@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, requestJson } from "../api/client";
 import { discoveryError, findKind, kinds, type Kind } from "../api/discovery";
 import { useLiveObjects } from "../api/live_objects";
-import { collectionPath, groupOfSegment, kindsPage, namespaceOfSegment, objectPage, objectPath, objectsPage, withQuery, type ResourceAddress } from "../api/paths";
+import { collectionPath, comparePage, groupOfSegment, kindsPage, namespaceOfSegment, objectPage, objectPath, objectsPage, withQuery, type ResourceAddress } from "../api/paths";
 import type { KubeObject } from "../api/types";
 import { ApiFailure, Empty, Failure, Loading } from "../components/feedback";
 import { Icon } from "../components/icon";
@@ -84,6 +84,11 @@ function OneObject({ address, tab }: { address: ObjectAddress; tab: string }): V
               ))}
             </select>
           </label>
+        )}
+        {kind.versions.length > 1 && !gone && (
+          <a class="button" href={comparePage(resource.group, resource.plural, namespace, name)}>
+            Compare versions
+          </a>
         )}
         {verbs.includes("patch") && !gone && tab !== "edit" && (
           <a class="button" href={objectPage(resource, namespace, name, "edit")}>

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { ApiError, errorMessage, send } from "../api/client";
 import { CRDS_PATH, type Crd } from "../api/crd";
 import { useLiveObjects } from "../api/live_objects";
-import { groupOfSegment, kindPage, kindsPage, withQuery } from "../api/paths";
+import { groupOfSegment, kindPage, kindsPage, schemaDiffPage, withQuery } from "../api/paths";
 import { diffReleases, readCrd, readFindings, schemaOf, type Finding } from "../compare/crd_change";
 import { countChanges, diffSchemas, everyNode, type Severity } from "../compare/schema_diff";
 import { ApiFailure, Empty, Loading } from "../components/feedback";
@@ -13,8 +13,14 @@ import { PageHead } from "../components/page_head";
 import { Facts, SignBadge, Verdict, type Level } from "../components/report_parts";
 import { SchemaTree } from "../components/schema_tree";
 import { count } from "../format";
+import { FIELD_MANAGER } from "../objects/apply_changes";
 import { setQuery, type PageProps } from "../router";
 import "../styles/compare.css";
+
+const TABS = [
+  ["", "Between two versions"],
+  ["new", "With a new CRD"],
+] as const;
 
 export default function SchemasPage({ params, query }: PageProps): VNode {
   const group = groupOfSegment(params["group"]!);
@@ -24,7 +30,7 @@ export default function SchemasPage({ params, query }: PageProps): VNode {
   if (error) return <ApiFailure error={error} what={`read the CustomResourceDefinition ${name}`} />;
   if (!objects) return <Loading label="Loading the schemas" />;
   if (!crd) return <Empty title={`There is no CustomResourceDefinition ${name}`} />;
-  const tab = query.get("tab") === "new" ? "new" : "versions";
+  const tab = query.get("tab") === "new" ? "new" : "";
   return (
     <>
       <PageHead
@@ -36,14 +42,17 @@ export default function SchemasPage({ params, query }: PageProps): VNode {
         note={<code>{name}</code>}
       />
       <nav class="tabs" aria-label="Comparison">
-        <a href="?" aria-current={tab === "versions" ? "page" : undefined} onClick={(event) => { event.preventDefault(); setQuery({ tab: "" }); }}>
-          Between two versions
-        </a>
-        <a href="?tab=new" aria-current={tab === "new" ? "page" : undefined} onClick={(event) => { event.preventDefault(); setQuery({ tab: "new" }); }}>
-          With a new CRD
-        </a>
+        <ul>
+          {TABS.map(([id, label]) => (
+            <li key={id}>
+              <a href={withQuery(schemaDiffPage(group, params["plural"]!), { tab: id })} aria-current={tab === id ? "page" : undefined}>
+                {label}
+              </a>
+            </li>
+          ))}
+        </ul>
       </nav>
-      {tab === "versions" ? <BetweenVersions crd={crd} query={query} /> : <NewRelease crd={crd} name={name} />}
+      {tab === "" ? <BetweenVersions crd={crd} query={query} /> : <NewRelease crd={crd} name={name} />}
     </>
   );
 }
@@ -129,7 +138,7 @@ function NewRelease({ crd, name }: { crd: Crd; name: string }): VNode {
       let error: unknown = null;
       try {
         const body = { ...fresh, metadata: { ...fresh.metadata, resourceVersion: crd.metadata.resourceVersion } };
-        const path = withQuery(`${CRDS_PATH}/${name}`, { dryRun: "All", fieldManager: "polykind-console" });
+        const path = withQuery(`${CRDS_PATH}/${name}`, { dryRun: "All", fieldManager: FIELD_MANAGER });
         await send(path, { method: "PUT", body, onWarning: (warning) => warnings.push(warning) });
       } catch (failure) {
         error = failure;
@@ -155,7 +164,7 @@ function NewRelease({ crd, name }: { crd: Crd; name: string }): VNode {
         }}
       >
         <textarea
-          class="yaml"
+          class="manifest"
           aria-label="Manifest of the new CRD"
           placeholder={`apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: ${name}`}
           spellcheck={false}
