@@ -91,6 +91,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return re.sub("\x00(\\d+)\x00", lambda found: code[int(found[1])], linked)
 
 
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Name the search dialog for screen readers, which the theme does not."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"', 1)
+
+
 def _section(nav: list[Any], title: str) -> list[Any]:
     """Return the entries of a section, at any depth."""
     for entry in nav:
