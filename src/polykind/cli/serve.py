@@ -212,6 +212,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
     )
     add_audit_flags(command)
     flag(
+        "--tracing-config-file",
+        type=Path,
+        metavar="FILE",
+        help="TracingConfiguration: the OpenTelemetry collector for traces of requests, and the sampling rate",
+    )
+    flag(
         "--logging-format",
         default="text",
         metavar="FORMAT",

@@ -31,7 +31,7 @@ SERVED = _names(
     oidc-username-prefix permit-port-sharing request-timeout runtime-config secure-port service-account-issuer
     service-account-key-file service-account-max-token-expiration service-account-signing-key-file
     service-cluster-ip-range service-node-port-range tls-cert-file tls-cipher-suites tls-min-version
-    shutdown-delay-duration tls-private-key-file token-auth-file
+    shutdown-delay-duration tls-private-key-file token-auth-file tracing-config-file
     """
 )
 """Flags that `polykind serve` has too, with the same meaning."""
@@ -78,7 +78,7 @@ WITHOUT_EFFECT = _names(
     requestheader-uid-headers requestheader-username-headers service-account-jwks-uri service-account-signing-endpoint
     show-hidden-metrics-for-version shutdown-watch-termination-grace-period storage-backend
     storage-initialization-timeout storage-media-type strict-transport-security-directives tls-curve-preferences
-    tracing-config-file vmodule watch-cache-sizes
+    vmodule watch-cache-sizes
     """
 ) | (BOOLEANS - SERVED - POLYKIND - {"help", "version"})
 """Flags that the launcher accepts and ignores, because they configure parts that Polykind does not have."""

@@ -192,7 +192,7 @@ class Server:
             lambda: [self.cache.workers.queue, self.http.write_turns],
         )
         self.unserved = router.unserved
-        await self._start_http(self._audited(router, audit_policy))
+        await self._start_http(self._traced(self._audited(router, audit_policy)))
         self._watch_files()
 
     async def _start_store(self) -> None:
@@ -326,6 +326,16 @@ class Server:
         auditor = build_auditor(self.settings, policy, router, self.clock, self.metrics)
         self._exit_stack.push_async_callback(auditor.close)
         return auditor
+
+    def _traced(self, app: App) -> App:
+        """Return `app`, with traces if --tracing-config-file is given."""
+        if self.settings.tracing_config_file is None:
+            return app
+        from polykind.server.tracing import build_traced_app
+
+        traced = build_traced_app(self.settings.tracing_config_file, app, self.metrics)
+        self._exit_stack.push_async_callback(traced.close)
+        return traced
 
     def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
         enable, disable = self.settings.enable_admission_plugins, self.settings.disable_admission_plugins

@@ -119,6 +119,7 @@ class Settings(msgspec.Struct):
     event_ttl: float = 3600.0
     shutdown_delay_duration: float = 0.0
     logging_format: str = "text"
+    tracing_config_file: Path | None = None
     service_account_issuer: tuple[str, ...] = ()
     service_account_key_file: tuple[Path, ...] = ()
     service_account_signing_key_file: Path | None = None

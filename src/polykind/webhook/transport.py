@@ -23,6 +23,7 @@ from yarl import URL
 
 from polykind.golang.fmt import go_quote
 from polykind.webhook.target import Endpoint, Target
+from polykind.webhook.trace_context import trace_headers
 from polykind.webhook.transport_errors import (
     HTTPResponse,
     TransportError,
@@ -190,7 +191,9 @@ class Session:
     ) -> tuple[HTTPResponse, Any]:
         stage.current = "headers"
         # Pass the body as a stream: aiohttp writes a stream in pieces, so a large body does not block the event loop.
-        post = self._session.post(url, data=io.BytesIO(body), allow_redirects=False, trace_request_ctx=trace)
+        post = self._session.post(
+            url, data=io.BytesIO(body), headers=trace_headers(), allow_redirects=False, trace_request_ctx=trace
+        )
         async with post as response:
             stage.current = "body"
             self._record_certificate_expiry(response)

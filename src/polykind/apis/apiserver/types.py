@@ -1,4 +1,6 @@
-"""The configuration files AuthenticationConfiguration, AuthorizationConfiguration and EncryptionConfiguration."""
+"""The configuration files: AuthenticationConfiguration, AuthorizationConfiguration, EncryptionConfiguration and
+TracingConfiguration.
+"""
 
 from __future__ import annotations
 
@@ -226,3 +228,19 @@ def _encryption_configuration() -> Struct:
 
 ENCRYPTION_CONFIGURATION = {f"{GROUP}/v1": _encryption_configuration()}
 """The kind EncryptionConfiguration by apiVersion."""
+
+
+def _tracing_configuration(version: str) -> Struct:
+    """Declare TracingConfiguration at one version. The fields of all versions are the same."""
+    return GroupVersion(GROUP, version).struct(
+        "TracingConfiguration",
+        "How the server traces requests.",
+        *TYPE_META,
+        Field("endpoint", 0, STRING, "The collector's address (default: localhost:4317).", pointer=True),
+        Field("samplingRatePerMillion", 0, INT32, "The number of traced requests per million.", pointer=True),
+        kind=True,
+    )
+
+
+TRACING_CONFIGURATION = {f"{GROUP}/{version}": _tracing_configuration(version) for version in VERSIONS}
+"""The kind TracingConfiguration by apiVersion."""
