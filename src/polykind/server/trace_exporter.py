@@ -31,7 +31,10 @@ Attributes = dict[str, str | int]
 
 
 class FinishedSpan(NamedTuple):
-    """A span that has ended. Times are in nanoseconds since 1970. `link` names the trace and span of an untrusted client."""
+    """A span that has ended. Times are in nanoseconds since 1970.
+
+    `link` is the trace and the span of a client whose trace the span does not continue.
+    """
 
     trace_id: bytes
     span_id: bytes
