@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Any
 
@@ -34,3 +35,9 @@ def test_readme_test_passes(pytester: pytest.Pytester) -> None:
 
 def test_readme_is_short() -> None:
     assert len(README.splitlines()) < 110
+
+
+def test_readme_pictures_exist() -> None:
+    pictures = re.findall(r'<img src="([^"]+)" alt="[^"]+">', README)
+    assert len(pictures) == README.count("<img ") > 0
+    assert [name for name in pictures if not (pages.ROOT / name).exists()] == []
