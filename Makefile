@@ -7,7 +7,7 @@ WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 
-.PHONY: run console screenshots test test-etcd lint format conformance floors torture prove-bugs bench docs reference recording package binary clean
+.PHONY: run console console-scrolling screenshots test test-etcd lint format conformance floors torture prove-bugs bench docs reference recording package binary clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed console
@@ -31,6 +31,10 @@ console/node_modules/.installed: console/package-lock.json
 # Take the pictures of the console in docs/images.
 screenshots: $(VENV)/.test $(TOOLS)/chromium.ready console
 	$(BIN)/python -m tests.console.screenshots $(ARGS)
+
+# Scroll through 100,000 objects in a browser, and print how long it takes.
+console-scrolling: $(VENV)/.test $(TOOLS)/chromium.ready console
+	POLYKIND_CONSOLE_OBJECTS=100000 $(BIN)/pytest -q -s -n0 tests/console/test_objects.py -k scrolled
 
 # The pure packages. Their tests measure coverage; all other tests run at full speed, because some check timing.
 PURE := tests/apply tests/cel tests/codec tests/crd tests/golang tests/schema tests/selectors

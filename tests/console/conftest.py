@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
+from polykind.contract import JsonObject
+from tests.console.demo import Api, order_crd
 from tests.support.browser import executable
 from tests.support.kubectl import Kubectl
 from tests.support.server import ServerProcess
@@ -17,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 AXE = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
 BUILT = ROOT / "src" / "polykind" / "console" / "built" / "index.html.gz"
 DEADLINE = 30_000
-PHONE = {"width": 390, "height": 844}
-DESKTOP = {"width": 1280, "height": 860}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+DESKTOP: ViewportSize = {"width": 1280, "height": 860}
 
 expect.set_options(timeout=DEADLINE)
 
@@ -86,7 +88,8 @@ def chromium() -> Iterator[Browser]:
     """One browser for the tests of a module. Each test has its own context, without cookies and storage of others."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=executable(), args=["--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"]
+            executable_path=executable(),
+            args=["--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--enable-precise-memory-info"],
         )
         yield browser
         browser.close()
@@ -94,7 +97,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    context = chromium.new_context(ignore_https_errors=True, viewport=DESKTOP, reduced_motion="reduce")  # type: ignore[arg-type]
+    context = chromium.new_context(ignore_https_errors=True, viewport=DESKTOP, reduced_motion="reduce")
     yield context
     context.close()
 
@@ -117,3 +120,33 @@ def console(console_page: ConsolePage, server: ServerProcess) -> ConsolePage:
 @pytest.fixture
 def kubectl(server: ServerProcess, tmp_path: Path) -> Kubectl:
     return Kubectl(server.kubeconfig, tmp_path)
+
+
+@pytest.fixture
+def api(server: ServerProcess) -> Api:
+    return Api(server)
+
+
+@pytest.fixture
+def orders(api: Api, group: str) -> str:
+    """A kind of this test's own, with the namespace `shop`. Return its group."""
+    api.define(order_crd(group))
+    if "shop" not in [item["metadata"]["name"] for item in api.send("GET", "/api/v1/namespaces")["items"]]:
+        api.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    return group
+
+
+def create_user(api: Api, name: str, rules: list[JsonObject]) -> str:
+    """Create a service account in the namespace `shop` with these rules in it. Return a token."""
+    accounts = "/api/v1/namespaces/shop/serviceaccounts"
+    api.send("POST", accounts, {"metadata": {"name": name}})
+    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/shop"
+    api.send("POST", f"{rbac}/roles", {"metadata": {"name": name}, "rules": rules})
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "shop"}],
+    }
+    api.send("POST", f"{rbac}/rolebindings", binding)
+    review = api.send("POST", f"{accounts}/{name}/token", {"spec": {"expirationSeconds": 3600}})
+    return str(review["status"]["token"])

@@ -22,13 +22,14 @@ class Api:
     """A client of a server for tests that need no watch."""
 
     def __init__(self, server: ServerProcess, agent: str = "demo/1.0", token: str = "") -> None:
-        self._url, self._token, self._agent = server.url, token or server.token, agent
+        self.server = server
+        self._token, self._agent = token or server.token, agent
 
     def send(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Any:
         """Send a request and return the decoded response. Raise HTTPError if the response is an error."""
         headers = {"Authorization": f"Bearer {self._token}", "User-Agent": self._agent, "Content-Type": kind}
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self._url + path, data, headers, method=method)
+        request = urllib.request.Request(self.server.url + path, data, headers, method=method)
         with urllib.request.urlopen(request, context=trusting(), timeout=30) as response:
             return json.loads(response.read() or b"null")
 

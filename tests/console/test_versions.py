@@ -72,7 +72,7 @@ def test_an_object_at_all_versions(console: ConsolePage) -> None:
     expect(old.get_by_role("row", name="spec.timeZone")).to_contain_text("lost")
     expect(new).to_contain_text("can save the object without a loss")
     console.check_accessibility()
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.set_viewport_size(PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 

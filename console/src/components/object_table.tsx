@@ -13,6 +13,8 @@ const SAMPLE = 200;
 export interface ObjectTableProps {
   label: string;
   columns: readonly TableColumn[];
+  /** True to show the columns of a lower priority, too. */
+  wide: boolean;
   rows: readonly Row[];
   /** True to show the namespace of each object. */
   namespaces: boolean;
@@ -33,15 +35,17 @@ interface Sorting {
   descending: boolean;
 }
 
-function shownColumns(columns: readonly TableColumn[], namespaces: boolean): ShownColumn[] {
-  const shown = columns.map((column, index): ShownColumn => {
-    const { name, description } = column;
+function shownColumns(columns: readonly TableColumn[], wide: boolean, namespaces: boolean): ShownColumn[] {
+  const shown = columns.flatMap((column, index): ShownColumn[] => {
+    const { name, description, priority } = column;
+    if (priority > 0 && !wide) return [];
     if (name === "Age") {
       // The server's text was right when it was sent. This one stays right.
-      return { name, description, numeric: false, text: (row, now) => (row.created ? age(row.created, now) : "<unknown>"), value: (row) => -row.created };
+      const text = (row: Row, now: number): string => (row.created ? age(row.created, now) : "<unknown>");
+      return [{ name, description, numeric: false, text, value: (row) => -row.created }];
     }
     const numeric = column.type === "integer" || column.type === "number";
-    return { name, description, numeric, text: (row) => cellText(row.cells[index]), value: (row) => row.cells[index] };
+    return [{ name, description, numeric, text: (row) => cellText(row.cells[index]), value: (row) => row.cells[index] }];
   });
   if (!namespaces) return shown;
   const namespace: ShownColumn = {
@@ -61,14 +65,14 @@ function compare(one: unknown, other: unknown): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-export function ObjectTable({ label, columns, rows, namespaces, href }: ObjectTableProps): VNode {
+export function ObjectTable({ label, columns, wide, rows, namespaces, href }: ObjectTableProps): VNode {
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [active, setActive] = useState(0);
   const scroller = useRef<HTMLDivElement>(null);
   const focusActive = useRef(false);
   const now = useNow();
-  const shown = useMemo(() => shownColumns(columns, namespaces), [columns, namespaces]);
+  const shown = useMemo(() => shownColumns(columns, wide, namespaces), [columns, wide, namespaces]);
   const sorted = useMemo(() => sortRows(rows, shown, sorting), [rows, shown, sorting]);
   const widths = useWidths(shown, rows, now);
 

@@ -21,7 +21,7 @@ export function HistoryTab({ entries }: { entries: readonly HistoryEntry[] }): V
           <figure>
             <figcaption>
               <strong>{formatTime(entry.seen)}</strong>
-              {entry.manager && <span>last written by {entry.manager}</span>}
+              {entry.writers.length > 0 && <span>written by {entry.writers.join(", ")}</span>}
               <span>
                 resourceVersion {before.resourceVersion} → {entry.resourceVersion}
               </span>

@@ -12,8 +12,10 @@ export interface HistoryEntry {
   /** The time at which the console saw the state. */
   seen: number;
   lines: readonly string[];
-  /** The manager of the last write, or "". */
-  manager: string;
+  /** The managers whose fields differ from the state before. */
+  writers: readonly string[];
+  /** By manager: its entry in managedFields. */
+  managed: ReadonlyMap<string, string>;
 }
 
 export function useHistory(object: KubeObject | null): readonly HistoryEntry[] {
@@ -22,9 +24,11 @@ export function useHistory(object: KubeObject | null): readonly HistoryEntry[] {
     if (!object) return;
     const resourceVersion = object.metadata.resourceVersion ?? "";
     setEntries((known) => {
-      if (known.at(-1)?.resourceVersion === resourceVersion) return known;
-      const entry = { resourceVersion, seen: Date.now(), lines: readLines(object), manager: lastManager(object) };
-      return [...known, entry].slice(-MAX_ENTRIES);
+      const before = known.at(-1);
+      if (before?.resourceVersion === resourceVersion) return known;
+      const managed = readManaged(object);
+      const writers = [...managed].filter(([name, entry]) => before?.managed.get(name) !== entry).map(([name]) => name);
+      return [...known, { resourceVersion, seen: Date.now(), lines: readLines(object), writers, managed }].slice(-MAX_ENTRIES);
     });
   }, [object]);
   return entries;
@@ -36,7 +40,6 @@ function readLines(object: KubeObject): string[] {
   return yamlLines({ ...object, metadata }).map(lineText);
 }
 
-function lastManager(object: KubeObject): string {
-  const managers = readManagers(object.metadata.managedFields);
-  return managers.reduce((latest, manager) => (manager.time > (latest?.time ?? "") ? manager : latest), managers[0])?.label ?? "";
+function readManaged(object: KubeObject): Map<string, string> {
+  return new Map(readManagers(object.metadata.managedFields).map((manager) => [manager.label, JSON.stringify([manager.time, manager.fields])]));
 }

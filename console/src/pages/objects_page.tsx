@@ -48,14 +48,10 @@ function Objects({ kind, address, query }: { kind: Kind; address: ResourceAddres
   const wide = query.get("wide") === "1";
   const path = withQuery(collectionPath(address, namespace), { labelSelector: labels, fieldSelector: fields });
   const state = useLiveTable(path);
-  const columns = useMemo(() => state?.columns?.filter((column) => wide || column.priority === 0) ?? [], [state?.columns, wide]);
-  const indexes = useMemo(() => state?.columns?.flatMap((column, at) => (wide || column.priority === 0 ? [at] : [])) ?? [], [state?.columns, wide]);
   const rows = useMemo(() => {
     const found = state?.rows ?? [];
-    const named = name ? found.filter((row) => row.name.includes(name)) : found;
-    if (indexes.length === (state?.columns?.length ?? 0)) return named;
-    return named.map((row) => ({ ...row, cells: indexes.map((at) => row.cells[at]) }));
-  }, [state?.rows, name, indexes]);
+    return name ? found.filter((row) => row.name.includes(name)) : found;
+  }, [state?.rows, name]);
   const hasWide = state?.columns?.some((column) => column.priority > 0) ?? false;
   const creatable = kind.versions.some((version) => version.verbs.includes("create"));
   return (
@@ -116,7 +112,8 @@ function Objects({ kind, address, query }: { kind: Kind; address: ResourceAddres
       {state?.columns && rows.length > 0 && (
         <ObjectTable
           label={`${kind.kind} objects`}
-          columns={columns}
+          columns={state.columns}
+          wide={wide}
           rows={rows}
           namespaces={kind.namespaced && namespace === ""}
           href={(row) => objectPage(address, row.namespace, row.name)}

@@ -59,11 +59,15 @@ class Issuer:
         headers = {"Cache-Control": self.cache_control} if self.cache_control else {}
         return web.json_response({"keys": keys}, headers=headers)
 
+    def add_endpoints(self, application: web.Application) -> None:
+        """Add the endpoints of a subclass."""
+
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[Issuer]:
         application = web.Application()
         application.router.add_get("/.well-known/openid-configuration", self._configuration)
         application.router.add_get("/keys", self._keys)
+        self.add_endpoints(application)
         runner = web.AppRunner(application)
         await runner.setup()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
