@@ -88,9 +88,11 @@ async def read_measured(target: Target, path: str, *, encoding: str = "") -> tup
 
 async def load_all(target: Target) -> None:
     """List all objects. Repeat the request if it times out, because the server continues to load them."""
+    status = 504
+    while status == 504:
+        async with target.client() as client:
+            status = (await client.call("GET", f"{ALL}?limit=1")).status
     async with target.client() as client:
-        while (await client.call("GET", f"{ALL}?limit=1")).status == 504:
-            pass
         await read(client, ALL)
 
 
