@@ -139,7 +139,8 @@ def ready_seconds(server: ServerProcess) -> float:
 
 
 def measure(folder: Path, count: int) -> None:
-    server = ServerProcess(folder / "data")
+    # A million objects may take longer to load than the default timeout, if the machine has other load.
+    server = ServerProcess(folder / "data", "--request-timeout=10m")
     with server:
         uvloop.run(prepare(Target(server.url, server.token, server.pid), 1))
     empty = ready_seconds(server)

@@ -22,7 +22,7 @@ from polykind.verbs.apply import apply_change, apply_create, read_applied
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import relevant_duplicates, unknown_field_errors
 from polykind.verbs.metadata import check_name, match_namespace
-from polykind.verbs.update import Change, change_object, wants_all_versions
+from polykind.verbs.update import Change, change_object
 from polykind.verbs.write import APPLY, PATCH, Write
 
 _PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
@@ -35,7 +35,7 @@ async def patch(ctx: RequestContext) -> Response:
     content_type = patch_type(ctx)
     response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
-    all_versions = wants_all_versions(response_format, options)
+    all_versions = respond.wants_all_versions(response_format, options)
     if ctx.request.audit is not None:
         ctx.request.audit.record_patch()
     if content_type == APPLY_PATCH:

@@ -11,6 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from polykind import errors
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
 from polykind.codec import json_codec, negotiation, partial_metadata, yaml_codec
 from polykind.codec.negotiation import ResponseFormat, Transform
@@ -18,7 +19,7 @@ from polykind.codec.protobuf_envelope import encode_envelope, encode_object
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
 from polykind.http.messages import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size, total_size
-from polykind.http.options import include_object
+from polykind.http.options import WriteOptions, include_object
 from polykind.verbs.context import RequestContext, is_large
 from polykind.verbs.protobuf_list import ProtobufList
 from polykind.workers import INLINE_BYTES
@@ -51,6 +52,15 @@ def negotiate(ctx: RequestContext, transforms: frozenset[Transform] = negotiatio
     if negotiation.is_pretty(ctx.query if may_ask else {}, ctx.request.header(b"user-agent")):
         return replace(response_format, pretty=True)
     return response_format
+
+
+def wants_all_versions(response_format: ResponseFormat, options: WriteOptions) -> bool:
+    """True if the client accepts the result at all served versions. Raise NotAcceptableError if it is no dry run."""
+    if response_format.as_kind != negotiation.OBJECT_VERSIONS:
+        return False
+    if not options.dry_run:
+        raise errors.NotAcceptableError(f"{negotiation.OBJECT_VERSIONS} is available for reads and dry runs only")
+    return True
 
 
 def _sends_stored_bytes(response_format: ResponseFormat) -> bool:

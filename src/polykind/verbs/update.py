@@ -8,7 +8,6 @@ from functools import partial
 from polykind import errors, names
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec, negotiation
-from polykind.codec.negotiation import ResponseFormat
 from polykind.contract import InterruptCheck, JsonObject
 from polykind.http.messages import Response
 from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
@@ -48,7 +47,7 @@ View = Callable[[JsonObject], JsonObject]
 async def update(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
     options = ctx.write_options(UpdateOptions)
-    all_versions = wants_all_versions(response_format, options)
+    all_versions = respond.wants_all_versions(response_format, options)
     decoded = [await _decode_update(ctx, options)]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
@@ -63,15 +62,6 @@ async def update(ctx: RequestContext) -> Response:
             return await respond.object_response(ctx, response_format, 201, created)
     data = await change_object(ctx, replace, options, PUT, all_versions=all_versions)
     return await respond.object_response(ctx, response_format, 200, data)
-
-
-def wants_all_versions(response_format: ResponseFormat, options: WriteOptions) -> bool:
-    """True if the client accepts the result at all served versions. Raise NotAcceptableError if it is no dry run."""
-    if response_format.as_kind != negotiation.OBJECT_VERSIONS:
-        return False
-    if not options.dry_run:
-        raise errors.NotAcceptableError(f"{negotiation.OBJECT_VERSIONS} is available for reads and dry runs only")
-    return True
 
 
 async def _decode_update(ctx: RequestContext, options: UpdateOptions) -> Write:
