@@ -16,13 +16,6 @@ def test_flags_that_are_not_supported_do_not_exist() -> None:
     assert not named & set(re.findall(r"--[a-z0-9-]+", _help("serve")))
 
 
-def test_limits_are_those_of_the_reference() -> None:
-    limits = (ROOT / "docs" / "reference" / "limits.md").read_text()
-    for number in ("15,000", "250 levels", "900 levels"):
-        assert number in PAGE
-        assert number in limits
-
-
 def _help(command: str) -> str:
     actions = next(action for action in parser()._actions if action.choices and command in action.choices)
     assert isinstance(actions.choices, dict)
