@@ -13,6 +13,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 DESIGN = ROOT / "src" / "polykind" / "toolkit" / "reporting" / "design.css"
+ICON = ROOT / "console" / "src" / "icon.svg"
 OUTSIDE = {
     "ARCHITECTURE.md": ("explanation/architecture.md", "Explanation", "Architecture"),
     "benches/README.md": ("reference/benchmarks.md", "Reference", "Benchmarks"),
@@ -46,11 +47,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from outside, the index of decisions and the style sheet with the colours of reports."""
+    """Add the pages from outside, the index of decisions, the colours of reports and the icon of the console."""
     for source, (target, _, _) in OUTSIDE.items():
         files.append(File.generated(config, target, content=(ROOT / source).read_text()))
     files.append(File.generated(config, "decisions/index.md", content=_index_of_decisions()))
     files.append(File.generated(config, "assets/design.css", content=_colours()))
+    files.append(File.generated(config, "assets/logo.svg", content=ICON.read_text()))
     return files
 
 
