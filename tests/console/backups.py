@@ -1,4 +1,4 @@
-"""Backups: a kind with two versions, and a converter that loses a field of each version."""
+"""Backups: a kind with two versions, and a converter that loses a field of each version and fails for one object."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ def split_target(obj: Any) -> None:
 
 @backups.step("v1", "v1beta1")
 def join_target(obj: Any) -> None:
+    if obj["metadata"]["name"] == "unconvertible":
+        raise ValueError("v1beta1 cannot express this backup")
     spec = obj["spec"]
     spec.pop("timeZone", None)
     spec["cron"] = spec.pop("schedule")

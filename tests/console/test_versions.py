@@ -109,6 +109,18 @@ def test_an_edit_notices_errors_and_other_writers(console: ConsolePage, api: Api
     expect(page.get_by_role("textbox", name="YAML of mail")).to_contain_text("elsewhere")
 
 
+def test_a_version_that_cannot_be_converted(console: ConsolePage, api: Api) -> None:
+    spec = {"schedule": "0 3 * * *", "bucket": "shop"}
+    api.send("POST", backups.COLLECTION, backups.backup("unconvertible", "v1", spec))
+    page = visit(console, f"/console/compare/{backups.GROUP}/backups/default/unconvertible", "unconvertible")
+    expect(cell(page, "Error", 0)).to_contain_text("v1beta1 cannot express this backup")
+    expect(cell(page, "bucket", 1)).to_have_text("shop")
+    visit(console, "/console/server", "Server")
+    failures = page.get_by_role("list", name="Failed conversions")
+    expect(failures.get_by_role("listitem")).to_contain_text(backups.NAME)
+    api.send("DELETE", f"{backups.COLLECTION}/unconvertible")
+
+
 def test_schemas_of_two_versions(console: ConsolePage) -> None:
     page = visit(console, SCHEMAS, "Schemas")
     expect(page.get_by_role("heading", name="v1beta1 and v1")).to_be_visible()

@@ -18,6 +18,7 @@ export interface Cell {
   /** The value, or undefined if the version lacks the field. */
   value: Json | undefined;
   mark: Mark;
+  /** For `moved` the other path, else words that replace the usual ones of the mark. */
   note: string;
 }
 

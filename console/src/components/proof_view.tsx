@@ -150,7 +150,8 @@ function Finding({ result, opened }: { result: PropertyResult; opened: boolean }
 function stepRows(columns: readonly Column[]): Row[] {
   const rows = align(columns);
   for (const { cells } of leavesOf(rows)) {
-    if (cells.length === 3 && cells[2]!.mark === "same" && cells[1]!.mark === "lost") cells[1]!.mark = "none";
+    for (const cell of cells) if (cell.mark === "lost") cell.note = "lost";
+    if (cells.length === 3 && cells[2]!.mark === "same" && cells[1]!.mark === "lost") Object.assign(cells[1]!, { mark: "none", note: "" });
     if (cells.length === 3 && cells[1]!.mark === "only" && cells[2]!.value === undefined) cells[1]!.mark = "none";
   }
   return rows;

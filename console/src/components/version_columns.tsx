@@ -139,7 +139,7 @@ function FieldRow(props: { row: Row; heads: readonly ColumnHead[]; depth: number
 function FieldCell({ cell, before, container }: { cell: Cell; before: Cell | undefined; container: boolean }): VNode {
   if (container) return <td class="cell" />;
   const edited = before !== undefined && !sameValue(cell.value, before.value);
-  const note = cell.mark === "moved" ? `${cell.value === undefined ? "at" : "from"} ${cell.note}` : WORDS[cell.mark];
+  const note = cell.mark === "moved" ? `${cell.value === undefined ? "at" : "from"} ${cell.note}` : cell.note || WORDS[cell.mark];
   return (
     <td class={`cell ${cell.mark} ${edited ? "edited" : ""}`}>
       {edited && before.value !== undefined && (

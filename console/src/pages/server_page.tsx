@@ -197,7 +197,7 @@ function FailureList({ samples }: { samples: readonly Sample[] }): VNode | null 
   const failures = samples.filter((sample) => /^polykind_conversion_(failures|timeouts)_total$/.test(sample.name) && sample.value > 0);
   if (!failures.length) return <p class="remark ok">No conversion has failed since the server started.</p>;
   return (
-    <ul class="findings">
+    <ul class="findings" aria-label="Failed conversions">
       {failures.map((sample) => (
         <li key={JSON.stringify(sample.labels) + sample.name}>
           <SignBadge level="error">{formatNumber(sample.value)}</SignBadge>
