@@ -7,13 +7,18 @@ writes elsewhere.
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
-from playwright.sync_api import Page, ViewportSize, sync_playwright
+import yaml
+from playwright.sync_api import FilePayload, Page, ViewportSize, sync_playwright
 
-from tests.console import demo
+from tests.console import backups, demo
 from tests.support.browser import executable
 from tests.support.server import ServerProcess, serving
 
@@ -49,7 +54,74 @@ def _conflict(page: Page) -> None:
     page.get_by_text("packed before all others").wait_for()
 
 
+def _round_trips(page: Page) -> None:
+    """Compare an object at all versions, and try the round trips."""
+    page.get_by_role("button", name="Try round trips").click()
+    page.get_by_text("can save the object without a loss").wait_for()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def _preview(page: Page) -> None:
+    """Edit at the old version, and wait for the effect on the new one."""
+    page.locator(".cm-line").filter(has_text="keep: 7").click()
+    page.keyboard.press("End")
+    page.keyboard.press("Backspace")
+    page.keyboard.type("3\nverbose: true")
+    page.get_by_text("will not be there after saving").wait_for()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def _paste_release(page: Page) -> None:
+    page.get_by_label("Manifest of the new CRD").fill(yaml.safe_dump(backups.next_release()))
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("list", name="Changes of v1").wait_for()
+    page.evaluate("document.querySelector('.verdict').scrollIntoView()")
+
+
+def _watch_server(page: Page) -> None:
+    """Send requests at several versions for a while, so that the plots show something."""
+    page.get_by_text("Duration of conversions").wait_for()
+    for number in range(_PLOTTED_SECONDS):
+        for version in ("v1", "v1beta1"):
+            page.evaluate(_READ, [f"/apis/{backups.GROUP}/{version}/backups", number % 5 + 1])
+        page.evaluate(_WRITE, [f"{backups.COLLECTION}/customers", number + 1])
+        page.wait_for_timeout(1000)
+
+
+_PLOTTED_SECONDS = 24
+_READ = """async ([path, times]) => {
+  const headers = {Authorization: `Bearer ${sessionStorage.getItem("polykind.token")}`};
+  for (let time = 0; time < times; time += 1) await (await fetch(path, {headers})).text();
+}"""
+_WRITE = """async ([path, count]) => {
+  const headers = {Authorization: `Bearer ${sessionStorage.getItem("polykind.token")}`,
+    "Content-Type": "application/merge-patch+json"};
+  const body = JSON.stringify({spec: {retention: {count}}});
+  await fetch(path, {method: "PATCH", headers, body});
+}"""
+
+
+@cache
+def _proof() -> bytes:
+    """Return a report of `polykind prove` about the backups."""
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = Path(folder) / "crd.yaml"
+        manifest.write_text(yaml.safe_dump(backups.crd()))
+        flags = ["--crd=crd.yaml", f"--converter={backups.CONVERTER}", "--examples=40", "--save=.", "--json"]
+        command = [str(Path(sys.executable).with_name("polykind")), "prove", *flags]
+        environment = {**os.environ, "PYTHONPATH": str(FOLDER.parents[1])}
+        return subprocess.run(command, stdout=subprocess.PIPE, check=False, cwd=folder, env=environment).stdout
+
+
+def _open_report(page: Page) -> None:
+    file: FilePayload = {"name": "prove.json", "mimeType": "application/json", "buffer": _proof()}
+    page.locator("input[type=file]").set_input_files(file)
+    page.get_by_role("heading", name="Findings").wait_for()
+
+
 _ORDER = f"/console/objects/{demo.GROUP}/v1/orders/berlin/order-1000"
+_BACKUP = f"/console/compare/{backups.GROUP}/backups/default/orders"
+_SCHEMAS = f"/console/schemas/{backups.GROUP}/backups"
 
 PAGES: dict[str, tuple[str, Action]] = {
     "kinds": ("/console/kinds", _until("Can be removed")),
@@ -59,6 +131,13 @@ PAGES: dict[str, tuple[str, Action]] = {
     "edit": (f"{_ORDER}?tab=edit", _conflict),
     "events": (f"{_ORDER}?tab=events", _until("AddressUnclear")),
     "relations": (f"{_ORDER}?tab=relations", _search_dependents),
+    "compare": (_BACKUP, _round_trips),
+    "compare-edit": (f"{_BACKUP}?edit=v1beta1", _preview),
+    "schemas": (_SCHEMAS, _until("only in v1beta1")),
+    "schemas-release": (f"{_SCHEMAS}?tab=new", _paste_release),
+    "migrations": ("/console/migrations", _until("of 3 objects stored at v1")),
+    "reports": ("/console/reports", _open_report),
+    "server": ("/console/server", _watch_server),
 }
 """By name: the path of a page, and the function that waits until it is complete."""
 
@@ -68,8 +147,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="take only the page with this name")
     parser.add_argument("--into", type=Path, default=FOLDER, help="folder of the pictures")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as server:
+    flag = f"--converter={backups.CONVERTER}"
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), flag) as server:
         demo.fill(server)
+        backups.fill(demo.Api(server))
         _take(server, args.into, args.only)
 
 

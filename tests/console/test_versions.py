@@ -78,7 +78,7 @@ def test_an_object_at_all_versions(console: ConsolePage) -> None:
 
 def test_an_edit_is_shown_at_the_other_version_before_it_is_saved(console: ConsolePage, api: Api) -> None:
     path = f"{backups.COLLECTION}/edited"
-    spec = {"schedule": "0 3 * * *", "bucket": "shop", "path": "edited", "retention": {"count": 7}}
+    spec = {"schedule": "0 3 * * *", "bucket": "shop", "path": "edited", "retention": {"count": 7}, "timeZone": "UTC"}
     api.send("POST", backups.COLLECTION, backups.backup("edited", "v1", spec))
     page = visit(console, f"/console/compare/{backups.GROUP}/backups/default/edited", "edited")
     page.get_by_role("button", name="Edit at v1beta1").click()
@@ -86,6 +86,8 @@ def test_an_edit_is_shown_at_the_other_version_before_it_is_saved(console: Conso
     expect(page.get_by_role("cell", name="before: 7 after the edit: 3 from spec.keep")).to_be_visible()
     expect(page.get_by_text("1 field of the edit will not be there after saving.")).to_be_visible()
     expect(page.get_by_role("row", name="spec.verbose")).to_contain_text("lost")
+    expect(page.get_by_text("Saving at v1beta1 changes 1 field of v1, whatever you edit.")).to_be_visible()
+    expect(cell(page, "timeZone", 1)).to_have_text("before: UTCremoved by saving")
     assert api.send("GET", path)["spec"]["retention"] == {"count": 7}
     console.check_accessibility()
     page.get_by_role("button", name="Save at v1beta1").click()

@@ -12,16 +12,16 @@ export function SchemaTree({ nodes, label, between }: { nodes: readonly SchemaNo
   return (
     <ul class={between ? "schema-tree" : "schema-tree release-tree"} aria-label={label}>
       {nodes.map((node) => (
-        <TreeNode key={node.path} node={node} between={between} />
+        <TreeNode key={node.path} node={node} between={between} depth={0} />
       ))}
     </ul>
   );
 }
 
-function TreeNode({ node, between }: { node: SchemaNode; between: readonly [string, string] | undefined }): VNode {
+function TreeNode({ node, between, depth }: { node: SchemaNode; between: readonly [string, string] | undefined; depth: number }): VNode {
   return (
     <li class={node.state}>
-      <div class="schema-field">
+      <div class="schema-field" style={{ "--depth": depth }}>
         <span class="schema-name" title={node.description}>
           <code>{node.name}</code> <span class="schema-type">{node.type}</span>
         </span>
@@ -38,7 +38,7 @@ function TreeNode({ node, between }: { node: SchemaNode; between: readonly [stri
       {node.children.length > 0 && (
         <ul>
           {node.children.map((child) => (
-            <TreeNode key={child.path} node={child} between={between} />
+            <TreeNode key={child.path} node={child} between={between} depth={depth + 1} />
           ))}
         </ul>
       )}

@@ -149,7 +149,7 @@ function FieldCell({ cell, before, container }: { cell: Cell; before: Cell | und
         </del>
       )}
       {cell.value !== undefined && (edited ? <ins><span class="hidden-text">after the edit: </span><Value value={cell.value} /></ins> : <Value value={cell.value} />)}
-      {edited && cell.value === undefined && <span class="cell-note">removed by the edit</span>}
+      {edited && cell.value === undefined && <span class="cell-note">removed by saving</span>}
       {note && !(edited && cell.value === undefined) && <span class="cell-note">{note}</span>}
     </td>
   );

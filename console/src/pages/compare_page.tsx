@@ -9,7 +9,7 @@ import { useLiveObjects } from "../api/live_objects";
 import { previewWrite, readVersions, writeObject, type ObjectAddress, type ObjectVersions } from "../api/object_versions";
 import { collectionPath, groupOfSegment, kindPage, namespaceOfSegment, objectPage, objectsPage, withQuery } from "../api/paths";
 import { forEditor, isMap, type JsonMap } from "../compare/json";
-import { editAdditions, editLosses, versionRows } from "../compare/version_columns";
+import { editAdditions, editLosses, stateDifferences, versionRows, type VersionDifferences } from "../compare/version_columns";
 import { Badge } from "../components/badges";
 import { DifferenceList } from "../components/difference_list";
 import { ApiFailure, Failure, Loading } from "../components/feedback";
@@ -115,6 +115,7 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
           <EditPanel
             key={`${editing} ${shownRevision}`}
             address={{ ...address, version: editing }}
+            stored={versions}
             object={edited}
             outdated={outdated}
             preview={preview}
@@ -182,6 +183,7 @@ const PAUSE = 400;
 
 function EditPanel(props: {
   address: ObjectAddress;
+  stored: ObjectVersions;
   object: JsonMap;
   outdated: boolean;
   preview: Preview | null;
@@ -195,6 +197,7 @@ function EditPanel(props: {
   const schema = useSchema(address.group, address.version, typeof object["kind"] === "string" ? object["kind"] : "");
   const [text, setText] = useState(initial);
   const [problem, setProblem] = useState<unknown>(null);
+  const [roundTrip, setRoundTrip] = useState<VersionDifferences[]>([]);
   const [busy, setBusy] = useState<"" | "preview" | "save">("");
   useEffect(() => {
     const controller = new AbortController();
@@ -212,6 +215,7 @@ function EditPanel(props: {
       const warnings: string[] = [];
       const result = await previewWrite(address, edited, { signal, onWarning: (warning) => warnings.push(warning) });
       props.setPreview({ object: edited, result, warnings });
+      if (text === initial) setRoundTrip(stateDifferences(props.stored, result).filter((each) => each.differences.length > 0));
       setProblem(null);
     } catch (error) {
       if (signal.aborted) return;
@@ -263,6 +267,17 @@ function EditPanel(props: {
         </div>
       )}
       {problem !== null && <Problem problem={problem} />}
+      {roundTrip.map((each) => (
+        <div key={each.version} class="consequence">
+          <p class="remark error" role="alert">
+            <strong>
+              Saving at {address.version} changes {count(each.differences.length, "field")} of {each.version}, whatever you edit.
+            </strong>{" "}
+            The object does not survive the way to {address.version} and back.
+          </p>
+          <DifferenceList label={`Fields of ${each.version} that change`} differences={each.differences} words={{ removed: "lost" }} />
+        </div>
+      ))}
       {preview && changed && <Consequences preview={preview} version={address.version} />}
     </section>
   );
