@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from polykind import errors
@@ -19,15 +20,17 @@ from polykind.admission.plugins.resource_lists import (
 )
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
-from polykind.contract import JsonObject, Leadership
+from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.informer import Informer
-from polykind.controllers.quota_informer import ServerStatusWriter
+from polykind.controllers.quota_informer import RETRY_SECONDS, ServerStatusWriter
 from polykind.controllers.quota_usage import ResourceUsage
 from polykind.controllers.workqueue import WorkQueue
 from polykind.quantity import Quantity
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend
+
+log = logging.getLogger("polykind.quotas")
 
 _RESYNC_SECONDS = 300.0
 """Seconds between two counts of every quota, as in kube-controller-manager."""
@@ -82,9 +85,9 @@ class QuotaController:
         self._resync: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
+        await self._informer.start()
         self._ledger.recount = self._enqueue_namespace
         self._backend.registry.observers.append(self._on_resource)
-        await self._informer.start()
         self._leadership.subscribe(self._on_leadership)
         self._on_leadership(self._leadership.leading)
 
@@ -114,7 +117,13 @@ class QuotaController:
         self._queue.pause()
 
     async def _run(self) -> None:
-        self._first_revision = await self._backend.store.revision()
+        while True:
+            try:
+                self._first_revision = await self._backend.store.revision()
+                break
+            except StoreError as error:
+                log.warning("quota controller: cannot read the store, retrying in %.0f s: %s", RETRY_SECONDS, error)
+                await asyncio.sleep(RETRY_SECONDS)
         self._queue.open()
         while True:
             self._enqueue_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
-from polykind.contract import JsonObject, Leadership
+from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.informer import Informer
 from polykind.controllers.server_requests import server_context
 from polykind.http.messages import QuotaCharge
@@ -20,6 +21,10 @@ from polykind.http.options import UpdateOptions
 from polykind.verbs.context import Backend
 from polykind.verbs.update import change_object
 from polykind.verbs.write import PUT, Write
+
+log = logging.getLogger("polykind.quotas")
+
+RETRY_SECONDS = 1.0
 
 if TYPE_CHECKING:
     from polykind.admission.plugins.resource_quota import ResourceQuotas
@@ -122,7 +127,17 @@ class QuotaControllerStarter:
     def _begin(self) -> None:
         if self._controller is None:
             self._controller = self._build()
-            self._starting = asyncio.get_running_loop().create_task(self._controller.start())
+            self._starting = asyncio.get_running_loop().create_task(self._start(self._controller))
+
+    @staticmethod
+    async def _start(controller: QuotaController) -> None:
+        while True:
+            try:
+                await controller.start()
+                return
+            except StoreError as error:
+                log.warning("quota controller: cannot list quotas, retrying in %.0f s: %s", RETRY_SECONDS, error)
+                await asyncio.sleep(RETRY_SECONDS)
 
 
 def _quota_controller(
