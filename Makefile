@@ -13,11 +13,12 @@ export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 run: $(VENV)/.installed console
 	$(BIN)/polykind serve --data-dir .polykind
 
-# Build the web application that the server serves at /console/. Without npm, the server works without it.
+# Build the web application that the server serves at /console/. Without npm or its registry, the server works without it.
 CONSOLE := src/polykind/console/built
 console:
-	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory $(CONSOLE)/.complete; \
-	else echo "npm is not installed, so the console is not built. The server works without it."; fi
+	@if ! command -v npm > /dev/null; then echo "npm is not installed, so the console is not built. The server works without it."; \
+	elif $(MAKE) --no-print-directory console/node_modules/.installed; then $(MAKE) --no-print-directory $(CONSOLE)/.complete; \
+	else echo "npm cannot install the console's dependencies, so it is not built. The server works without it."; fi
 
 $(CONSOLE)/.complete: console/node_modules/.installed $(shell find console/src console/index.html console/*.ts console/*.json) \
 		src/polykind/toolkit/reporting/design.css
