@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.console.conftest import BUILT, ConsolePage, create_user
 from tests.console.demo import Api, order
+from tests.support.kubectl import Kubectl
 from tests.support.server import ServerProcess, serving
 
 
@@ -102,6 +103,16 @@ def test_a_client_certificate_needs_no_token(chromium: Browser, tmp_path: Path) 
         expect(console.page.get_by_role("heading", name="Kinds", exact=True)).to_be_visible()
         assert console.errors == []
         context.close()
+
+
+def test_kubectl_proxy_adds_the_credentials(context: BrowserContext, kubectl: Kubectl, tmp_path: Path) -> None:
+    with kubectl.follow("proxy", "--port=0", log=tmp_path / "proxy.log") as proxy:
+        address = proxy.until("\n").rpartition(" ")[2].strip()
+        console = ConsolePage(context.new_page(), f"http://{address}")
+        console.open("/console/objects/core/v1/namespaces")
+        expect(console.page.get_by_role("button", name="User admin")).to_be_visible()
+        expect(console.page.get_by_role("rowheader", name="kube-system")).to_be_visible()
+        assert console.errors == []
 
 
 def _credentials(kubeconfig: Path) -> tuple[bytes, bytes]:
