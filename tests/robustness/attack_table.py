@@ -12,11 +12,12 @@ from pathlib import Path
 
 from tests.robustness.attacker import BOMB, BOMBS, CRDS, Attacker
 from tests.robustness.attacks import ATTACKS
+from tests.robustness.http2_attacks import HTTP2_ATTACKS
 from tests.robustness.probe import Probe
 from tests.robustness.wire_attacks import SLOW_ATTACKS, WIRE_ATTACKS
 from tests.support.server import ServerProcess
 
-_WIRE_ATTACKS = {**WIRE_ATTACKS, **SLOW_ATTACKS}
+_WIRE_ATTACKS = {**WIRE_ATTACKS, **HTTP2_ATTACKS, **SLOW_ATTACKS}
 
 
 def measure(name: str, folder: Path) -> str:

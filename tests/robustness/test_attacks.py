@@ -13,6 +13,7 @@ import pytest
 
 from tests.robustness.attacker import BOMB, BOMBS, CRDS, Attacker
 from tests.robustness.attacks import ATTACKS, CI_ATTACKS
+from tests.robustness.http2_attacks import CI_HTTP2_ATTACKS, HTTP2_ATTACKS
 from tests.robustness.probe import Probe, cpu_seconds
 from tests.robustness.wire_attacks import CI_WIRE_ATTACKS, SLOW_ATTACKS, WIRE_ATTACKS
 from tests.support.raw import connect, head
@@ -59,9 +60,12 @@ def test_attack_neither_holds_the_event_loop_nor_fills_the_memory(target: Server
     raise AssertionError("every attempt held the event loop for too long, or took too much memory")
 
 
-@pytest.mark.parametrize("name", (*WIRE_ATTACKS, *SLOW_ATTACKS) if ROUNDS else CI_WIRE_ATTACKS)
+_WIRE_ATTACKS = {**WIRE_ATTACKS, **HTTP2_ATTACKS, **SLOW_ATTACKS}
+
+
+@pytest.mark.parametrize("name", _WIRE_ATTACKS if ROUNDS else (*CI_WIRE_ATTACKS, *CI_HTTP2_ATTACKS))
 def test_hostile_bytes_neither_hold_the_event_loop_nor_fill_the_memory(target: ServerProcess, name: str) -> None:
-    attack, expected = {**WIRE_ATTACKS, **SLOW_ATTACKS}[name]
+    attack, expected = _WIRE_ATTACKS[name]
     for _ in range(ATTEMPTS):
         with Probe(target) as probe:
             status = attack(target)

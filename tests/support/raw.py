@@ -10,10 +10,13 @@ from urllib.parse import urlsplit
 from tests.support.server import ServerProcess, trusting
 
 
-def connect(server: ServerProcess, timeout: float = 10) -> socket.socket:
+def connect(server: ServerProcess, timeout: float = 10, *, http2: bool = False) -> socket.socket:
     parts = urlsplit(server.url)
     plain = socket.create_connection((parts.hostname, parts.port), timeout=timeout)
-    return trusting().wrap_socket(plain)
+    context = trusting()
+    if http2:
+        context.set_alpn_protocols(["h2"])
+    return context.wrap_socket(plain)
 
 
 def exchange(server: ServerProcess, data: bytes, timeout: float = 10) -> bytes:

@@ -112,7 +112,8 @@ def body_pieces(body: Body, head: bytes = b"") -> Iterator[bytes]:
             batch.append(part if len(part) <= PIECE_BYTES else part[start : start + PIECE_BYTES])
             size += len(batch[-1])
             if size >= PIECE_BYTES:
-                yield b"".join(batch)
-                batch, size = [], 0
+                piece, batch, size = b"".join(batch), [], 0
+                yield piece
+                del piece
     if batch:
         yield b"".join(batch)

@@ -33,7 +33,7 @@ class Limits(msgspec.Struct, frozen=True):
     max_unread_bytes: int = 8 * 1024 * 1024
     """Bytes that the client of a stream may leave unread before the stream ends.
 
-    HTTP/1.1 then closes the connection. All streams of an HTTP/2 connection together have four times this limit.
+    HTTP/1.1 then closes the connection. All streams of an HTTP/2 connection together have twice this limit.
     """
     max_connections: int = 20_000
     linger_seconds: float = 0.5

@@ -205,6 +205,8 @@ class JoinedParts:
     __slots__ = ("_head", "_items", "_separator", "_shorten", "_tail", "size")
 
     _ITEMS_PER_PART = 64
+    _MAX_JOINED_BYTES = 256 * 1024
+    """Longer parts are not joined: a client that does not read would keep a copy of many long items."""
 
     def __init__(
         self,
@@ -229,9 +231,18 @@ class JoinedParts:
         items, step = self._items, self._ITEMS_PER_PART
         for start in range(0, len(items), step):
             part_items = items[start : start + step]
+            if sum(map(len, part_items)) > self._MAX_JOINED_BYTES:
+                yield from self._separate(part_items, is_first=not start)
+                continue
             part = self._separator.join(map(self._shorten, part_items) if self._shorten else part_items)
             yield self._separator + part if start else part
         yield self._tail
+
+    def _separate(self, items: list[bytes], *, is_first: bool) -> Iterator[bytes]:
+        for index, item in enumerate(items):
+            if index or not is_first:
+                yield self._separator
+            yield self._shorten(item) if self._shorten else item
 
 
 Body = Sequence[bytes] | JoinedParts

@@ -233,6 +233,18 @@ async def test_window_of_the_connection_is_shared_fairly() -> None:
         assert received == {1: 200_000, 3: 200_000, 5: 200_000}
 
 
+@pytest.mark.parametrize("size", [0, 1000, 600_000])
+async def test_window_of_exactly_the_body(size: int) -> None:
+    async def app(request: Request) -> Response:
+        return Response(200, [b"x" * (size // 10)] * 10)
+
+    async with served_http2(app) as server:
+        peer = await server.peer({INITIAL_WINDOW_SIZE: size})
+        peer.add_window(0, size + 1)
+        peer.request(1, head())
+        assert len((await peer.response(1)).body) == size
+
+
 async def test_window_below_zero() -> None:
     async def app(request: Request) -> Response:
         return Response(200, b"x" * 2_000)
@@ -441,7 +453,7 @@ async def test_unread_streams_of_a_connection_have_a_common_limit() -> None:
             await peer.head(stream_id)
         for sink in app.sinks:
             sink.send(b"x" * 90_000)
-        await until(lambda: app.ended == 6)
+        await until(lambda: app.ended == 8)
         await peer.ping()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from polykind import errors, taskless
@@ -38,7 +39,7 @@ from polykind.http.http2.http2_output import Http2Output
 from polykind.http.http2.http2_request import MalformedRequestError, RequestHead, new_decoder, read_head
 from polykind.http.http2.http2_response import CONTINUE_BLOCK, encode_response_head
 from polykind.http.http2.http2_stream import Http2Stream
-from polykind.http.messages import TEXT, Request, Response, Stream
+from polykind.http.messages import TEXT, Request, Response, Stream, body_size
 from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ _FRAMES_PER_TURN = 512
 """The number of frames that are handled in one iteration of the event loop."""
 _FRAMES_PER_REQUEST = 32
 """The number of other frames that take as long as a request."""
+_TURN_SECONDS = 0.005
+"""A request that ends later than this after the start of a turn ends the turn."""
 _MAX_CACHED_HEADS = 64
-_MAX_UNREAD_FACTOR = 4
+_MAX_UNREAD_FACTOR = 2
 """The unread bytes of all streams of a connection, as a multiple of the limit for one stream."""
 _SHORT_DATA = 256
 """DATA frames below this size are counted, because a body in such frames costs much more than its size."""
@@ -175,6 +178,7 @@ class Http2Connection(Connection):
         output = self.output
         output.holding = True
         at, end, budget = 0, len(data), _FRAMES_PER_TURN
+        turn_end = perf_counter() + _TURN_SECONDS
         is_complete = False
         try:
             if not self._has_preface:
@@ -190,8 +194,11 @@ class Http2Connection(Connection):
                 if budget <= 0 or self._writing_paused:
                     is_complete = True
                     break
-                budget -= self._on_frame(head & 0xFF, flags, stream_id & MAX_STREAM_ID, data[start:stop])
+                cost = self._on_frame(head & 0xFF, flags, stream_id & MAX_STREAM_ID, data[start:stop])
+                budget -= cost
                 at = stop
+                if cost > 1 and perf_counter() > turn_end:
+                    budget = 0
                 if self.closing:
                     break
         except ConnectionFailure as failure:
@@ -354,8 +361,8 @@ class Http2Connection(Connection):
             stream.reset(PROTOCOL_ERROR)
         elif stream.window > frames.MAX_WINDOW:
             stream.reset(frames.FLOW_CONTROL_ERROR)
-        elif stream.unsent:
-            self.output.pump(stream)
+        else:
+            stream.on_window()
 
     def _require_started(self, stream_id: int) -> None:
         if not 0 < stream_id <= self._last_stream_id or not stream_id & 1:
@@ -515,6 +522,8 @@ class Http2Connection(Connection):
             self._start_stream(stream or self._add_stream(stream_id), request, response, block)
             return
         body = b"" if request.method == "HEAD" else response.body
+        if type(body) is not bytes and body_size(body) <= DEFAULT_FRAME_BYTES:
+            body = b"".join(body)
         size = len(body) if type(body) is bytes else PIECE_BYTES
         if not size:
             output.write_headers(stream_id, block, END_STREAM)

@@ -170,8 +170,7 @@ class Http2Output:
             if stream.window > MAX_WINDOW:
                 raise ConnectionFailure(FLOW_CONTROL_ERROR, "a setting makes the window of a stream too large")
         for stream in streams:
-            if stream.unsent:
-                self.pump(stream)
+            stream.on_window()
 
     def add_window(self, increment: int) -> None:
         """Handle a WINDOW_UPDATE of the connection."""

@@ -113,12 +113,16 @@ class Http2Stream:
     async def _send_long(self, body: Body, user: str) -> None:
         """Send a long body in pieces, each when the client has read the previous one."""
         try:
+            if self.window <= 0:
+                # Make no piece for a client that may never open its window.
+                await self._wait()
             for piece in body_pieces(body):
                 await self._connection.take_write_turn(user)
                 self._queue(piece)
+                del piece
                 self._output.pump(self)
                 if self.unsent:
-                    await self.drained()
+                    await self._wait()
         except (ConnectionError, asyncio.CancelledError):
             return
         except Exception:
@@ -138,6 +142,13 @@ class Http2Stream:
         self.unsent.append(data)
         self.unsent_size += len(data)
         self._output.unsent_size += len(data)
+
+    def on_window(self) -> None:
+        """Continue after the client has opened its window."""
+        if self.unsent:
+            self._output.pump(self)
+        elif self.window > 0 and not self.finished:
+            self.on_sent()
 
     def on_sent(self) -> None:
         """Continue after the queued data has been sent."""
@@ -174,18 +185,22 @@ class Http2Stream:
 
     async def drained(self) -> None:
         if self.unsent:
-            before = self.deadline
-            self._expect_progress()
-            self._resumed = self._connection.loop.create_future()
-            try:
-                await self._resumed
-            finally:
-                self._resumed = None
-            self.deadline = before
+            await self._wait()
         elif self.finished:
             raise ConnectionResetError
         else:
             await asyncio.sleep(0)
+
+    async def _wait(self) -> None:
+        """Wait until the queued data has been sent or, without any, until the client opens its window."""
+        before = self.deadline
+        self._expect_progress()
+        self._resumed = self._connection.loop.create_future()
+        try:
+            await self._resumed
+        finally:
+            self._resumed = None
+        self.deadline = before
 
     def finish(self) -> None:
         if not self.finished:
