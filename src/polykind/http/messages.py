@@ -238,7 +238,7 @@ class JoinedParts:
             yield self._separator + part if start else part
         yield self._tail
 
-    def _separate(self, items: list[bytes], *, is_first: bool) -> Iterator[bytes]:
+    def _separate(self, items: Sequence[bytes], *, is_first: bool) -> Iterator[bytes]:
         for index, item in enumerate(items):
             if index or not is_first:
                 yield self._separator

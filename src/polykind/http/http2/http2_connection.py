@@ -522,7 +522,7 @@ class Http2Connection(Connection):
             self._start_stream(stream or self._add_stream(stream_id), request, response, block)
             return
         body = b"" if request.method == "HEAD" else response.body
-        if type(body) is not bytes and body_size(body) <= DEFAULT_FRAME_BYTES:
+        if not isinstance(body, bytes) and body_size(body) <= DEFAULT_FRAME_BYTES:
             body = b"".join(body)
         size = len(body) if type(body) is bytes else PIECE_BYTES
         if not size:
