@@ -4,43 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
 
 from benches.load import Target
 from benches.process import cpu
+from polykind.benchmark.workload import CRDS, GROUP, definition, widget
 
-GROUP = "bench.example.com"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+__all__ = ["CRDS", "GROUP", "WATCHERS", "WIDGETS", "definition", "widget"]
+
 WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 WATCHERS = 300
-
-
-def definition() -> dict[str, Any]:
-    strings = {f"field{i}": {"type": "string", "maxLength": 256} for i in range(12)}
-    spec = strings | {
-        "replicas": {"type": "integer", "minimum": 0, "maximum": 1000, "default": 1},
-        "env": {"type": "object", "additionalProperties": {"type": "string"}},
-    }
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
-    version = {"served": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-            "versions": [{"name": "v1", "storage": True} | version, {"name": "v2", "storage": False} | version],
-        },
-    }
-
-
-def widget(name: str) -> dict[str, Any]:
-    """Return an object of about two kilobytes."""
-    spec: dict[str, Any] = {f"field{i}": f"value-{i}-" + "x" * 80 for i in range(12)}
-    spec["env"] = {f"KEY_{i}": "v" * 24 for i in range(10)}
-    return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
 
 
 async def first(target: Target) -> bytes:

@@ -14,6 +14,7 @@ def parser() -> argparse.ArgumentParser:
     # The launchers import this package too, and need none of the commands but `serve`.
     from polykind.cli import (
         assets,
+        bench,
         check,
         convert,
         diff_versions,
@@ -38,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
         user_command,
         assets,
         store_command,
+        bench,
         host,
         convert,
         prove,

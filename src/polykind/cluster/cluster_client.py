@@ -59,7 +59,7 @@ class ClusterClient:
         self.server = access.server
         self._agent = agent
         self._access = access
-        self._tls = _ssl_context(access)
+        self._tls = ssl_context(access)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -159,28 +159,32 @@ class ClusterClient:
             connector = aiohttp.TCPConnector(ssl=self._tls, limit=16)
             agent = {"User-Agent": self._agent, "Accept": "application/json"}
             self._session = aiohttp.ClientSession(connector=connector, headers=agent)
-        all_headers = {**(headers or {}), **self._credentials()}
+        all_headers = {**(headers or {}), **credentials(self._access)}
         return self._session.request(
             method, self.server + path, headers=all_headers, server_hostname=self._access.server_name,
             allow_redirects=False, **options,
         )  # fmt: skip
 
-    def _credentials(self) -> dict[str, str]:
-        import aiohttp
 
-        access = self._access
-        token = access.token
-        if access.token_file is not None:
-            try:
-                token = access.token_file.read_text().strip()
-            except OSError as error:
-                raise UnreachableError(f"{access.token_file} cannot be read: {error.strerror}") from None
-        if token:
-            return {"Authorization": f"Bearer {token}"}
-        return {"Authorization": aiohttp.BasicAuth(*access.basic).encode()} if access.basic else {}
+def credentials(access: ClusterAccess) -> dict[str, str]:
+    """Return the headers that authenticate a request. Raise UnreachableError if the token file cannot be read."""
+    token = access.token
+    if access.token_file is not None:
+        try:
+            token = access.token_file.read_text().strip()
+        except OSError as error:
+            raise UnreachableError(f"{access.token_file} cannot be read: {error.strerror}") from None
+    if token:
+        return {"Authorization": f"Bearer {token}"}
+    if access.basic is None:
+        return {}
+    import aiohttp
+
+    return {"Authorization": aiohttp.BasicAuth(*access.basic).encode()}
 
 
-def _ssl_context(access: ClusterAccess) -> ssl.SSLContext:
+def ssl_context(access: ClusterAccess) -> ssl.SSLContext:
+    """Return the TLS context for connections. Raise KubeconfigError if its certificates cannot be used."""
     out = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     out.minimum_version = ssl.TLSVersion.TLSv1_2
     try:

@@ -1,0 +1,1 @@
+"""`polykind bench`: the capacity of a server on this machine, or of a given one."""
