@@ -99,3 +99,12 @@ async def test_a_version_that_cannot_be_shown_has_an_error(server: Live, monkeyp
         (False, True),
     ]
     assert document["items"][1]["error"]["code"] == 413
+
+
+async def test_one_request_converts_to_a_limited_number_of_versions(
+    server: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_versions, "_MAX_VERSIONS", 2)
+    document = await versions(server, "GET", f"{NEW}/orders")
+    assert ["object" in item for item in document["items"]] == [True, True, False]
+    assert "read this one by itself" in document["items"][2]["error"]["message"]

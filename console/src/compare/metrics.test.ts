@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { labelValues, parseHealth, parseMetrics, quantile, rate, total } from "./metrics";
-import { storedObjects } from "./migration_progress";
+import { storedCounts, storedObjects } from "./migration_progress";
 import { formatBytes, formatSeconds, linePath, niceLimit, scale, tickValues } from "./plot_scale";
 
 const TEXT = `# HELP a A counter.
@@ -61,4 +61,13 @@ test("lines have gaps where there are no values", () => {
 test("stored objects by version", () => {
   const samples = parseMetrics('polykind_stored_objects{group="a.b",resource="xs",version="v2"} 1\npolykind_stored_objects{group="a.b",resource="xs",version="v1"} 3\npolykind_stored_objects{group="",resource="xs",version="v1"} 9\n');
   expect(storedObjects(samples, "a.b", "xs")).toEqual([{ version: "v1", count: 3 }, { version: "v2", count: 1 }]);
+});
+
+test("a version report counts objects that the metrics do not have yet", () => {
+  const use = { served: true, storage: true, deprecated: false, managedObjects: 0, clients: [], hindrances: [] };
+  const report = { definition: "xs.a.b", since: "", versions: [{ ...use, name: "v1", storedObjects: 3 }] };
+  expect(storedCounts([], "a.b", "xs", report)).toEqual([{ version: "v1", count: 3 }]);
+  expect(storedCounts([], "a.b", "xs", null)).toBeNull();
+  const samples = parseMetrics('polykind_stored_objects{group="a.b",resource="xs",version="v2"} 1');
+  expect(storedCounts(samples, "a.b", "xs", report)).toEqual([{ version: "v2", count: 1 }]);
 });

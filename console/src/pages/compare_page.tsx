@@ -1,6 +1,6 @@
 /** One object at all its versions side by side. An edit at one version shows its effect on the others before it is saved. */
 import type { VNode } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { parse, stringify } from "yaml";
 import { ApiError, errorMessage, requestJson } from "../api/client";
 import { CRDS_PATH, type Crd } from "../api/crd";
@@ -53,6 +53,7 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
   const crd = useCrd(address.group, address.plural);
   const [stored, setStored] = useState<Stored>({ versions: null, error: null });
   const [loads, setLoads] = useState(0);
+  const handled = useRef(-1);
   const [saved, setSaved] = useState("");
   const [preview, setPreview] = useState<Preview | null>(null);
   const live = useLiveObjects(
@@ -62,6 +63,8 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
   const revision = live.objects?.[0]?.metadata.resourceVersion ?? "";
   const shownRevision = revisionOf(stored.versions);
   useEffect(() => {
+    if (handled.current === loads && revision !== "" && revision === shownRevision) return undefined;
+    handled.current = loads;
     const controller = new AbortController();
     readVersions(address, controller.signal).then(
       (versions) => setStored({ versions, error: null }),

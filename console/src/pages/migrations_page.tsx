@@ -8,7 +8,8 @@ import { useLiveObjects } from "../api/live_objects";
 import { useMetricsHistory } from "../api/metrics_history";
 import { kindPage } from "../api/paths";
 import type { Condition, KubeObject } from "../api/types";
-import { storedObjects } from "../compare/migration_progress";
+import { useVersionReport } from "../api/version_report";
+import { storedCounts } from "../compare/migration_progress";
 import type { Sample } from "../compare/metrics";
 import { ApiFailure, Empty, Loading } from "../components/feedback";
 import { PageHead } from "../components/page_head";
@@ -84,10 +85,12 @@ function StoredKind({ crd, migrations, samples, allowed }: { crd: Crd; migration
   const { group, names, versions } = crd.spec;
   const storage = versions.find((version) => version.storage)?.name ?? "";
   const listed = crd.status?.storedVersions ?? [];
-  const stored = samples && storedObjects(samples, group, names.plural);
+  const migrated = migrations.filter((each) => each.spec.resource.group === group && each.spec.resource.resource === names.plural);
+  const { report } = useVersionReport(crd.metadata.name, `${crd.metadata.resourceVersion} ${migrated.map((each) => stateOf(each).label).join(" ")}`);
+  const stored = storedCounts(samples ?? [], group, names.plural, report);
   const all = stored?.reduce((sum, each) => sum + each.count, 0) ?? 0;
   const current = stored?.find((each) => each.version === storage)?.count ?? 0;
-  const running = migrations.some((migration) => migration.spec.resource.group === group && migration.spec.resource.resource === names.plural && ["Running", "Pending"].includes(stateOf(migration).label));
+  const running = migrated.some((migration) => ["Running", "Pending"].includes(stateOf(migration).label));
   const needed = listed.some((version) => version !== storage) || current < all;
 
   async function start(): Promise<void> {

@@ -161,7 +161,7 @@ function Health({ health, samples }: { health: HealthState; samples: readonly Sa
   const [size, connections, lag] = [gauge("apiserver_storage_size_bytes"), gauge("polykind_http_connections"), gauge("polykind_event_loop_lag_seconds")];
   const facts: [string, string][] = [["Version", versionText(health.version)]];
   if (start !== null) facts.push(["Running for", age(start * 1000, Date.now())]);
-  if (leader !== null) facts.push(["Leader", leader ? "yes, runs the controllers" : "no, another replica"]);
+  if (leader !== null) facts.push(["Leader", leader ? "this server" : "another replica"]);
   if (memory !== null) facts.push(["Memory", formatBytes(memory)]);
   if (size !== null) facts.push(["Store", formatBytes(size)]);
   if (connections !== null) facts.push(["Connections", formatNumber(connections)]);

@@ -17,13 +17,15 @@ from polykind.resources.resource import Resource, ServedVersion
 
 _MAX_BYTES: Final = 16 * 1024 * 1024
 """The size of all versions together. Versions that would exceed it have an error instead of an object."""
+_MAX_VERSIONS: Final = 64
+"""The number of versions that one request converts to. Further versions have an error."""
 
 
 async def encode_versions(resource: Resource, cached: CachedObject) -> bytes:
     """Return the JSON of an object at all served versions. A version that cannot be shown has an error instead."""
     items, size = [], 0
-    for name, version in resource.versions.items():
-        item = await _item(version, cached, _MAX_BYTES - size)
+    for number, (name, version) in enumerate(list(resource.versions.items())):
+        item = await _item(version, cached, max(0, _MAX_BYTES - size) if number < _MAX_VERSIONS else -1)
         size += len(item)
         items.append(b'{"version":%b,%b}' % (json_codec.encode(name), item))
     head = json_codec.encode({"apiVersion": "polykind.dev/v1", "kind": "ObjectVersions"})
@@ -33,6 +35,8 @@ async def encode_versions(resource: Resource, cached: CachedObject) -> bytes:
 
 async def _item(version: ServedVersion, cached: CachedObject, room: int) -> bytes:
     try:
+        if room < 0:
+            raise RequestTooLargeError(f"one request shows at most {_MAX_VERSIONS} versions: read this one by itself")
         if version.unavailable:
             raise version.unavailable()
         data = (await version.representer.view(cached)).data
