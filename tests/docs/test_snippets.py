@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import textwrap
 import tomllib
 from collections.abc import Callable
@@ -42,3 +43,12 @@ def test_blocks_are_valid(language: str) -> None:
 
 def _name(page: Path) -> str:
     return str(page.relative_to(pages.ROOT))
+
+
+def test_every_page_with_commands_and_outputs_is_run_by_a_test() -> None:
+    sources = [*Path(__file__).parent.glob("*.py"), pages.ROOT / "tests" / "toolkit" / "example.py"]
+    tests = "\n".join(source.read_text() for source in sources)
+    shown = [page for page in PAGES if pages.commands(page.read_text())]
+    names = {page: page.parent.name if page.name == "README.md" else page.stem for page in shown}
+    assert len(names) > 10
+    assert [_name(page) for page, name in names.items() if not re.search(rf"\b{re.escape(name)}\b", tests)] == []
