@@ -26,6 +26,42 @@ request = function()
 end
 """
 
+MERGE_PATCH = """
+wrk.headers["Content-Type"] = "application/merge-patch+json"
+local n = 0
+request = function()
+  n = n + 1
+  local body = string.format('{"metadata":{"labels":{"n":"t%d"}}}', n)
+  return wrk.format("PATCH", string.format("PATH/w%06d", n % OBJECTS), nil, body)
+end
+"""
+APPLY = """
+wrk.headers["Content-Type"] = "application/apply-patch+yaml"
+local n, body = 0, [==[BODY]==]
+request = function()
+  n = n + 1
+  local name = string.format("w%06d", n % OBJECTS)
+  local changed = body:gsub("NAME", name, 1):gsub("value%-0%-", "value-" .. n .. "-", 1)
+  return wrk.format("PATCH", "PATH/" .. name .. "?fieldManager=bench&force=true", nil, changed)
+end
+"""
+UPDATE = """
+local n, objects = 0, {}
+response = function(status, headers, body)
+  local name = body:match('"name":"(w%d+)"')
+  if name then objects[name] = body end
+end
+request = function()
+  n = n + 1
+  local name = string.format("w%06d", n % OBJECTS)
+  local object = objects[name]
+  if not object then return wrk.format("GET", "PATH/" .. name) end
+  objects[name] = nil
+  return wrk.format("PUT", "PATH/" .. name, nil, (object:gsub('"field0":"[^"]*"', '"field0":"t' .. n .. '"', 1)))
+end
+"""
+"""Each object is read once, and then replaced with the resourceVersion of the last response."""
+
 
 class Target(NamedTuple):
     """A server under load."""
@@ -52,6 +88,12 @@ def get(target: Target, path: str, *, seconds: float = 4, connections: int = 16)
 def create(target: Target, path: str, template: str, *, seconds: float = 4, connections: int = 16) -> Load:
     """POST `template` repeatedly and replace the word NAME in it by a new name each time."""
     return _load(target, path, CREATE.replace("BODY", template), template, seconds, connections)
+
+
+def change(target: Target, path: str, script: str, template: str, *, objects: int = 200) -> Load:
+    """Run MERGE_PATCH, APPLY or UPDATE on the first objects. This needs wrk."""
+    filled = script.replace("PATH", path).replace("OBJECTS", str(objects)).replace("BODY", template)
+    return _load(target, path, filled, template, 4, 16)
 
 
 async def writers(write: Callable[[str], Awaitable[object]], *, seconds: float = 4, count: int = 16) -> float:
