@@ -17,6 +17,7 @@ import pytest
 from polykind.console.console_files import load_files
 from polykind.console.console_pages import ConsolePages
 from polykind.http.messages import Request, Response
+from tests.console.conftest import ROOT
 from tests.support.live import Live, live
 
 BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -133,6 +134,11 @@ def test_issuers_are_in_the_configuration(built: Path) -> None:
     assert json.loads(bytes(response.body)) == {  # type: ignore[arg-type]
         "issuers": [{"issuer": "https://issuer.example.com", "clientID": "console"}]
     }
+
+
+def test_the_lockfile_names_no_registry() -> None:
+    lock = json.loads((ROOT / "console" / "package-lock.json").read_text())
+    assert [name for name, package in lock["packages"].items() if "resolved" in package] == []
 
 
 # ---------------------------------------------------------------------- in a server

@@ -22,7 +22,7 @@ export function Failure({ title, message, children }: { title: string; message: 
   );
 }
 
-/** An error response: a missing permission is told as such. */
+/** An error response: a missing permission is shown as such. */
 export function ApiFailure({ error, what }: { error: ApiError; what: string }): VNode {
   if (error.forbidden) {
     return (

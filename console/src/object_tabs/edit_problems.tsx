@@ -110,19 +110,19 @@ export function ErrorList({ error }: { error: ApiError }): VNode {
   );
 }
 
-export interface LeftoverListProps {
-  leftovers: readonly { path: string; owners: readonly string[] }[];
+export interface KeptFieldListProps {
+  keptFields: readonly { path: string; owners: readonly string[] }[];
   back: string;
   onReplace: () => void;
 }
 
 /** Fields that the user has removed, and that other managers keep. */
-export function LeftoverList({ leftovers, back, onReplace }: LeftoverListProps): VNode {
+export function KeptFieldList({ keptFields, back, onReplace }: KeptFieldListProps): VNode {
   return (
-    <section class="card warning conflicts" role="alert" aria-labelledby="leftovers" ref={useShown<HTMLElement>()}>
-      <h2 id="leftovers">Applied, but other managers keep fields that you have removed</h2>
+    <section class="card warning conflicts" role="alert" aria-labelledby="kept-fields" ref={useShown<HTMLElement>()}>
+      <h2 id="kept-fields">Applied, but other managers keep fields that you have removed</h2>
       <ul>
-        {leftovers.map(({ path, owners }) => (
+        {keptFields.map(({ path, owners }) => (
           <li key={path}>
             <code>{path}</code> {owners.length > 0 && <span class="hint">owned by {owners.join(", ")}</span>}
           </li>

@@ -15,7 +15,7 @@ import { parseYaml } from "../objects/yaml_document";
 import { lineText, yamlLines, yamlText } from "../objects/yaml_lines";
 import type { ObjectAddress } from "../pages/object_page";
 import { navigate } from "../router";
-import { ConflictList, ErrorList, LeftoverList } from "./edit_problems";
+import { ConflictList, ErrorList, KeptFieldList } from "./edit_problems";
 
 type Outcome =
   | { state: "editing" }
@@ -23,7 +23,7 @@ type Outcome =
   | { state: "failed"; error: ApiError }
   | { state: "conflict"; conflicts: Conflict[]; message: string }
   | { state: "preview"; before: string[]; after: string[] }
-  | { state: "saved"; leftovers: { path: string; owners: string[] }[] };
+  | { state: "saved"; keptFields: { path: string; owners: string[] }[] };
 
 export function EditTab({ address, object }: { address: ObjectAddress; object: KubeObject }): VNode {
   const { resource, kind, namespace, name } = address;
@@ -78,19 +78,18 @@ export function EditTab({ address, object }: { address: ObjectAddress; object: K
     });
   }
 
-  function finish(result: KubeObject, leftovers: FieldPath[]): Outcome {
-    if (leftovers.length === 0) {
-      navigate(back);
-      return { state: "saved", leftovers: [] };
-    }
+  /** Return to the object, unless other managers keep fields that the edit has removed. */
+  function finish(result: KubeObject, remaining: FieldPath[]): Outcome {
     const managers = readManagers(result.metadata.managedFields).filter((manager) => manager.name !== FIELD_MANAGER);
-    return {
-      state: "saved",
-      leftovers: leftovers.map((path) => ({
+    const keptFields = remaining
+      .map((path) => ({
         path: formatPath(path),
-        owners: ownersOf(managers, result, path).map((index) => managers[index]!.label),
-      })),
-    };
+        owners: ownersOf(managers, start.current.base, path).map((index) => managers[index]!.label),
+      }))
+      // A field that no manager owns is back because it has a default.
+      .filter(({ owners }) => owners.length > 0);
+    if (keptFields.length === 0) navigate(back);
+    return { state: "saved", keptFields };
   }
 
   return (
@@ -142,8 +141,8 @@ export function EditTab({ address, object }: { address: ObjectAddress; object: K
         />
       )}
       {outcome.state === "failed" && <ErrorList error={outcome.error} />}
-      {outcome.state === "saved" && outcome.leftovers.length > 0 && (
-        <LeftoverList leftovers={outcome.leftovers} back={back} onReplace={() => void replace()} />
+      {outcome.state === "saved" && outcome.keptFields.length > 0 && (
+        <KeptFieldList keptFields={outcome.keptFields} back={back} onReplace={() => void replace()} />
       )}
     </>
   );

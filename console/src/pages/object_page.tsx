@@ -148,7 +148,7 @@ interface ObjectState {
   gone: boolean;
 }
 
-/** Follow an object. A user who may only get it sees its current state. */
+/** Follow an object. A user with only the permission `get` sees its current state. */
 function useObject({ resource, namespace, name }: ObjectAddress): ObjectState {
   const path = withQuery(collectionPath(resource, namespace), { fieldSelector: `metadata.name=${name}` });
   const live = useLiveObjects(path);
