@@ -143,9 +143,9 @@ def test_dry_run_records_nothing() -> None:
 
 def test_lost_races_are_repeated() -> None:
     objects = with_quota({"pods": "1"})
-    objects.conflicts = 3
+    objects.conflicts = 11
     assert admit(objects, request(pod())) == {"pods": "1"}
-    objects.conflicts = 4
+    objects.conflicts = 12
     objects.put("", "resourcequotas", quota({"pods": "1"}))
     with pytest.raises(errors.ConflictError):
         admit(objects, request(pod()))

@@ -14,8 +14,8 @@ from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.admission.plugins.resource_lists import ResourceList, add, mask, parse_resources, subtract, to_json
 from polykind.contract import JsonObject
 
-_ATTEMPTS = 4
-"""The number of attempts to record the usage while other writers change the quota."""
+_ATTEMPTS = 12
+"""The number of attempts to record the usage while other writers change the quota. kube-apiserver has 4."""
 
 
 class Claim(Protocol):
