@@ -17,6 +17,7 @@ import pytest
 
 from polykind.cli.service_manager import ServiceManager
 from tests.support.client import Client
+from tests.support.hook import Call, Hook, Reply
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -105,6 +106,59 @@ async def _last_event(client: Client) -> str:
     async for line in client.lines(f"{CONFIG_MAPS}?watch=1"):
         name = json.loads(line)["object"]["metadata"]["name"]
     return name
+
+
+async def test_a_request_in_flight_finishes(tmp_path: Path) -> None:
+    """A create that waits for a webhook gets its response, although the server stops listening meanwhile."""
+    called, stopped = asyncio.Event(), asyncio.Event()
+
+    async def answer(call: Call) -> Reply:
+        called.set()
+        await stopped.wait()
+        response = {"uid": call.review["request"]["uid"], "allowed": True}
+        return Reply(json.dumps({**call.review, "response": response}).encode())
+
+    async with Hook(behaviour=answer) as hook:
+        webhook = {
+            "name": "slow.example.com",
+            "clientConfig": {"url": hook.url, "caBundle": hook.bundle},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["*"]}],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": 30,
+        }
+        configuration = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "slow"},
+            "webhooks": [webhook],
+        }
+        with serving(tmp_path, "--disable-admission-plugins=ServiceAccount") as process:
+            url, token = address(process, tmp_path)
+            async with Client(url, token) as client, Client(url, token) as other:
+                path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+                assert (await client.call("POST", path, configuration)).status == 201
+                body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"}}
+                create = asyncio.create_task(client.call("POST", CONFIG_MAPS, body))
+                await called.wait()
+                process.send_signal(signal.SIGTERM)
+                async with asyncio.timeout(30):
+                    while await _accepts(other):
+                        await asyncio.sleep(0.01)
+                stopped.set()
+                assert (await create).status == 201
+            assert await asyncio.to_thread(process.wait, 30) == 0
+
+
+async def _accepts(client: Client) -> bool:
+    """True if the server accepts new connections."""
+    try:
+        _, writer = await asyncio.open_connection(client.host, client.port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
