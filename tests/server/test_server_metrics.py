@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.etcd import etcd
 from tests.support.live import Live
 from tests.support.live import live as running
 
@@ -144,3 +146,24 @@ async def test_a_rejected_request_is_counted_and_a_leader_says_so(live: Live) ->
     assert value(families, "apiserver_flowcontrol_rejected_requests_total", reason="queue-full") == 3
     assert value(families, "leader_election_master_status", name="polykind") == 1
     assert value(families, "polykind_http_connections") == 1
+
+
+async def test_the_size_of_etcd_and_the_leader_of_replicas(tmp_path: Path) -> None:
+    with etcd(tmp_path / "etcd") as cluster:
+        async with running(tmp_path, etcd_servers=tuple(cluster.urls)) as one:
+            (tmp_path / "two").mkdir()
+            async with running(tmp_path / "two", etcd_servers=tuple(cluster.urls)) as two, asyncio.timeout(30):
+                while True:
+                    pages = [await scrape(one), await scrape(two)]
+                    leaders = [value(page, "leader_election_master_status", name="polykind") for page in pages]
+                    if sum(leaders):
+                        break
+                    await asyncio.sleep(0.1)
+            assert sorted(leaders) == [0, 1]
+            for page in pages:
+                assert value(page, "apiserver_storage_size_bytes", storage_cluster_id="etcd-0") > 4096
+                assert "polykind_sqlite_wal_size_bytes" not in {s.name for f in page.values() for s in f.samples}
+            cluster.members[0].kill()
+            # A scrape does not fail with etcd: it has the last known size.
+            page = await scrape(one)
+            assert value(page, "apiserver_storage_size_bytes", storage_cluster_id="etcd-0") > 4096
