@@ -40,6 +40,12 @@ test("values before an edit do not change the marks", () => {
   expect(row.equal).toBe(false);
 });
 
+test("thousands of different fields are aligned in a moment", () => {
+  const many = (prefix: string): JsonMap => Object.fromEntries(Array.from({ length: 3000 }, (_, index) => [`${prefix}${index}`, `value ${prefix} ${index}`]));
+  const rows = align([{ version: "a", object: many("x") }, { version: "b", object: many("y") }]);
+  expect(rows.length).toBe(6000);
+});
+
 test("a value that says little moves only to a similar name", () => {
   const rows = align([{ version: "a", object: { on: true } }, { version: "b", object: { verbose: true } }]);
   expect(leaf(rows, "on").cells[1]!.mark).toBe("lost");

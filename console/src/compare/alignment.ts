@@ -160,10 +160,13 @@ function mergedKeys(maps: readonly (JsonMap | undefined)[], base: number): strin
   return out;
 }
 
+/** The number of fields that are compared with each other, so that large objects do not take seconds. */
+const MAX_MOVES = 400;
+
 /** Find values of the base version that are at another path in another version, alone or as a part of a text. */
 function markMoves(leaves: readonly Row[], base: number, index: number): void {
-  const gone = leaves.filter((leaf) => leaf.cells[index]!.mark === "lost");
-  const fresh = leaves.filter((leaf) => leaf.cells[index]!.mark === "only" || (leaf.cells[base]!.value !== undefined && leaf.cells[index]!.mark === "changed"));
+  const gone = leaves.filter((leaf) => leaf.cells[index]!.mark === "lost").slice(0, MAX_MOVES);
+  const fresh = leaves.filter((leaf) => leaf.cells[index]!.mark === "only" || (leaf.cells[base]!.value !== undefined && leaf.cells[index]!.mark === "changed")).slice(0, MAX_MOVES);
   for (const leaf of gone) {
     const value = leaf.cells[base]!.value!;
     const scored = fresh

@@ -61,11 +61,6 @@ export function quantile(before: readonly Sample[], after: readonly Sample[], na
   return lower;
 }
 
-/** Return the distinct values of a label. */
-export function labelValues(samples: readonly Sample[], name: string, label: string): string[] {
-  return [...new Set(samples.filter((sample) => sample.name === name).map((sample) => sample.labels[label] ?? ""))].sort();
-}
-
 export interface HealthCheck {
   name: string;
   ok: boolean;

@@ -1,5 +1,6 @@
 /** A report of `polykind prove`: properties by pair of versions, findings with their smallest object, and losses. */
 import type { VNode } from "preact";
+import { useEffect } from "preact/hooks";
 import { align, leavesOf, type Column, type Row } from "../compare/alignment";
 import { inline, withoutNoise } from "../compare/json";
 import { pairsOf, propertiesOf, type FieldDifference, type ProofReport, type PropertyResult } from "../compare/reports";
@@ -10,7 +11,18 @@ import { VersionColumns } from "./version_columns";
 const anchor = (result: PropertyResult): string => `finding-${result.property}-${result.from}-${result.to}`;
 const OPENED = 3;
 
+/** Open the finding that a link of the matrix leads to. */
+function openTarget(): void {
+  const target = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+  const details = target?.querySelector("details");
+  if (details) details.open = true;
+}
+
 export function ProofView({ report }: { report: ProofReport }): VNode {
+  useEffect(() => {
+    window.addEventListener("hashchange", openTarget);
+    return (): void => window.removeEventListener("hashchange", openTarget);
+  }, []);
   const failed = report.results.filter((result) => !result.ok);
   const lost = report.losses.filter((loss) => loss.acknowledged === null).length;
   const pairs = pairsOf(report);

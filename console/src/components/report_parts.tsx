@@ -3,8 +3,9 @@
  * `toolkit/reporting/html_components.py`, and `design.css` styles both.
  */
 import type { ComponentChildren, VNode } from "preact";
+import type { Level } from "../api/crd";
 
-export type Level = "ok" | "error" | "warning" | "note" | "none";
+export type { Level };
 
 const SIGNS: Record<Level, string> = { ok: "✓", error: "✕", warning: "!", note: "i", none: "·" };
 const WORDS: Record<Level, string> = { ok: "OK: ", error: "Failed: ", warning: "Warning: ", note: "Note: ", none: "" };
@@ -167,6 +168,3 @@ export function TimelineStep(props: { title: string; level: Level; text?: string
     </li>
   );
 }
-
-/** A short piece of code, such as the path of a field. */
-export const Code = ({ children }: { children: ComponentChildren }): VNode => <code>{children}</code>;
