@@ -101,7 +101,10 @@ def test_an_edit_notices_errors_and_other_writers(console: ConsolePage, api: Api
     console.expected.append("status of 422")
     page = visit(console, f"/console/compare/{backups.GROUP}/backups/default/mail", "mail")
     page.get_by_role("button", name="Edit at v1", exact=True).click()
-    edit_line(page, "bucket: shop-backups", text="!")
+    edit_line(page, "bucket: shop-backups", text=": [")
+    expect(page.get_by_role("alert")).to_contain_text("at line")
+    expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+    edit_line(page, "bucket: shop-backups", erase=3, text="!")
     expect(page.get_by_role("alert")).to_contain_text("spec.bucket")
     expect(page.get_by_role("button", name="Save at v1")).to_be_disabled()
     path = f"{backups.OLD_COLLECTION}/mail"

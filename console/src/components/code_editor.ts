@@ -26,6 +26,9 @@ const THEME = EditorView.theme({
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
     backgroundColor: "color-mix(in srgb, var(--accent) 28%, transparent)",
   },
+  // CodeMirror's own marks are images in data: URLs, which the Content-Security-Policy does not allow.
+  ".cm-lint-marker-error": { content: "normal", width: "0.65em", height: "0.65em", margin: "0.45em 0.2em", borderRadius: "50%", backgroundColor: "var(--error)" },
+  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--error)", textDecorationSkipInk: "none" },
   ".cm-tooltip, .cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)", border: "1px solid var(--border)" },
   ".cm-panels input, .cm-panels button": { font: "inherit", color: "inherit", background: "var(--surface)" },
 });
