@@ -15,6 +15,7 @@ BENCHES = (
     "crd_scale",
     "etcd_ratios",
     "control_plane",
+    "http2_cost",
 )
 
 

@@ -57,6 +57,8 @@ class Http2Client:
         """The number of received frames of each type."""
         self.ended = 0
         """The number of responses that have been received completely."""
+        self.events = 0
+        """The number of received watch events."""
         self.goaway: int | None = None
         """The error code of the server's GOAWAY frame."""
         self.statuses: Counter[int] = Counter()
@@ -130,6 +132,8 @@ class Http2Client:
         elif kind == HEADERS:
             indexed = {0x88: 200, 0x8D: 404}
             self.statuses[indexed.get(payload[0]) or int(payload[2:5])] += 1
+        elif kind == DATA:
+            self.events += payload.count(b'"type":')
         self.ended += kind in (DATA, HEADERS) and bool(flags & END_STREAM)
 
 
