@@ -103,7 +103,7 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
       <PageHead
         title={address.name}
         crumbs={[
-          { label: kindName, href: address.group ? kindPage(address.group, address.plural) : objectsPage(address) },
+          { label: kindName, href: crd ? kindPage(address.group, address.plural) : objectsPage(address) },
           { label: address.namespace || "Objects", href: objectsPage(address, address.namespace) },
         ]}
         note={`${kindName} at ${count(versions.items.length, "served version")}, stored at ${versions.storageVersion}`}
@@ -138,7 +138,7 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
             </label>
           </div>
           <Legend />
-          <VersionColumns heads={heads} rows={rows} label={`${address.name} at all versions`} showEqual={query.get("equal") === "show"} />
+          <VersionColumns heads={heads} rows={rows} label={`${address.name} at all versions`} showEqual={query.get("equal") === "show" || versions.items.length === 1} />
         </section>
       </div>
       {!editing && versions.items.length > 1 && <RoundTrips key={shownRevision} address={address} versions={versions} />}
