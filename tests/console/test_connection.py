@@ -21,7 +21,7 @@ def test_watches_continue_after_a_restart_of_the_server(context: BrowserContext,
         configmaps = "/api/v1/namespaces/default/configmaps"
         api.send("POST", configmaps, {"metadata": {"name": "before"}})
         console = ConsolePage(context.new_page(), server.url)
-        console.expected += ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET"]
+        console.expected.append("net::ERR_")
         console.sign_in(server.token, "/console/objects/core/v1/configmaps?namespace=default")
         page = console.page
         expect(page.get_by_role("rowheader", name="before")).to_be_visible()
