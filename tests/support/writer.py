@@ -109,6 +109,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 def missing(names: Sequence[str], kubeconfig: Path) -> list[str]:
-    """Return those names that are not stored."""
+    """Return those names that are not stored. Names that are acknowledged meanwhile do not count."""
+    expected = list(names)
     found = stored(kubeconfig)
-    return [name for name in names if name not in found]
+    return [name for name in expected if name not in found]
