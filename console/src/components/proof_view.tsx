@@ -30,7 +30,7 @@ export function ProofView({ report }: { report: ProofReport }): VNode {
     <div class="report">
       <h2>{report.definition}</h2>
       <Verdict level={report.ok ? "ok" : failed.length ? "error" : "warning"}>
-        {failed.length ? `${count(failed.length, "property fails", "properties fail")}` : report.ok ? "All properties hold" : "No property fails, but see the remarks"}
+        {failed.length ? count(failed.length, "finding") : report.ok ? "All properties hold" : "No property fails, but see the remarks"}
         {report.interrupted ? " (interrupted)" : ""}
       </Verdict>
       <Facts
