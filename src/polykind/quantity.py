@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal
+from functools import lru_cache
 
 _FORMAT_REASON = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SUFFIX_REASON = "unable to parse quantity's suffix"
@@ -183,7 +184,17 @@ def _decimal_text(amount: Decimal, unit_format: str) -> str:
 
 
 def parse_quantity(text: str) -> Quantity:
-    """Parse a quantity as apimachinery's resource.ParseQuantity does. Raise QuantityError if the text is invalid."""
+    """Parse a quantity as apimachinery's resource.ParseQuantity does. Raise QuantityError if the text is invalid.
+
+    Quantities with the same short text are the same object.
+    """
+    return _parse_short(text) if len(text) <= _MAX_CACHED_TEXT else _parse(text)
+
+
+_MAX_CACHED_TEXT = 32
+
+
+def _parse(text: str) -> Quantity:
     match = _parse_parts(text)
     if not text or match is None:
         raise QuantityError(_FORMAT_REASON)
@@ -209,6 +220,9 @@ def parse_quantity(text: str) -> Quantity:
             raise QuantityError(_NUMERIC_REASON)
         return _rounded(amount, unit_format)
     return Quantity(amount, int64_amount, unit_format, text if kept else "")
+
+
+_parse_short = lru_cache(maxsize=1024)(_parse)
 
 
 def _interpret_suffix(suffix: str) -> tuple[int, str]:

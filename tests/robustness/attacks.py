@@ -25,6 +25,7 @@ from tests.robustness.attacker import (
 from tests.robustness.builtin_attacks import BUILTIN_ATTACKS
 from tests.robustness.encoding_attacks import ENCODING_ATTACKS
 from tests.robustness.schema_attacks import SCHEMA_ATTACKS
+from tests.robustness.stored_attacks import STORED_ATTACKS
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -159,17 +160,27 @@ CUSTOM_RESOURCE_ATTACKS: Attacks = {
     "list map keys": (lambda a: a.send("POST", CRDS, _map_keys()), 201),
 }
 """500 is etcd's refusal of large objects, as kube-apiserver sends it."""
-ATTACKS: Attacks = {**CUSTOM_RESOURCE_ATTACKS, **BUILTIN_ATTACKS, **SCHEMA_ATTACKS, **ENCODING_ATTACKS}
+ATTACKS: Attacks = {
+    **CUSTOM_RESOURCE_ATTACKS,
+    **BUILTIN_ATTACKS,
+    **SCHEMA_ATTACKS,
+    **ENCODING_ATTACKS,
+    **STORED_ATTACKS,
+}
 CI_ATTACKS = (
     *CUSTOM_RESOURCE_ATTACKS,
     "100,000 labels",
     "10,000 versions",
+    "Pod security of many containers",
+    "Table with 10,000 columns",
+    "authorization with a large role",
     "containers",
     "environment",
     "invalid UTF-8",
     "owner references",
     "ports",
     "protobuf empty items",
+    "policy with 3,000 expressions",
     "protobuf list",
     "resources",
     "strategic merge",

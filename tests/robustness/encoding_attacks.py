@@ -79,7 +79,8 @@ def _merges(count: int) -> bytes:
     return b"\n".join(lines)
 
 
-# kube-apiserver accepts "indented YAML". docs/reference/limits.md has this server's limit.
+# kube-apiserver accepts "invalid UTF-8 in strings", "invalid UTF-8 in keys" and "protobuf items", and needs longer than
+# a request may take for "protobuf empty items". docs/reference/limits.md has the limits of this server.
 ENCODING_ATTACKS: Attacks = {
     "invalid UTF-8": (_send(BOMBS, _json(b'"' + b"\xff" * SIZE + b'"'), ""), 201),
     "invalid UTF-8 in strings": (_send(BOMBS, _json(b"[" + b'"\xff\xfe",' * (SIZE // 5) + b"1]"), ""), 413),
@@ -89,20 +90,20 @@ ENCODING_ATTACKS: Attacks = {
         413,
     ),
     "invalid UTF-8 in keys below the limit": (
-        _send(BOMBS, _json(b"{" + b",".join(b'"\xff%d":1' % n for n in range(79_000)) + b"}"), ""),
+        _send(BOMBS, _json(b"{" + b",".join(b'"\xff%d":1' % n for n in range(130_000)) + b"}"), ""),
         201,
     ),
     "escapes": (_send(BOMBS, _json(b'"' + rb"\u0041" * (SIZE // 6) + b'"'), ""), 201),
     "surrogate pairs": (_send(BOMBS, _json(b'"' + rb"\ud83d\ude00" * (SIZE // 12) + b'"'), ""), 201),
-    "huge exponent": (_send(BOMBS, _json(b"1e999999"), ""), 400),
+    "huge exponent": (_send(BOMBS, _json(b"1e999999"), ""), 201),
     "huge exponents": (_send(BOMBS, _json(b"[" + b"1e999999," * 200_000 + b"1]"), ""), 400),
     "long number": (_send(BOMBS, _json(b"1" * SIZE), ""), 400),
     "long numbers": (_send(BOMBS, _json(b"[" + (b"1" * 4_000 + b",") * 650 + b"1]"), ""), 400),
     "long fraction": (_send(BOMBS, _json(b"0." + b"1" * SIZE), ""), 201),
     "many numbers in strings": (_send(BOMBS, _json(b"[" + b'"1.5",' * 400_000 + b"1]"), ""), 201),
     "whitespace": (_send(BOMBS, b" " * SIZE + _json(b"1"), ""), 201),
-    "brackets only": (_send(BOMBS, b"[" * SIZE, ""), 413),
-    "braces in keys": (_send(BOMBS, b'{"a":' * (SIZE // 5), ""), 413),
+    "brackets only": (_send(BOMBS, b"[" * SIZE, ""), 400),
+    "braces in keys": (_send(BOMBS, b'{"a":' * (SIZE // 5), ""), 400),
     "one long key": (_send(BOMBS, _json(b'{"' + b"k" * SIZE + b'":1}'), ""), 201),
     "colliding keys": (
         _send(BOMBS, _json(b"{" + b",".join(b'"%d":1' % (n << 32) for n in range(150_000)) + b"}"), ""),
@@ -112,7 +113,7 @@ ENCODING_ATTACKS: Attacks = {
     "YAML aliases below the limit": (_send(BOMBS, _yaml(_aliases(5)), YAML), 400),
     "YAML merge keys": (_send(BOMBS, _yaml(_merges(1_000)), YAML), 400),
     "YAML in block style": (_send(BOMBS, _yaml(b"    a:\n" + b"    - b\n" * 200_000), YAML), 201),
-    "deep YAML": (_send(BOMBS, _yaml(b"    a: " + b"[" * 5_000 + b"]" * 5_000), YAML), 400),
+    "deep YAML": (_send(BOMBS, _yaml(b"    a: " + b"[" * 5_000 + b"]" * 5_000), YAML), 201),
     "indented YAML": (
         _send(BOMBS, _yaml(b"".join(b" " * (n + 4) + b"a:\n" for n in range(2_000))), YAML),
         400,
@@ -154,7 +155,7 @@ ENCODING_ATTACKS: Attacks = {
             _protobuf(b"ConfigMap", _META + _field(2, _field(1, b"k") + _field(2, b"\xff" * SIZE))),
             PROTOBUF,
         ),
-        400,
+        422,
     ),
     "gzip body": (
         lambda a: a.send("POST", f"{BOMBS}?{_DRY}", b"\x1f\x8b" + b"\0" * SIZE, Content_Encoding="gzip"),

@@ -92,6 +92,8 @@ class Attributes(msgspec.Struct):
     reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
     changed: bool = False
     """True if a mutating plugin has replaced `obj`."""
+    large: bool = False
+    """True if a mutating plugin has made a large object of a small one."""
     implied_type: bool = False
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
     annotate: Callable[[str, str], None] = msgspec.field(default=lambda key, value: None)

@@ -31,6 +31,7 @@ from polykind.golang.fmt import go_quote
 from polykind.golang.json import encode_json
 from polykind.schema.equality import deep_equal
 from polykind.taskless import in_task
+from polykind.workers import INLINE_BYTES
 
 
 class WebhookPlugin(ABC):
@@ -175,6 +176,7 @@ class _MutatingRound:
         operations = _decode_patch(webhook, response.patch)
         if not operations:
             return False
+        self._attributes.large = self._attributes.large or len(response.patch or b"") > INLINE_BYTES
         before = self._versioned.obj
         if before is None:
             name = go_quote(webhook.name)

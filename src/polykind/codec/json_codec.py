@@ -123,12 +123,14 @@ _decode_integers_only = msgspec.json.Decoder(float_hook=_reject_fraction).decode
 def _check_density(body: bytes) -> None:
     """Raise RequestTooLargeError if the text has so many objects and lists that decoding would fill the memory."""
     if body.count(b"{") > _MAX_OBJECTS or body.count(b"[") > _MAX_LISTS:
+        if error_text := json_syntax.syntax_error(body):
+            raise MalformedJSONError(error_text)
         limit = f"{_MAX_OBJECTS} objects and {_MAX_LISTS} lists"
         raise RequestTooLargeError(f"Request entity too large: limit is {limit}")
 
 
 _MAX_OBJECTS, _MAX_LISTS = 200_000, 400_000
-_MAX_REPAIRED_VALUES = 160_000
+_MAX_REPAIRED_VALUES = 280_000
 """The number of keys and values in a body with invalid UTF-8. Each repaired string takes 80 bytes."""
 
 

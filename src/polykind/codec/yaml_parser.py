@@ -14,7 +14,7 @@ from polykind.codec.yaml_scalar import ScalarError, resolve_plain, resolve_tagge
 from polykind.golang.fmt import go_float, go_quote
 
 _ESCAPED_SOLIDUS: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\/")
-_MAX_DEPTH: Final = 900
+_MAX_DEPTH: Final = 10_000
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 

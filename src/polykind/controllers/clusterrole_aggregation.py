@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from polykind import errors
 from polykind.auth.rbac.default_roles import GROUP
@@ -83,8 +82,14 @@ class ClusterRoleAggregationController:
             self._roles[cached.name] = role
 
     def _decode(self, cached: CachedObject) -> JsonObject | None:
+        """Return the parts of a role that aggregation needs. Its rules are encoded, because many take much memory."""
         representation = self._resource.versions["v1"].representer.ready(cached)
-        return json_codec.decode(representation.data) if representation is not None else None
+        if representation is None:
+            return None
+        role = json_codec.decode(representation.data)
+        rules = [json_codec.encode(rule) for rule in role.get("rules") or ()]
+        labels = {"labels": (role.get("metadata") or {}).get("labels")}
+        return {"metadata": labels, "aggregationRule": role.get("aggregationRule"), "rules": rules}
 
     def _enqueue_all(self) -> None:
         """Enqueue every aggregated role, because any change may affect any of them."""
@@ -107,7 +112,7 @@ class ClusterRoleAggregationController:
             return
         applied: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}}
         if rules:
-            applied["rules"] = rules
+            applied["rules"] = list(map(json_codec.decode, rules))
         # The body shows the later stages how large the change is.
         request = Request("PATCH", "", "", {}, json_codec.encode(applied))
         request.user = _USER
@@ -116,19 +121,18 @@ class ClusterRoleAggregationController:
         await change_object(ctx, apply_change(ctx, AppliedConfiguration(applied, []), options), options, APPLY)
 
 
-def _changed_rules(role: JsonObject, aggregation: JsonObject, others: dict[str, JsonObject]) -> list[Any] | None:
+def _changed_rules(role: JsonObject, aggregation: JsonObject, others: dict[str, JsonObject]) -> list[bytes] | None:
     """Return the aggregated rules of a role, or None if the role has these rules already."""
     rules = _aggregate(aggregation, others)
-    return None if rules == (role.get("rules") or []) else rules
+    return None if rules == role["rules"] else rules
 
 
-def _aggregate(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any]:
+def _aggregate(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[bytes]:
     """Return the distinct rules of all selected roles, ordered by selector and then by role name."""
-    rules: dict[bytes, Any] = {}
+    rules: dict[bytes, None] = {}
     for label_selector in aggregation.get("clusterRoleSelectors") or ():
         selected = compile_label_selector(label_selector)
         for name in sorted(roles):
             if selected.matches(labels_of(roles[name])):
-                for rule in roles[name].get("rules") or ():
-                    rules.setdefault(json_codec.encode(rule), rule)
-    return list(rules.values())
+                rules.update(dict.fromkeys(roles[name]["rules"]))
+    return list(rules)

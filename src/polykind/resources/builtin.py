@@ -136,7 +136,7 @@ class BuiltinStrategy(Strategy):
     decode, also of objects that patches and mutating admission have produced.
     """
 
-    max_objects = 15_000
+    max_objects = 25_000
     """Defaults make each object several times as large."""
     name_rule = staticmethod(names.subdomain_name)
     """A function that returns the reasons why a name is invalid. The second argument is True for a generateName."""

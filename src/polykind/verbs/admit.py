@@ -86,6 +86,7 @@ async def _mutate(
     await _run_step(ctx, "admit", ctx.backend.admission.mutate, attributes, large=write.large)
     if not attributes.changed:
         return None
+    write.large = write.large or attributes.large
     if attributes.obj is None:
         raise AssertionError("mutating admission has removed the object")
     return attributes.obj
@@ -93,6 +94,8 @@ async def _mutate(
 
 async def _restore_invalid_managers(ctx: RequestContext, write: Write, meta: JsonObject, original: JsonObject) -> None:
     """If admission has made managedFields invalid, restore those of `original` and send a warning to the client."""
+    if meta.get("managedFields") is original.get("managedFields"):
+        return
     validate = partial(managed_fields.validation_error, meta.get("managedFields"))
     if reason := await ctx.compute(validate) if write.large else validate():
         meta.pop("managedFields", None)

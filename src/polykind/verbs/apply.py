@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -142,9 +143,16 @@ def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, def
     if ctx.resource.namespaced:
         apply_body.check_namespace(merged, ctx.namespace or "")
     apply_body.check_name(merged, ctx.name)
+    managers: Any = None
+    if write.large and isinstance(meta := merged.get("metadata"), dict):
+        # The managers of many fields take much memory, and are no part of the applied configuration: do not copy them.
+        managers = meta.get("managedFields")
+        merged = {**merged, "metadata": {name: value for name, value in meta.items() if name != "managedFields"}}
     encoded = json_codec.encode(merged)
     obj: JsonObject
     obj, write.integers_only = json_codec.decode_flagged(encoded)
+    if managers is not None:
+        obj["metadata"]["managedFields"] = managers
     if write.large:
         ctx.version.codec.check_default_size(encoded, obj)
     if default:

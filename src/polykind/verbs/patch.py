@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from polykind import errors
 from polykind.apis.machinery import UndecodableObjectError
@@ -24,6 +24,8 @@ from polykind.verbs.decode import relevant_duplicates, unknown_field_errors
 from polykind.verbs.metadata import check_name, match_namespace
 from polykind.verbs.update import Change, change_object
 from polykind.verbs.write import APPLY, PATCH, Write
+
+T = TypeVar("T")
 
 _PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
     JSON_PATCH: lambda old, patch, lenient: json_patch.apply(old, patch, lenient=lenient),
@@ -66,34 +68,64 @@ def patch_type(ctx: RequestContext) -> str:
 
 
 def patch_change(ctx: RequestContext, content_type: str, field_validation: str) -> Change:
-    """Return the change that a patch makes. The patch is decoded once, after the object has been found."""
-    decoded: list[DecodedPatch] = []
+    """Return the change that a patch makes. The patch is decoded after the object has been found."""
+
+    def decode() -> DecodedPatch:
+        spelled = not ctx.version.is_builtin
+        result = decode_patch(ctx.request.body, content_type, field_validation, spelled=spelled)
+        if len(ctx.request.body) > 2 * ctx.version.strategy.max_objects:
+            json_codec.check_object_count(result.patch, ctx.version.strategy.max_objects)
+        return result
+
+    decoded = _Recomputable(decode)
 
     async def change(old: JsonObject, write: Write) -> JsonObject:
         apply = partial(apply_patch, old, write)
         return await ctx.compute(apply) if write.large else apply()
 
     def apply_patch(old: JsonObject, write: Write) -> JsonObject:
-        if not decoded:
-            spelled = not ctx.version.is_builtin
-            decoded.append(decode_patch(ctx.request.body, content_type, field_validation, spelled=spelled))
-            if len(ctx.request.body) > 2 * ctx.version.strategy.max_objects:
-                json_codec.check_object_count(decoded[0].patch, ctx.version.strategy.max_objects)
-        patch, strict_errors, write.integers_only = decoded[0]
-        if content_type == STRATEGIC_PATCH:
-            patched = strategic_merge_patch.apply(old, patch, ctx.version.codec.merge_strategy)
-        else:
-            patched = _PATCHERS[content_type](old, patch, field_validation == "Ignore")
+        _, strict_errors, write.integers_only = decoded.get()
+
+        def patch_old() -> Any:
+            if content_type == STRATEGIC_PATCH:
+                return strategic_merge_patch.apply(old, decoded.get().patch, ctx.version.codec.merge_strategy)
+            return _PATCHERS[content_type](old, decoded.get().patch, field_validation == "Ignore")
+
+        patched = _Recomputable(patch_old)
 
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
-                return go_print(strategic_merge_patch.remaining_patch(patch) or {})
-            return patched_text(ctx.version.codec.ordered(old), ctx.request.body, patched, content_type)
+                return go_print(strategic_merge_patch.remaining_patch(decoded.get().patch) or {})
+            return patched_text(ctx.version.codec.ordered(old), ctx.request.body, patched.get(), content_type)
+
+        def release() -> None:
+            decoded.release()
+            patched.release()
 
         from_struct = content_type == STRATEGIC_PATCH
-        return _decode_patched(ctx, write, patched, strict_errors, field_validation, shown, from_struct=from_struct)
+        return _decode_patched(
+            ctx, write, patched.get, release, strict_errors, field_validation, shown, from_struct=from_struct
+        )
 
     return change
+
+
+class _Recomputable(Generic[T]):
+    """A value that can be released, because it is large and few requests need it again."""
+
+    __slots__ = ("_compute", "_values")
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._compute = compute
+        self._values: list[T] = []
+
+    def get(self) -> T:
+        if not self._values:
+            self._values.append(self._compute())
+        return self._values[0]
+
+    def release(self) -> None:
+        self._values.clear()
 
 
 class DecodedPatch(NamedTuple):
@@ -150,7 +182,8 @@ def patched_text(before: JsonObject, body: bytes, patched: Any, content_type: st
 def _decode_patched(
     ctx: RequestContext,
     write: Write,
-    patched: Any,
+    patched: Callable[[], Any],
+    release: Callable[[], None],
     strict_errors: list[str],
     field_validation: str,
     shown: Callable[[], str],
@@ -159,23 +192,28 @@ def _decode_patched(
 ) -> JsonObject:
     """Coerce, prune and default the result of a patch as if the client had sent it.
 
-    `shown` returns the text that errors show. `from_struct` is true for a strategic merge patch: kube-apiserver
+    `patched` returns the result of the patch, and `release` frees the memory of both. `shown` returns the text that
+    errors show. `from_struct` is true for a strategic merge patch: kube-apiserver
     converts its result to a Go struct without decoding text, so the kind in the result has no effect.
     """
     version = ctx.version
     value: JsonObject
+    conversion_error = ""
     if version.is_builtin and not from_struct and not write.integers_only:
         value, _ = json_codec.decode_literal(shown().encode())
     else:
         # Keep floats as they are written: validation treats 1.0 in the patch as a float.
-        encoded = json_codec.encode(patched, no_floats=True)
+        encoded = json_codec.encode(patched(), no_floats=True)
+        conversion_error = version.codec.conversion_error(patched()) if from_struct else ""
+        if write.large:
+            release()
         value = json_codec.decode(encoded, keep_fractions=not version.is_builtin)
         if write.large and isinstance(value, dict):
             version.codec.check_default_size(encoded, value)
     try:
         api_version, kind = json_codec.read_type_meta(value) if not from_struct else ("", "")
-        if from_struct and (reason := version.codec.conversion_error(patched)):
-            raise _invalid_patch(shown(), reason)
+        if conversion_error:
+            raise _invalid_patch(shown(), conversion_error)
         if version.is_builtin and not from_struct and not api_version:
             obj, unknown = _decode_without_version(value)
         else:

@@ -19,8 +19,10 @@ from polykind.admission.plugins.resource_lists import (
     pod_level_resources,
     sum_containers,
 )
+from polykind.apply.last_applied import MAX_ANNOTATION_BYTES
 from polykind.contract import JsonObject
 from polykind.quantity import Quantity
+from polykind.workers import INLINE_BYTES
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
 _MAX_MILLI = 2**63 // 1000
@@ -63,11 +65,20 @@ def set_default_resources(attributes: Attributes, limit_range: JsonObject) -> No
             defaults["limits"] |= limit.get("default") or {}
             defaults["requests"] |= limit.get("defaultRequest") or {}
     pod = attributes.obj or {}
-    spec, changes = dict(pod.get("spec") or {}), list[str]()
+    spec, changes, size = dict(pod.get("spec") or {}), list[str](), 0
     for field, noun in (("containers", "container"), ("initContainers", "init container")):
         if spec.get(field):
-            spec[field] = [_with_defaults(container, defaults, noun, changes) for container in spec[field]]
+            containers = list(spec[field])
+            for index, container in enumerate(containers):
+                before = len(changes)
+                containers[index] = _with_defaults(container, defaults, noun, changes)
+                size += sum(map(len, changes[before:]))
+                if size > MAX_ANNOTATION_BYTES:
+                    # Validation rejects the annotation, so no more defaults are needed.
+                    break
+            spec[field] = containers
     if changes:
+        attributes.large = attributes.large or size > INLINE_BYTES
         replace_spec(attributes, spec)
         annotations = pod["metadata"].get("annotations") or {}
         text = f"LimitRanger plugin set: {'; '.join(changes)}"
