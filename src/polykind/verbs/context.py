@@ -41,7 +41,7 @@ def is_large(data: bytes, steps_per_value: int = 1) -> bool:
     """
     if len(data) > INLINE_BYTES:
         return True
-    containers = data.count(b"{") + data.count(b"[")
+    containers = data.count(b"{") + data.count(b"[") + data.count(b"- ")  # "- " begins a list in YAML
     if containers > _INLINE_CONTAINERS:
         return True
     return steps_per_value > 1 and (containers + data.count(b",") + data.count(b"\n")) * steps_per_value > _INLINE_STEPS

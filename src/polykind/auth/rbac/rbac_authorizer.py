@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from polykind.auth.authorizer import Access, Decision, Rules
 from polykind.auth.authorizer_union import join_errors
 from polykind.auth.rbac.rule_coverage import Rule, path_matches
@@ -26,6 +28,9 @@ Key = tuple[str, str]
 """A namespace ("" if cluster-scoped) and a name. Also the key of a subject: "User" or "Group", and a name."""
 
 
+_decode_rules = msgspec.json.Decoder(tuple[list[Rule], list[Rule]]).decode
+
+
 class _Compiled(NamedTuple):
     """A rule of a role for resources. If `names` is empty, the rule applies to objects of all names."""
 
@@ -37,20 +42,20 @@ class _Compiled(NamedTuple):
 class CompiledRole:
     """The rules of a role, indexed by resource and path."""
 
-    __slots__ = ("_paths", "_patterns", "_resources", "path_rules", "resource_rules")
+    __slots__ = ("_encoded_rules", "_paths", "_patterns", "_resources")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.resource_rules: list[Rule] = []
-        self.path_rules: list[Rule] = []
+        resource_rules: list[Rule] = []
+        path_rules: list[Rule] = []
         shared: dict[tuple[str, ...], frozenset[str]] = {}
         self._resources: dict[str, list[_Compiled]] = {}
         self._paths: dict[str, list[frozenset[str]]] = {}
         self._patterns: list[tuple[str, frozenset[str]]] = []
         for rule in rules:
             if rule.get("resources"):
-                self.resource_rules.append(_pick(rule, "verbs", "apiGroups", "resources", "resourceNames"))
+                resource_rules.append(_pick(rule, "verbs", "apiGroups", "resources", "resourceNames"))
             if rule.get("nonResourceURLs"):
-                self.path_rules.append(_pick(rule, "verbs", "nonResourceURLs"))
+                path_rules.append(_pick(rule, "verbs", "nonResourceURLs"))
             verbs, groups, names = (
                 shared.setdefault(values, frozenset(values))
                 for values in (tuple(rule.get(key) or ()) for key in ("verbs", "apiGroups", "resourceNames"))
@@ -63,6 +68,14 @@ class CompiledRole:
                     self._patterns.append((path, verbs))
                 else:
                     self._paths.setdefault(path, []).append(verbs)
+
+        # Reviews need the rules themselves, which is rare. As objects, many rules would take much memory.
+        self._encoded_rules = msgspec.json.encode((resource_rules, path_rules))
+
+    @property
+    def rules(self) -> tuple[list[Rule], list[Rule]]:
+        """The rules for resources, and those for paths."""
+        return _decode_rules(self._encoded_rules)
 
     def matching_rules(self, access: Access, resource_names: Iterable[str]) -> Iterator[frozenset[str]]:
         """Yield the resourceNames of each rule that allows the access.
@@ -225,8 +238,9 @@ class RBACAuthorizer:
         resources: list[Rule] = []
         paths: list[Rule] = []
         for role, _ in user_roles.roles:
-            resources += role.resource_rules
-            paths += role.path_rules
+            resource_rules, path_rules = role.rules
+            resources += resource_rules
+            paths += path_rules
         return Rules(resources, paths, error=user_roles.error)
 
     def _roles_for(self, user: User, namespace: str) -> _UserRoles:
