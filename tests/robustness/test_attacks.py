@@ -7,13 +7,18 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from polykind.http.http2.frames import INITIAL_WINDOW_SIZE
 from tests.robustness.attacker import BOMB, BOMBS, CRDS, Attacker
 from tests.robustness.attacks import ATTACKS, CI_ATTACKS
 from tests.robustness.http2_attacks import CI_HTTP2_ATTACKS, HTTP2_ATTACKS
+from tests.robustness.http2_client import Http2Client
+from tests.robustness.http2_client import head as http2_head
+from tests.robustness.http2_client import request as http2_request
 from tests.robustness.probe import Probe, cpu_seconds
 from tests.robustness.wire_attacks import CI_WIRE_ATTACKS, SLOW_ATTACKS, WIRE_ATTACKS
 from tests.support.raw import connect, head
@@ -99,6 +104,26 @@ def test_unread_pipelined_responses_stay_small(target: ServerProcess) -> None:
             pass
         time.sleep(0.2)
     assert probe.peak_memory < MAX_MEMORY
+
+
+def test_unread_http2_streams_stay_small(tmp_path: Path) -> None:
+    """Half of a connection's streams list, and half of them watch. The client opens no window."""
+    with ServerProcess(tmp_path / "data") as server:
+        attacker = Attacker(server.url, server.token)
+        assert attacker.send("POST", CRDS, BOMB).status == 201
+        while attacker.create("big", open={"x": "y" * 500_000}).status != 201:
+            time.sleep(0.05)
+        for number in range(19):
+            attacker.create(f"big{number}", open={"x": "y" * 500_000})
+        paths = [BOMBS.encode(), BOMBS.encode() + b"?watch=1"] * 50
+        with Probe(server) as probe, closing(Http2Client(server, {INITIAL_WINDOW_SIZE: 0})) as client:
+            requests = [http2_request(2 * n + 1, http2_head(server, b"GET", path)) for n, path in enumerate(paths)]
+            client.send(b"".join(requests))
+            assert client.statuses == {200: 100}
+            assert attacker.create("last", open={"x": "y" * 500_000}).status == 201
+        print(f"held the event loop for {probe.longest_hold * 1000:.0f} ms, took {probe.peak_memory / 1e6:.0f} MB")
+        assert probe.peak_memory < MAX_MEMORY
+        assert attacker.send("GET", "/readyz").status == 200
 
 
 def test_request_timeout_ends_a_long_computation(target: ServerProcess) -> None:
