@@ -95,7 +95,15 @@ async def test_each_request_is_a_span(tmp_path: Path, collector: Collector) -> N
     assert found["url.path"] == CONFIG_MAPS
     assert found["http.target"] == f"{CONFIG_MAPS}?dryRun=All"
     assert found["http.response.status_code"] == 201
-    assert found["network.peer.address"] == "127.0.0.1"
+    # These are the attributes of kube-apiserver's spans, except for network.peer.port.
+    assert found.keys() == {
+        *("server.address", "server.port", "client.address", "network.peer.address", "network.protocol.version"),
+        *("http.request.method", "http.response.status_code", "http.response.body.size", "http.target"),
+        *("url.path", "url.scheme", "user_agent.original", "audit-id"),
+    }
+    assert found["server.address"] == found["client.address"] == found["network.peer.address"] == "127.0.0.1"
+    assert found["server.port"] == server.server.port
+    assert found["network.protocol.version"] == "1.1"
     assert int(found["http.response.body.size"]) > 100
     assert len(str(found["audit-id"])) == 36
     assert (len(created.trace_id), len(created.span_id), created.parent_span_id) == (16, 8, b"")

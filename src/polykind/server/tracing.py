@@ -172,9 +172,14 @@ def span_name(method: str, path: str) -> str:
 
 def _attributes(request: Request, status: int, size: int) -> Attributes:
     target = f"{request.path}?{request.query}" if request.query else request.path
+    host, port = _server_address(request.header(b"host"))
+    forwarded = request.header(b"x-forwarded-for").partition(",")[0].strip()
     return {
+        "server.address": host,
         "http.request.method": request.method,
         "url.scheme": "https",
+        "server.port": port,
+        "client.address": forwarded or request.peer,
         "url.path": request.path,
         "http.target": target,
         "network.peer.address": request.peer,
@@ -184,6 +189,15 @@ def _attributes(request: Request, status: int, size: int) -> Attributes:
         "http.response.body.size": size,
         "audit-id": request.audit_id.decode("latin-1")[:64],
     }
+
+
+def _server_address(host: str) -> tuple[str, int]:
+    """Return the name and the port in a Host header."""
+    try:
+        parts = urlsplit(f"//{host}")
+        return parts.hostname or "", parts.port or 443
+    except ValueError:
+        return "", 443
 
 
 def build_traced_app(path: Path, app: App, metrics: Metrics) -> TracedApp:
