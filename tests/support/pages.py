@@ -113,8 +113,8 @@ def _normalized(printed: str) -> str:
 class Shell:
     """One Bash for all commands of a page, in its folder. `polykind` is the one of this environment."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self._folder, self._log = folder, folder / ".shell"
+    def __init__(self, folder: Path, environment: Mapping[str, str], seconds: float) -> None:
+        self._folder, self._log, self._seconds = folder, folder / ".shell", seconds
         self._log.mkdir()
         programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         env = {"PATH": programs, "HOME": str(folder), "TERM": "dumb", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -152,7 +152,7 @@ class Shell:
         self._bash.stdin.write(f"{entered}\necho $? > {shlex.quote(str(code))}\n")
         self._bash.stdin.flush()
         expected = pattern(re.sub(r"(?m)^Console: .*\n", "", shown))
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + self._seconds
         while True:
             ended = code.exists() and code.read_text().endswith("\n")
             printed = _normalized(out.read_text(errors="replace")) if out.exists() else ""
@@ -176,9 +176,9 @@ class Shell:
 
 
 @contextmanager
-def shell(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Shell]:
-    """Open a shell in a folder, and end it with everything that it started."""
-    out = Shell(folder, environment or {})
+def shell(folder: Path, environment: Mapping[str, str] | None = None, *, seconds: float = _SECONDS) -> Iterator[Shell]:
+    """Open a shell in a folder, and end it with everything that it started. `seconds` limits each command."""
+    out = Shell(folder, environment or {}, seconds)
     try:
         yield out
     finally:
