@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -144,7 +146,7 @@ def test_history_shows_changes_by_kubectl_as_diffs(opened: OrderPage, kubectl: K
     change = opened.page.get_by_role("list", name="Changes").get_by_role("listitem")
     expect(change).to_contain_text("added:   customer: Emmy Noether")
     expect(change).to_contain_text("removed:   customer: Ada Lovelace")
-    expect(change).to_contain_text("kubectl-patch")
+    expect(change).to_contain_text(re.compile(r"written by kubectl-patch\s*resourceVersion"))
     expect(opened.page.get_by_role("link", name="History (1)")).to_be_visible()
     opened.console.check_accessibility()
 

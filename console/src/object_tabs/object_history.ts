@@ -1,7 +1,7 @@
 /** The states of an object since its page was opened. */
 import { useEffect, useState } from "preact/hooks";
 import type { KubeObject } from "../api/types";
-import { readManagers } from "../objects/field_managers";
+import { readManagers, type Manager } from "../objects/field_managers";
 import { lineText, yamlLines } from "../objects/yaml_lines";
 import { withoutManagedFields } from "./yaml_tab";
 
@@ -12,10 +12,10 @@ export interface HistoryEntry {
   /** The time at which the console saw the state. */
   seen: number;
   lines: readonly string[];
-  /** The managers whose fields differ from the state before. */
+  /** The managers that have written since the state before. */
   writers: readonly string[];
   /** By manager: its entry in managedFields. */
-  managed: ReadonlyMap<string, string>;
+  managed: ReadonlyMap<string, Manager>;
 }
 
 export function useHistory(object: KubeObject | null): readonly HistoryEntry[] {
@@ -27,7 +27,7 @@ export function useHistory(object: KubeObject | null): readonly HistoryEntry[] {
       const before = known.at(-1);
       if (before?.resourceVersion === resourceVersion) return known;
       const managed = readManaged(object);
-      const writers = [...managed].filter(([name, entry]) => before?.managed.get(name) !== entry).map(([name]) => name);
+      const writers = [...managed].filter(([name, entry]) => hasWritten(before?.managed.get(name), entry)).map(([name]) => name);
       return [...known, { resourceVersion, seen: Date.now(), lines: readLines(object), writers, managed }].slice(-MAX_ENTRIES);
     });
   }, [object]);
@@ -40,6 +40,12 @@ function readLines(object: KubeObject): string[] {
   return yamlLines({ ...object, metadata }).map(lineText);
 }
 
-function readManaged(object: KubeObject): Map<string, string> {
-  return new Map(readManagers(object.metadata.managedFields).map((manager) => [manager.label, JSON.stringify([manager.time, manager.fields])]));
+function readManaged(object: KubeObject): Map<string, Manager> {
+  return new Map(readManagers(object.metadata.managedFields).map((manager) => [manager.label, manager]));
+}
+
+/** True if a manager has a new time, or more fields within the same second. One that only loses fields has not written. */
+function hasWritten(before: Manager | undefined, after: Manager): boolean {
+  if (!before || before.time !== after.time) return true;
+  return JSON.stringify(after.fields).length > JSON.stringify(before.fields).length;
 }
