@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from polykind.http.messages import Request
 from polykind.server.settings import SettingsError
-from polykind.server.tracing import RequestSpan, read_tracing_config, span_name
+from polykind.server.tracing import RequestSpan, _server_address, read_tracing_config, span_name
 from tests.support.hook import Call, Hook, Reply
 from tests.support.live import Live, live
 from tests.support.server import free_port
@@ -84,6 +84,7 @@ async def test_each_request_is_a_span(tmp_path: Path, collector: Collector) -> N
     path = configuration(tmp_path, collector.port, 1_000_000)
     async with live(tmp_path, tracing_config_file=path) as server:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        server.client.headers = ("X-Forwarded-For: 192.0.2.7, 10.0.0.1",)
         await server.ask("POST", f"{CONFIG_MAPS}?dryRun=All", body)
         await server.ask("GET", f"{CONFIG_MAPS}/none", expect=404)
         await server.until("/api/v1/namespaces", lambda kind, obj: obj["metadata"]["name"] == "default")
@@ -95,14 +96,14 @@ async def test_each_request_is_a_span(tmp_path: Path, collector: Collector) -> N
     assert found["url.path"] == CONFIG_MAPS
     assert found["http.target"] == f"{CONFIG_MAPS}?dryRun=All"
     assert found["http.response.status_code"] == 201
-    # These are the attributes of kube-apiserver's spans, except for network.peer.port.
+    # These are the attributes of kube-apiserver's spans, except for ports: the client's Host header has none.
     assert found.keys() == {
-        *("server.address", "server.port", "client.address", "network.peer.address", "network.protocol.version"),
+        *("server.address", "client.address", "network.peer.address", "network.protocol.version"),
         *("http.request.method", "http.response.status_code", "http.response.body.size", "http.target"),
         *("url.path", "url.scheme", "user_agent.original", "audit-id"),
     }
-    assert found["server.address"] == found["client.address"] == found["network.peer.address"] == "127.0.0.1"
-    assert found["server.port"] == server.server.port
+    assert found["server.address"] == found["network.peer.address"] == "127.0.0.1"
+    assert found["client.address"] == "192.0.2.7"
     assert found["network.protocol.version"] == "1.1"
     assert int(found["http.response.body.size"]) > 100
     assert len(str(found["audit-id"])) == 36
@@ -251,3 +252,17 @@ def test_endpoints_have_defaults(tmp_path: Path) -> None:
     assert read_tracing_config(path) == ("localhost", 4317, 0)
     path.write_text(text + "endpoint: dns:///collector\n")
     assert read_tracing_config(path) == ("collector", 4317, 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("a.example:8443", ("a.example", 8443)),
+        ("[::1]:1", ("::1", 1)),
+        ("a", ("a", 0)),
+        ("a:x", ("", 0)),
+        ("", ("", 0)),
+    ],
+)
+def test_the_address_of_the_server_is_that_of_the_host_header(host: str, expected: tuple[str, int]) -> None:
+    assert _server_address(host) == expected

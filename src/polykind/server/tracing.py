@@ -178,7 +178,8 @@ def _attributes(request: Request, status: int, size: int) -> Attributes:
         "server.address": host,
         "http.request.method": request.method,
         "url.scheme": "https",
-        "server.port": port,
+        # Like the conventions, leave out the default port.
+        **({"server.port": port} if port not in (0, 443) else {}),
         "client.address": forwarded or request.peer,
         "url.path": request.path,
         "http.target": target,
@@ -192,12 +193,12 @@ def _attributes(request: Request, status: int, size: int) -> Attributes:
 
 
 def _server_address(host: str) -> tuple[str, int]:
-    """Return the name and the port in a Host header."""
+    """Return the name and the port in a Host header. Return 0 if it has no port."""
     try:
         parts = urlsplit(f"//{host}")
-        return parts.hostname or "", parts.port or 443
+        return parts.hostname or "", parts.port or 0
     except ValueError:
-        return "", 443
+        return "", 0
 
 
 def build_traced_app(path: Path, app: App, metrics: Metrics) -> TracedApp:
