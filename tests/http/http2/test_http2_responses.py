@@ -245,6 +245,24 @@ async def test_window_of_exactly_the_body(size: int) -> None:
         assert len((await peer.response(1)).body) == size
 
 
+async def test_long_response_with_many_window_updates() -> None:
+    async def app(request: Request) -> Response:
+        return Response(200, [b"x" * 1_000_000] * 60)
+
+    async with served_http2(app) as server:
+        peer = await server.peer(limit=2**20)
+        peer.request(1, head())
+        received = 0
+        while received < 60_000_000:
+            size = len((await peer.frame(DATA)).payload)
+            received += size
+            # A Go client sends a WINDOW_UPDATE for every 4 KiB.
+            for start in range(0, size, 4096):
+                for stream_id in (0, 1):
+                    peer.add_window(stream_id, min(4096, size - start))
+        assert received == 60_000_000
+
+
 async def test_window_below_zero() -> None:
     async def app(request: Request) -> Response:
         return Response(200, b"x" * 2_000)

@@ -26,10 +26,6 @@ class FrameAllowance:
         if self._left < 0:
             self._refill()
 
-    def earn(self) -> None:
-        """Allow one more frame, because the server has sent one that the client may have to acknowledge."""
-        self._left += 1
-
     def _refill(self) -> None:
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._refilled_at) * self._rate)

@@ -57,6 +57,11 @@ _MAX_UNREAD_FACTOR = 2
 _SHORT_DATA = 256
 """DATA frames below this size are counted, because a body in such frames costs much more than its size."""
 
+_SHORT_INCREMENT = 1024
+"""WINDOW_UPDATE frames below this increment are counted. Others follow the data that the server sends: a Go client
+sends one for every 4 KiB that it reads.
+"""
+
 
 class Http2Connection(Connection):
     """An HTTP/2 connection."""
@@ -346,7 +351,8 @@ class Http2Connection(Connection):
 
     def _on_window_update(self, flags: int, stream_id: int, payload: bytes) -> None:
         increment = frames.decode_increment(payload)
-        self._control.charge()
+        if increment < _SHORT_INCREMENT:
+            self._control.charge()
         if not stream_id:
             if not increment:
                 raise ConnectionFailure(PROTOCOL_ERROR, "a WINDOW_UPDATE frame has an increment of 0")
