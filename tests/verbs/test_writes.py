@@ -14,6 +14,7 @@ import pytest
 from polykind.codec import json_codec
 from polykind.server.server import Server
 from polykind.server.settings import Settings
+from polykind.verbs import patch as patch_verb
 from tests.support.client import Client
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, JSON, MERGE, WIDGETS, definition, widget
@@ -435,3 +436,46 @@ async def test_last_applied_annotation_alone_does_not_set_defaults(tmp_path: Pat
         applied["metadata"] = {**applied["metadata"], **note}
         reply = await running.client.call("PATCH", f"{path}&force=true", applied, APPLY)
         assert reply.json()["metadata"]["generation"] == 2
+
+
+# ---------------------------------------------------------------------- merge patches that share values
+
+
+PATCHES: list[dict[str, Any]] = [
+    {"metadata": {"labels": {"a": "2", "b": None, "c": "3"}}},
+    {"spec": {"note": None, "size": None}},
+    {"spec": {"unknown": {"x": [1]}, "note": "new"}},
+    {"spec": None},
+    {"status": {"ready": False}, "metadata": {"annotations": None}},
+    {"metadata": {"finalizers": ["example.com/f"], "managedFields": None}},
+    {},
+]
+
+
+async def patch_twice(running: Live, name: str, patch: dict[str, Any], path: str) -> tuple[int, Any]:
+    """Create an object and patch it. Return the status and the result without the values that differ each time."""
+    meta = {"labels": {"a": "1", "b": "2"}, "annotations": {"k": "v"}}
+    await running.ask("POST", WIDGETS, widget(name, meta=meta, note="x"))
+    await running.ask("PATCH", f"{WIDGETS}/{name}/status", {"status": {"ready": True}}, kind=MERGE)
+    for _ in range(2):
+        reply = await running.client.call("PATCH", f"{WIDGETS}/{name}{path}", patch, MERGE)
+    result = json_codec.decode(reply.body)
+    assert await running.ask("GET", f"{WIDGETS}/{name}") == result
+    for field in ("name", "uid", "resourceVersion", "creationTimestamp"):
+        del result["metadata"][field]
+    # The order of entries depends on their times.
+    entries = result["metadata"].get("managedFields", [])
+    for entry in entries:
+        del entry["time"]
+    entries.sort(key=repr)
+    return reply.status, result
+
+
+async def test_merge_patch_has_the_same_result_if_it_shares_values(
+    running: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [(patch, path) for patch in PATCHES for path in ("", "/status")]
+    shared = [await patch_twice(running, f"shared-{n}", *case) for n, case in enumerate(cases)]
+    monkeypatch.setattr(patch_verb, "_may_share_old", lambda *_: False)
+    copied = [await patch_twice(running, f"copied-{n}", *case) for n, case in enumerate(cases)]
+    assert shared == copied

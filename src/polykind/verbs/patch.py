@@ -104,7 +104,15 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
 
         from_struct = content_type == STRATEGIC_PATCH
         return _decode_patched(
-            ctx, write, patched.get, release, strict_errors, field_validation, shown, from_struct=from_struct
+            ctx,
+            write,
+            patched.get,
+            release,
+            strict_errors,
+            field_validation,
+            shown,
+            from_struct=from_struct,
+            shares_old=content_type == MERGE_PATCH and _may_share_old(ctx, write, patched.get()),
         )
 
     return change
@@ -189,18 +197,23 @@ def _decode_patched(
     shown: Callable[[], str],
     *,
     from_struct: bool,
+    shares_old: bool,
 ) -> JsonObject:
     """Coerce, prune and default the result of a patch as if the client had sent it.
 
     `patched` returns the result of the patch, and `release` frees the memory of both. `shown` returns the text that
-    errors show. `from_struct` is true for a strategic merge patch: kube-apiserver
-    converts its result to a Go struct without decoding text, so the kind in the result has no effect.
+    errors show. `from_struct` is true for a strategic merge patch: kube-apiserver converts its result to a Go struct
+    without decoding text, so the kind in the result has no effect. If `shares_old` is true, the result may share values
+    with the old object. Otherwise it is a copy.
     """
     version = ctx.version
     value: JsonObject
     conversion_error = ""
     if version.is_builtin and not from_struct and not write.integers_only:
         value, _ = json_codec.decode_literal(shown().encode())
+    elif shares_old:
+        result = patched()
+        value = {**result, "metadata": dict(result["metadata"])}
     else:
         # Keep floats as they are written: validation treats 1.0 in the patch as a float.
         encoded = json_codec.encode(patched(), no_floats=True)
@@ -239,6 +252,27 @@ def _decode_patched(
     match_namespace(ctx, obj["metadata"])
     check_name(ctx, obj)
     return obj
+
+
+def _may_share_old(ctx: RequestContext, write: Write, patched: Any) -> bool:
+    """True if pruning and defaulting the result of a merge patch cannot change the values of the old object in it.
+
+    This holds if the old object is normalized. A mutating webhook or policy might change them. Numbers with a fraction
+    have to be decoded again.
+    """
+    cached, version = write.cached, ctx.version
+    return (
+        cached is not None
+        and version.representer.stores_normalized
+        and not version.is_builtin
+        and version.representer.known(cached) is cached
+        and write.integers_only
+        and write.old_integers_only
+        and not write.large
+        and not ctx.backend.admission.mutates
+        and type(patched) is dict
+        and type(patched.get("metadata")) is dict
+    )
 
 
 def _decode_without_version(value: JsonObject) -> tuple[JsonObject, list[str]]:
