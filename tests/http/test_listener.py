@@ -335,7 +335,7 @@ async def test_too_large_head_is_rejected(serve: Serve, raw_request: bytes) -> N
         assert await peer.ended()
 
 
-SHORT_RECEIVE = Limits(receive_seconds=0.05, sweep_seconds=0.01)
+SHORT_RECEIVE = Limits(receive_seconds=0.3, sweep_seconds=0.01)
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", post(b"abc")[:-1], get()[:-2]])
@@ -355,7 +355,7 @@ async def test_incomplete_second_request_times_out(serve: Serve) -> None:
 
 
 async def test_idle_connection_is_closed(serve: Serve) -> None:
-    async with serve(echo, Limits(idle_seconds=0.05, sweep_seconds=0.01)) as server:
+    async with serve(echo, Limits(idle_seconds=0.3, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get())
         assert (await peer.response()).status == 200
@@ -467,12 +467,12 @@ async def test_long_response_to_reading_client_has_no_deadline(serve: Serve) -> 
     async def app(request: Request) -> Response:
         return Response(200, b"x" * 16_000_000)
 
-    async with serve(app, Limits(request_seconds=1.0, receive_seconds=0.05, sweep_seconds=0.01)) as server:
+    async with serve(app, Limits(request_seconds=5.0, receive_seconds=0.5, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get())
         await peer.head()
         for _ in range(16):
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.04)
             await peer.reader.readexactly(1_000_000)
 
 
@@ -526,7 +526,7 @@ async def test_request_behind_stream_is_answered_after_it(serve: Serve) -> None:
         peer.send(get("/watch") + get("/next"))
         await peer.head()
         await until(lambda: app.sinks)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(SHORT_RECEIVE.receive_seconds + 0.1)
         app.sinks[0].send(encode_chunk(b"still there"))
         app.sinks[0].finish()
         assert [await peer.chunk(), await peer.chunk()] == [b"still there", b""]
@@ -551,16 +551,19 @@ async def test_stream_has_no_deadline_after_draining(serve: Serve) -> None:
 
 async def test_stream_that_does_not_drain_is_aborted(serve: Serve) -> None:
     app = StreamingApp()
-    async with serve(app, Limits(request_seconds=0.05, sweep_seconds=0.01)) as server:
+    async with serve(app, Limits(request_seconds=0.5, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get("/watch"))
         await peer.head()
         await until(lambda: app.sinks)
-        # Under TLS the first write fits the socket's buffer completely; only the second one pauses writing.
-        for _ in range(2):
-            app.sinks[0].send(encode_chunk(b"x" * 8_000_000))
+
+        async def send_until_writing_pauses() -> None:
+            for _ in range(20):  # The buffers of the sockets take the first writes.
+                app.sinks[0].send(encode_chunk(b"x" * 8_000_000))
+                await app.sinks[0].drained()
+
         with pytest.raises(ConnectionError):
-            await app.sinks[0].drained()
+            await send_until_writing_pauses()
     assert app.ended == 1
 
 

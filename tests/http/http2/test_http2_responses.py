@@ -336,7 +336,7 @@ async def test_request_times_out() -> None:
 
 
 async def test_body_must_arrive_in_time() -> None:
-    async with served_http2(echo, Limits(receive_seconds=0.05, sweep_seconds=0.01)) as server:
+    async with served_http2(echo, Limits(receive_seconds=0.3, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.request(1, head("POST"), flags=END_HEADERS)
         assert await peer.reset(1) == CANCEL
@@ -345,7 +345,7 @@ async def test_body_must_arrive_in_time() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\0\0", encode_frame(HEADERS, END_STREAM, 1, b"\x82")])
 async def test_idle_connection_is_closed(data: bytes) -> None:
-    limits = Limits(idle_seconds=0.05, receive_seconds=0.1, sweep_seconds=0.01, linger_seconds=0.01)
+    limits = Limits(idle_seconds=0.3, receive_seconds=0.6, sweep_seconds=0.01, linger_seconds=0.01)
     async with served_http2(echo, limits) as server:
         peer = await server.peer()
         peer.send(data)
