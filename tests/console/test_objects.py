@@ -97,6 +97,7 @@ def test_arrow_keys_move_through_the_rows(console: ConsolePage, api: Api, orders
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("link", name="b", exact=True)).to_be_focused()
     page.keyboard.press("End")
+    expect(page.get_by_role("link", name="c", exact=True)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="c", exact=True)).to_be_visible()
 

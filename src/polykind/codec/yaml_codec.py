@@ -40,9 +40,11 @@ def decode(body: bytes) -> Any:
     return decode_strict(body)[0]
 
 
-def decode_strict(body: bytes) -> tuple[Any, list[str]]:
+def decode_strict(body: bytes, max_depth: int = 10_000) -> tuple[Any, list[str]]:
     """Decode like `decode`, and also return an error such as `line 3: key "x" already set in map` for each duplicate
     key.
+
+    `max_depth` is the number of nested mappings and sequences; the default is kube-apiserver's limit.
     """
     if body[:1] == b"{" and _YAML_DIFFERS.search(body) is None and not _has_incompatible_keys(body):
         try:
@@ -53,7 +55,7 @@ def decode_strict(body: bytes) -> tuple[Any, list[str]]:
             pass
     from polykind.codec.yaml_parser import parse
 
-    return parse(body)
+    return parse(body, max_depth)
 
 
 def _has_incompatible_keys(body: bytes) -> bool:

@@ -14,7 +14,6 @@ from polykind.codec.yaml_scalar import ScalarError, resolve_plain, resolve_tagge
 from polykind.golang.fmt import go_float, go_quote
 
 _ESCAPED_SOLIDUS: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\/")
-_MAX_DEPTH: Final = 10_000
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
@@ -41,8 +40,9 @@ class _ValueBuilder:
     errors first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_depth: int) -> None:
         self.root: Any = None
+        self.max_depth = max_depth
         self.frames: list[_Frame] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.duplicates: list[str] = []
@@ -92,8 +92,9 @@ class _ValueBuilder:
 
     def open(self, event: Any, items: dict[str, Any] | list[Any]) -> None:
         self.count(1, 0)
-        if len(self.frames) >= _MAX_DEPTH:
-            raise MalformedYAMLError(f"yaml: line {event.start_mark.line + 1}: exceeded max depth of 10000")
+        if len(self.frames) >= self.max_depth:
+            line = event.start_mark.line + 1
+            raise MalformedYAMLError(f"yaml: line {line}: exceeded max depth of {self.max_depth}")
         if event.anchor is not None:
             self.anchors[event.anchor] = (None, -1)
         self.frames.append(_Frame(items, event.anchor, event.start_mark.line + 1))
@@ -255,16 +256,16 @@ def _go_value(value: Any, depth: int = 0) -> str:
     return go_quote(value) if isinstance(value, str) else str(value)
 
 
-def parse(body: bytes) -> tuple[Any, list[str]]:
+def parse(body: bytes, max_depth: int) -> tuple[Any, list[str]]:
     """Return the value of the first document and its duplicate-key errors.
 
-    Raise MalformedYAMLError if the document is malformed.
+    Raise MalformedYAMLError if the document is malformed or has more levels than `max_depth`.
     """
     if b"\\/" in body:
         _reject_escaped_solidus(body)
     parser = yaml.CSafeLoader(body or b"\n")
     try:
-        return _ValueBuilder().build(parser)
+        return _ValueBuilder(max_depth).build(parser)
     except yaml.MarkedYAMLError as error:
         raise MalformedYAMLError(_syntax_message(error)) from None
     except yaml.reader.ReaderError as error:

@@ -22,6 +22,8 @@ from polykind.toolkit.files.yaml_rewriter import UnwritableError, is_comment, re
 
 MAX_BYTES = 64 << 20
 """The maximum size of a manifest file in bytes."""
+MAX_DEPTH = 900
+"""The maximum number of nested mappings and sequences in YAML. Python's recursion limit is 1,000."""
 
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 
@@ -129,7 +131,7 @@ def _parse_chunk(text: str, line: int) -> Iterator[Document | str]:
             yield _json_document(text[start:end], line + text.count("\n", 0, start))
         return
     try:
-        value, repeated = yaml_codec.decode_strict(text.encode(errors="surrogateescape"))
+        value, repeated = yaml_codec.decode_strict(text.encode(errors="surrogateescape"), MAX_DEPTH)
     except APIError as error:
         yield Document(first_line, text, "yaml", error=_shift_line_numbers(error.message, line))
     else:
