@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import msgspec
@@ -96,7 +96,7 @@ def check_names_media_type(accept: str, *, streams: bool = False, offers: tuple[
     kube-apiserver checks this for built-in resources before content negotiation. If `streams` is true, the error also
     lists the media types of watches.
     """
-    media_types = tuple(MEDIA_TYPES[media] for media in offers)
+    media_types = _media_types(offers)
     if not _names_any(accept, media_types):
         streamed = (f"{MEDIA_TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams)
         raise _not_acceptable(*media_types, *streamed)
@@ -112,6 +112,11 @@ def _not_acceptable(*media_types: str) -> NotAcceptableError:
     error = NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {', '.join(media_types)}")
     error.include_details = True
     return error
+
+
+@cache
+def _media_types(offers: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(MEDIA_TYPES[media] for media in offers)
 
 
 @lru_cache(maxsize=512)

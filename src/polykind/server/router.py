@@ -441,10 +441,10 @@ def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
     else:
         table = {"GET": "watch" if _is_watch(ctx) else "list", "POST": "create", "DELETE": "deletecollection"}
     served = version.subresources.get(ctx.subresource, frozenset()) if ctx.subresource else version.verbs
-    if not served & set(table.values()):
-        return _raise(errors.unknown_resource())
     verb = table.get(method, "")
-    return _builtin_function(ctx, verb) if verb in served else _raise(errors.method_not_allowed())
+    if verb in served:
+        return _builtin_function(ctx, verb)
+    return _raise(errors.unknown_resource() if served.isdisjoint(table.values()) else errors.method_not_allowed())
 
 
 def _builtin_function(ctx: RequestContext, verb: str) -> Verb:
@@ -453,7 +453,7 @@ def _builtin_function(ctx: RequestContext, verb: str) -> Verb:
     if special is not None:
         METRIC_LABELS.setdefault(special, METRIC_LABELS[_FUNCTIONS[verb]])
         return special
-    if isinstance(ctx.version.strategy, ReviewStrategy):
+    if verb == "create" and isinstance(ctx.version.strategy, ReviewStrategy):
         return create_review
     return _FUNCTIONS[verb]
 

@@ -13,19 +13,25 @@ from polykind.verbs.metadata import parse_resource_version
 
 async def get(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
+    cached = await _read(ctx)
     if response_format.as_kind == negotiation.OBJECT_VERSIONS:
         from polykind.verbs.object_versions import encode_versions
 
-        data = await encode_versions(ctx.resource, await _read(ctx))
-        return await respond.object_response(ctx, response_format, 200, data)
-    return await respond.object_response(ctx, response_format, 200, (await read_object(ctx)).data)
+        data = await encode_versions(ctx.resource, cached)
+    else:
+        data = (ctx.version.representer.known(cached) or await _view(ctx, cached)).data
+    return await respond.object_response(ctx, response_format, 200, data)
 
 
 async def read_object(ctx: RequestContext) -> Representation:
     """Return the representation of the request's object, at least as new as the resourceVersion in the query."""
-    representer = ctx.version.representer
     cached = await _read(ctx)
-    return representer.known(cached) or (await representer.view_for_read([cached], ctx.request.warn))[0]
+    return ctx.version.representer.known(cached) or await _view(ctx, cached)
+
+
+async def _view(ctx: RequestContext, cached: CachedObject) -> Representation:
+    """Compute the representation of an object, which is not known yet."""
+    return (await ctx.version.representer.view_for_read([cached], ctx.request.warn))[0]
 
 
 async def _read(ctx: RequestContext) -> CachedObject:
