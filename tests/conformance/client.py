@@ -59,8 +59,15 @@ class Server:
         connection.request(method, path, body=body, headers=head)
         return connection.getresponse()
 
-    def call(self, method: str, path: str, body: bytes | None = None, headers: Headers | None = None) -> Answer:
-        connection = self.open()
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Headers | None = None,
+        timeout: float = 60,
+    ) -> Answer:
+        connection = self.open(timeout)
         try:
             response = self.request(connection, method, path, body, headers)
             got: dict[str, str] = {}

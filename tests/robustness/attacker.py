@@ -71,8 +71,9 @@ BOMB = crd(
 class Attacker:
     """Sends requests to the server under attack."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, timeout: float = 60) -> None:
         self._api = Server(url, token)
+        self._timeout = timeout
 
     def send(self, method: str, path: str, body: Any = None, content_type: str = "", **headers: str) -> Answer:
         if body is not None and not isinstance(body, bytes):
@@ -80,7 +81,7 @@ class Attacker:
         named: dict[str, str | None] = {name.replace("_", "-"): value for name, value in headers.items()}
         if content_type:
             named["Content-Type"] = content_type
-        return self._api.call(method, path, body, named)
+        return self._api.call(method, path, body, named, self._timeout)
 
     def create(self, name: str, **spec: Any) -> Answer:
         return self.send("POST", f"{BOMBS}?fieldValidation=Ignore", bomb(name, spec))

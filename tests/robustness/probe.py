@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from statistics import median
 from types import TracebackType
 
 from tests.conformance.client import Server
@@ -44,10 +45,19 @@ class Probe(threading.Thread):
         self._api = Server(server.url, server.token)
         self._ended = threading.Event()
         self._ready = threading.Event()
-        self.longest_hold = 0.0
-        """Seconds of CPU time."""
+        self._holds: list[float] = []
         self.peak_memory = 0
         """Bytes beyond the memory at the start."""
+
+    @property
+    def longest_hold(self) -> float:
+        """Seconds of CPU time."""
+        return max(self._holds, default=0.0)
+
+    @property
+    def median_hold(self) -> float:
+        """Seconds of CPU time."""
+        return median(self._holds)
 
     def __enter__(self) -> Probe:
         self._memory_before = memory(self._pid, "VmRSS")
@@ -68,6 +78,6 @@ class Probe(threading.Thread):
         while not self._ended.is_set():
             before = cpu_seconds(self._pid)
             self._api.request(connection, "GET", "/readyz").read()
-            self.longest_hold = max(self.longest_hold, cpu_seconds(self._pid) - before)
+            self._holds.append(cpu_seconds(self._pid) - before)
             time.sleep(_INTERVAL)
         connection.close()
