@@ -83,7 +83,7 @@ def _deep(levels: int) -> bytes:
 def _patterns() -> JsonObject:
     pattern = r"^\pL{1000}x%d$"
     properties = {f"p{number}": {"type": "string", "pattern": pattern % number} for number in range(300)}
-    return crd("Pattern", {"type": "object", "properties": properties})
+    return crd("LargePattern", {"type": "object", "properties": properties})
 
 
 def _map_keys() -> JsonObject:

@@ -95,7 +95,7 @@ ENCODING_ATTACKS: Attacks = {
     ),
     "escapes": (_send(BOMBS, _json(b'"' + rb"\u0041" * (SIZE // 6) + b'"'), ""), 201),
     "surrogate pairs": (_send(BOMBS, _json(b'"' + rb"\ud83d\ude00" * (SIZE // 12) + b'"'), ""), 201),
-    "huge exponent": (_send(BOMBS, _json(b"1e999999"), ""), 201),
+    "huge exponent": (_send(BOMBS, _json(b"1e999999"), ""), 400),
     "huge exponents": (_send(BOMBS, _json(b"[" + b"1e999999," * 200_000 + b"1]"), ""), 400),
     "long number": (_send(BOMBS, _json(b"1" * SIZE), ""), 400),
     "long numbers": (_send(BOMBS, _json(b"[" + (b"1" * 4_000 + b",") * 650 + b"1]"), ""), 400),
@@ -116,7 +116,7 @@ ENCODING_ATTACKS: Attacks = {
     "deep YAML": (_send(BOMBS, _yaml(b"    a: " + b"[" * 5_000 + b"]" * 5_000), YAML), 201),
     "indented YAML": (
         _send(BOMBS, _yaml(b"".join(b" " * (n + 4) + b"a:\n" for n in range(2_000))), YAML),
-        400,
+        201,
     ),
     "YAML tags": (_send(BOMBS, _yaml(b"    a: !!python/object:os.system [x]\n"), YAML), 201),
     "YAML documents": (_send(BOMBS, b"---\n" * 500_000, YAML), 400),
