@@ -17,8 +17,9 @@ import pytest
 from polykind import errors
 from polykind.http.connection import App
 from polykind.http.listener import HttpServer, Limits
-from polykind.http.messages import Request, Response, Sink, Stream, encode_chunk
+from polykind.http.messages import Request, Response, Stream, encode_chunk
 from polykind.pki import serving_certificates
+from tests.http.apps import BlockedApp, StreamingApp
 from tests.http.helpers import RunningServer, get, post, served, until
 
 Serve = Callable[..., AbstractAsyncContextManager[RunningServer]]
@@ -61,40 +62,6 @@ async def late_echo(request: Request) -> Response:
     for _ in range(3):
         await asyncio.sleep(0)
     return await echo(request)
-
-
-class BlockedApp:
-    """An application that responds when `go` is set, and counts its calls and cancellations."""
-
-    def __init__(self) -> None:
-        self.go = asyncio.Event()
-        self.started = 0
-        self.cancelled = 0
-
-    async def __call__(self, request: Request) -> Response:
-        self.started += 1
-        try:
-            await self.go.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        return Response(200, request.path.encode())
-
-
-class StreamingApp:
-    """An application that responds to /watch with streams, and records their sinks."""
-
-    def __init__(self) -> None:
-        self.sinks: list[Sink] = []
-        self.ended = 0
-
-    async def __call__(self, request: Request) -> Response | Stream:
-        if request.path != "/watch":
-            return await echo(request)
-        return Stream(self.sinks.append, self._end)
-
-    def _end(self) -> None:
-        self.ended += 1
 
 
 # ---------------------------------------------------------------------- requests and responses

@@ -34,8 +34,8 @@ from polykind.http.http2.frames import (
     encode_settings,
 )
 from polykind.http.listener import Http2Options, Limits
+from tests.http.apps import BlockedApp, echo
 from tests.http.helpers import until
-from tests.http.http2.apps import BlockedApp, echo
 from tests.http.http2.peer import Http2Peer, head, served_http2
 
 ZERO = b"\0\0\0\0"

@@ -26,8 +26,8 @@ from polykind.http.http2.frames import (
 )
 from polykind.http.listener import Http2Options, Limits
 from polykind.http.messages import JoinedParts, Request, Response
+from tests.http.apps import BlockedApp, StreamingApp, echo
 from tests.http.helpers import until
-from tests.http.http2.apps import BlockedApp, StreamingApp, echo
 from tests.http.http2.peer import head, served_http2
 
 BIG = {INITIAL_WINDOW_SIZE: 2**31 - 1}

@@ -1,4 +1,4 @@
-"""Applications for tests of HTTP/2."""
+"""Applications for tests of the HTTP server."""
 
 from __future__ import annotations
 
