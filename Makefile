@@ -2,7 +2,8 @@
 # make test    run the linters, then all tests except the longest ones on etcd (make test-etcd)
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON ?= python3
+# The interpreter of the virtual environment. If empty, tools/create_environment chooses one.
+PYTHON ?=
 WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
@@ -59,7 +60,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-# make conformance AREA=watch    one area, or one scenario: AREA=list/pages
+# make conformance AREA=watch    one area, or one scenario: AREA=list/pages; AREA=--http2 replays all over HTTP/2
 conformance: $(VENV)/.test
 	$(BIN)/python -m tests.conformance -v $(AREA)
 
@@ -111,7 +112,7 @@ clean:
 	rm -rf $(VENV) $(TOOLS) .polykind build dist $(CONSOLE) console/node_modules
 
 $(VENV)/.installed: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/python || python3 tools/create_environment $(VENV) $(PYTHON)
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q -e .
 	$(BIN)/python -m compileall -q src
