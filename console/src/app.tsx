@@ -1,14 +1,13 @@
 /** The frame of all pages: header, navigation, and the page of the current address. */
 import type { ComponentType, VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { errorMessage } from "./api/client";
 import { loadKinds } from "./api/discovery";
 import { stopAllWatches } from "./api/live_objects";
-import { phase, user } from "./api/session";
+import { phase, sessionExpired, user } from "./api/session";
 import { Header } from "./components/header";
 import { ErrorBoundary } from "./components/error_boundary";
 import { Failure, Loading, NotFound } from "./components/feedback";
-import { SignInPage } from "./pages/sign_in_page";
+import { SignInDialog, SignInPage } from "./pages/sign_in_page";
 import { match, place, type PageProps, type Params } from "./router";
 import { ROUTES } from "./routes";
 
@@ -27,14 +26,15 @@ export function App(): VNode {
       </a>
       <Header />
       <Outlet />
+      {sessionExpired.value && <SignInDialog />}
     </>
   );
 }
 
 interface Loaded {
   pattern: string;
-  page?: ComponentType<PageProps>;
-  error?: string;
+  /** Null if the file of the page cannot be loaded. */
+  page: ComponentType<PageProps> | null;
 }
 
 /** The page of the current address, loaded at its first use. */
@@ -57,7 +57,7 @@ function Outlet(): VNode {
     if (!route) return;
     route.load().then(
       (module) => setLoaded({ pattern: route.pattern, page: module.default }),
-      (error: unknown) => setLoaded({ pattern: route.pattern, error: errorMessage(error) }),
+      () => setLoaded({ pattern: route.pattern, page: null }),
     );
   }, [route]);
   useEffect(() => {
@@ -71,10 +71,22 @@ function Outlet(): VNode {
   if (!found) content = <NotFound />;
   else if (!loaded || loaded.pattern !== found.route.pattern) content = <Loading label="Loading the page" />;
   else if (loaded.page) content = <loaded.page params={found.params} query={query} />;
-  else content = <Failure title="The page cannot be loaded" message={loaded.error ?? ""} />;
+  else content = <NotLoaded />;
   return (
     <main id="content" tabIndex={-1} ref={main}>
       <ErrorBoundary key={path}>{content}</ErrorBoundary>
     </main>
+  );
+}
+
+function NotLoaded(): VNode {
+  return (
+    <Failure page title="The page cannot be loaded" message="The server does not answer, or it was upgraded since you opened the console. Unsaved edits are kept.">
+      <div class="actions">
+        <button type="button" onClick={() => window.location.reload()}>
+          Load again
+        </button>
+      </div>
+    </Failure>
   );
 }

@@ -13,9 +13,7 @@ async function boot(): Promise<void> {
   startRouter();
   render(<App />, document.getElementById("app")!);
   try {
-    const returnTo = await finishSignIn();
-    if (returnTo) navigate(returnTo, { replace: true });
-    else await resumeSession();
+    if (!(await finishSignIn())) await resumeSession();
   } catch (error) {
     signedOutWith(errorMessage(error));
   }

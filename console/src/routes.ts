@@ -26,16 +26,16 @@ export const ROUTES: readonly Route[] = [
 export interface NavigationEntry {
   label: string;
   href: string;
-  /** The entry is marked as current on paths below /console that start with this. */
-  prefix: string;
+  /** The entry is marked as current on paths below /console that start with one of these. */
+  prefixes: readonly string[];
 }
 
 export const NAVIGATION: readonly NavigationEntry[] = [
-  { label: "Kinds", href: "/console/kinds", prefix: "/kinds" },
-  { label: "Objects", href: "/console/objects", prefix: "/objects" },
-  { label: "Migrations", href: "/console/migrations", prefix: "/migrations" },
-  { label: "Reports", href: "/console/reports", prefix: "/reports" },
-  { label: "Server", href: "/console/server", prefix: "/server" },
+  { label: "Kinds", href: "/console/kinds", prefixes: ["/kinds", "/schemas"] },
+  { label: "Objects", href: "/console/objects", prefixes: ["/objects", "/create", "/compare"] },
+  { label: "Migrations", href: "/console/migrations", prefixes: ["/migrations"] },
+  { label: "Reports", href: "/console/reports", prefixes: ["/reports"] },
+  { label: "Server", href: "/console/server", prefixes: ["/server"] },
 ];
 
 /** The page for /console/. */

@@ -37,6 +37,19 @@ def test_watches_continue_after_a_restart_of_the_server(context: BrowserContext,
         assert console.errors == []
 
 
+def test_a_page_that_cannot_be_loaded_can_be_loaded_again(context: BrowserContext, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        console = ConsolePage(context.new_page(), server.url)
+        console.expected.append("net::ERR_")
+        console.sign_in(server.token)
+        server.kill()
+        console.page.get_by_role("link", name="Reports", exact=True).click()
+        expect(console.page.get_by_role("heading", level=1, name="The page cannot be loaded")).to_be_visible()
+        server.start()
+        console.page.get_by_role("button", name="Load again").click()
+        expect(console.page.get_by_role("heading", level=1, name="Reports")).to_be_visible()
+
+
 def test_an_ended_session_returns_to_the_page_after_sign_in(
     console_page: ConsolePage, api: Api, orders: str, server: ServerProcess
 ) -> None:
@@ -50,10 +63,33 @@ def test_an_ended_session_returns_to_the_page_after_sign_in(
     api.send("DELETE", f"/api/v1/namespaces/shop/serviceaccounts/short-{orders.partition('.')[0]}")
     page.get_by_role("link", name="kept").click()
     expect(page.get_by_text("The session has ended.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("The session has ended.")).to_be_visible()
     console_page.check_accessibility()
     page.get_by_label("Token", exact=True).fill(server.token)
     page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("heading", name="kept")).to_be_visible()
+
+
+def test_another_user_starts_with_a_fresh_page(
+    console_page: ConsolePage, api: Api, orders: str, server: ServerProcess
+) -> None:
+    name = f"former-{orders.partition('.')[0]}"
+    token = create_user(api, name, [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
+    path = f"/apis/{orders}/v1/namespaces/shop/orders"
+    api.send("POST", path, order("shared", "shop", 0, orders))
+    console_page.sign_in(token, f"/console/objects/{orders}/v1/orders/shop/shared?tab=edit")
+    page = console_page.page
+    editor = page.get_by_role("textbox", name="Edit shared as YAML")
+    editor.get_by_text("Lovelace").dblclick()
+    page.keyboard.type("Byron")
+    api.send("DELETE", f"/api/v1/namespaces/shop/serviceaccounts/{name}")
+    page.get_by_role("button", name="Apply", exact=True).click()
+    page.get_by_role("dialog", name="Sign in again").get_by_label("Token", exact=True).fill(server.token)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="User admin")).to_be_visible()
+    expect(editor).to_contain_text("Ada Lovelace")
+    assert api.send("GET", f"{path}/shared")["spec"]["customer"] == "Ada Lovelace", "the request is not repeated"
 
 
 def test_a_user_with_few_rights_sees_what_is_not_allowed(console_page: ConsolePage, api: Api, orders: str) -> None:

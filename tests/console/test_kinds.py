@@ -18,6 +18,8 @@ def test_kinds_show_their_versions(console: ConsolePage, api: Api, orders: str) 
     page = console.page
     console.open("/console/kinds")
     table = page.get_by_role("region", name=orders).get_by_role("region", name="Versions of Order")
+    # A card is filled when it comes into view. The kinds of earlier tests may be above it.
+    table.scroll_into_view_if_needed()
     stored = table.get_by_role("row").filter(has=page.get_by_role("rowheader", name="v1", exact=True))
     expect(stored.get_by_role("cell")).to_have_text(["StorageServed", "3", "1", re.compile("obstacles")])
     old = table.get_by_role("row").filter(has=page.get_by_role("rowheader", name="v1beta1"))
@@ -45,6 +47,17 @@ def test_a_new_kind_appears_by_itself(console: ConsolePage, api: Api, group: str
     expect(page.get_by_text("No kind matches")).to_be_visible()
 
 
+def test_kinds_that_cannot_be_loaded_are_tried_again(console: ConsolePage) -> None:
+    console.expected.append("net::ERR_")
+    page = console.page
+    page.route("**/apis", lambda route: route.abort())
+    console.open("/console/objects")
+    expect(page.get_by_role("heading", level=1, name="Cannot load the kinds")).to_be_visible()
+    page.unroute("**/apis")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("Choose a kind")).to_be_visible()
+
+
 def test_a_failing_converter_is_shown(console: ConsolePage, api: Api, group: str) -> None:
     crd = order_crd(group)
     client = {"url": "https://127.0.0.1:1/convert"}
@@ -60,6 +73,13 @@ def test_a_failing_converter_is_shown(console: ConsolePage, api: Api, group: str
     console.open(f"/console/kinds/{group}/orders")
     expect(console.page.get_by_text("Failing")).to_be_visible()
     expect(console.page.get_by_text("conversions failed")).to_be_visible()
+    # A list that fails says why, and is tried again.
+    console.expected.append("status of 500")
+    console.open(f"/console/objects/{group}/v1beta1/orders")
+    expect(console.page.get_by_role("heading", name="Cannot list orders")).to_be_visible()
+    expect(console.page.get_by_text("Live", exact=True)).to_be_visible()
+    api.send("DELETE", f"/apis/{group}/v1/namespaces/default/orders/a")
+    expect(console.page.get_by_text("There are no orders")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -73,3 +93,6 @@ def test_pages_are_accessible_on_a_phone(console: ConsolePage, orders: str, sche
         expect(page.get_by_text("Loading")).to_have_count(0)
         console.check_accessibility()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        right = page.get_by_role("link", name="Server", exact=True).bounding_box()
+        assert right is not None
+        assert right["x"] + right["width"] <= PHONE["width"], "the navigation does not scroll sideways"

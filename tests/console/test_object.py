@@ -95,6 +95,54 @@ def test_an_edit_applies_only_the_changed_fields(opened: OrderPage) -> None:
     assert (mine["operation"], mine["fieldsV1"]) == ("Apply", {"f:metadata": {"f:labels": {"f:color": {}}}})
 
 
+def test_values_of_a_secret_are_hidden(console: ConsolePage, api: Api) -> None:
+    secrets = "/api/v1/namespaces/default/secrets"
+    api.send("POST", secrets, {"metadata": {"name": "database"}, "stringData": {"password": "hunter2"}})
+    console.open("/console/objects/core/v1/secrets/default/database")
+    page = console.page
+    line = page.get_by_role("option").filter(has_text="password: ")
+    expect(line).to_contain_text("(hidden, 7 bytes)")
+    change = {"stringData": {"password": "hunter3"}}
+    api.send("PATCH", f"{secrets}/database", change, "application/merge-patch+json")
+    page.get_by_role("link", name="History (1)").click()
+    expect(page.get_by_role("region", name="Change")).to_contain_text("(hidden, 7 bytes, changed)")
+    page.get_by_role("link", name="YAML").click()
+    page.get_by_label("Show values").check()
+    expect(line).to_contain_text("aHVudGVyMw==")
+    api.send("DELETE", f"{secrets}/database")
+
+
+def test_an_unsaved_edit_is_kept(opened: OrderPage) -> None:
+    opened.open("edit")
+    opened.add_line("tier", "color: red")
+    opened.page.reload()
+    expect(opened.page.get_by_text("This is your unsaved edit.")).to_be_visible()
+    expect(opened.editor).to_contain_text("color: red")
+    # Another client changes a field that the edit does not touch.
+    opened.api.apply(opened.path, order(NAME, "shop", 1, opened.group), "shop-frontend")
+    opened.page.get_by_role("link", name="Kinds", exact=True).click()
+    opened.page.go_back()
+    opened.press("Apply")
+    expect(opened.line("color: red")).to_be_visible()
+    expect(opened.page.get_by_text("unsaved edit")).to_have_count(0)
+    assert opened.stored["spec"]["priority"] == "low", "the change of the other client stays"
+
+
+def test_an_unsaved_edit_can_be_discarded(opened: OrderPage) -> None:
+    opened.open("edit")
+    opened.add_line("tier", "color: red")
+    opened.open()
+    expect(opened.page.get_by_text("You have an unsaved edit.")).to_be_visible()
+    opened.console.check_accessibility()
+    opened.page.get_by_role("link", name="Continue").click()
+    opened.press("Discard it")
+    expect(opened.editor).to_contain_text("tier: web")
+    expect(opened.editor).not_to_contain_text("color: red")
+    opened.open()
+    expect(opened.line("tier: web")).to_be_visible()
+    expect(opened.page.get_by_text("You have an unsaved edit.")).to_have_count(0)
+
+
 def test_errors_name_the_fields(opened: OrderPage) -> None:
     # kube-apiserver, too, responds to unknown fields in an apply with 500.
     opened.console.expected.append("status of 500")

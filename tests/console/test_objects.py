@@ -93,8 +93,8 @@ def test_arrow_keys_move_through_the_rows(console: ConsolePage, api: Api, orders
     _create(api, orders, "a", "b", "c")
     console.open(f"/console/objects/{orders}/v1/orders?namespace=shop")
     page = console.page
-    page.get_by_role("link", name="a", exact=True).focus()
-    page.keyboard.press("ArrowDown")
+    expect(page.get_by_text("3 objects", exact=True)).to_be_visible()
+    page.get_by_role("link", name="a", exact=True).press("ArrowDown")
     expect(page.get_by_role("link", name="b", exact=True)).to_be_focused()
     page.keyboard.press("End")
     expect(page.get_by_role("link", name="c", exact=True)).to_be_focused()

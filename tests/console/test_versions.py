@@ -114,6 +114,23 @@ def test_an_edit_notices_errors_and_other_writers(console: ConsolePage, api: Api
     expect(page.get_by_role("textbox", name="YAML of mail")).to_contain_text("elsewhere")
 
 
+def test_an_unsaved_edit_at_one_version_is_kept(console: ConsolePage, api: Api) -> None:
+    api.send("POST", backups.COLLECTION, backups.backup("draft", "v1", {"schedule": "0 3 * * *", "bucket": "shop"}))
+    comparison = f"/console/compare/{backups.GROUP}/backups/default/draft"
+    page = visit(console, f"{comparison}?edit=v1", "draft")
+    edit_line(page, "bucket: shop", text="-2")
+    expect(page.get_by_role("button", name="Save at v1")).to_be_enabled()
+    page = visit(console, comparison, "draft")
+    expect(page.get_by_text("You have an unsaved edit at v1.")).to_be_visible()
+    page.get_by_role("link", name="Continue").click()
+    expect(page.get_by_role("textbox", name="YAML of draft")).to_contain_text("shop-2")
+    expect(cell(page, "bucket", 1)).to_contain_text("shop-2")
+    page.get_by_role("button", name="Discard it").click()
+    expect(page.get_by_role("textbox", name="YAML of draft")).not_to_contain_text("shop-2")
+    expect(page.get_by_text("This is your unsaved edit.")).to_have_count(0)
+    api.send("DELETE", f"{backups.COLLECTION}/draft")
+
+
 def test_a_version_that_cannot_be_converted(console: ConsolePage, api: Api) -> None:
     spec = {"schedule": "0 3 * * *", "bucket": "shop"}
     api.send("POST", backups.COLLECTION, backups.backup("unconvertible", "v1", spec))

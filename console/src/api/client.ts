@@ -1,6 +1,6 @@
 /** Requests to the API server with the user's credentials, and its errors as exceptions. */
 import type { Status, StatusCause } from "./types";
-import { expireSession, sessionToken } from "./session";
+import { continueSession, sessionToken } from "./session";
 
 /** An error response of the server, or `code` 0 if there was no response. */
 export class ApiError extends Error {
@@ -43,10 +43,23 @@ export interface RequestOptions {
   onWarning?: (text: string) => void;
 }
 
-/** Send a request and return the response. Throw ApiError if the response is an error. */
+/**
+ * Send a request and return the response. Throw ApiError if the response is an error.
+ * If the session has expired, the request waits until the user is signed in again.
+ */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
+  const token = options.token === undefined ? await sessionToken() : options.token;
+  let response = await sendOnce(path, options, token);
+  if (response.status === 401 && options.token === undefined && (await continueSession(token))) {
+    response = await sendOnce(path, options, await sessionToken());
+  }
+  if (!response.ok) throw await readError(response);
+  if (options.onWarning) for (const text of readWarnings(response.headers.get("Warning"))) options.onWarning(text);
+  return response;
+}
+
+async function sendOnce(path: string, options: RequestOptions, token: string | null): Promise<Response> {
   const headers: Record<string, string> = { Accept: options.accept ?? "application/json" };
-  const token = options.token === undefined ? sessionToken() : options.token;
   if (token) headers["Authorization"] = `Bearer ${token}`;
   const init: RequestInit = { method: options.method ?? "GET", headers, cache: "no-store", credentials: "same-origin" };
   if (options.signal) init.signal = options.signal;
@@ -54,19 +67,12 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
     headers["Content-Type"] = options.contentType ?? "application/json";
     init.body = typeof options.body === "string" ? options.body : JSON.stringify(options.body);
   }
-  let response: Response;
   try {
-    response = await fetch(path, init);
+    return await fetch(path, init);
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new ApiError(0, "The server does not answer.");
   }
-  if (!response.ok) {
-    if (response.status === 401 && options.token === undefined) expireSession();
-    throw await readError(response);
-  }
-  if (options.onWarning) for (const text of readWarnings(response.headers.get("Warning"))) options.onWarning(text);
-  return response;
 }
 
 /** Send a request and return the JSON of the response. */
@@ -92,6 +98,11 @@ export async function readError(response: Response): Promise<ApiError> {
 export function readWarnings(header: string | null): string[] {
   if (!header) return [];
   return [...header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map((match) => match[1]!.replace(/\\(.)/g, "$1"));
+}
+
+/** Return any thrown value as an ApiError. */
+export function asApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(0, errorMessage(error));
 }
 
 /** Return a message for any thrown value. */

@@ -53,9 +53,9 @@ function start(path: string): Shared {
         if (events.length) publish();
       },
       revision: (object) => object.metadata.resourceVersion,
-      onError: (error) => {
+      onError: (error, final) => {
         state.value = { objects: state.peek().objects, error };
-        shared.delete(path);
+        if (final) shared.delete(path);
       },
     },
     controller.signal,

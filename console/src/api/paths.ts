@@ -53,9 +53,10 @@ export function createPage({ group, version, plural }: ResourceAddress, namespac
   return withQuery(`/console/create/${groupSegment(group)}/${version}/${plural}`, { namespace });
 }
 
-/** Return the page that shows an object at all its versions. */
-export function comparePage(group: string, plural: string, namespace: string, name: string): string {
-  return `/console/compare/${groupSegment(group)}/${plural}/${namespace || NO_NAMESPACE}/${encodeURIComponent(name)}`;
+/** Return the page that shows an object at all its versions, with `edit` to edit it at one of them. */
+export function comparePage(group: string, plural: string, namespace: string, name: string, edit = ""): string {
+  const place = `${groupSegment(group)}/${plural}/${namespace || NO_NAMESPACE}/${encodeURIComponent(name)}`;
+  return withQuery(`/console/compare/${place}`, { edit });
 }
 
 /** Return the page with the differences between schemas of a CRD. */

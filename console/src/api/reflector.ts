@@ -1,5 +1,5 @@
 /** Lists a collection and follows it with watches, as client-go's Reflector does. */
-import { ApiError } from "./client";
+import { ApiError, asApiError } from "./client";
 import { delay, pageVisible, reportConnection, untilVisible } from "./connection";
 import { withQuery } from "./paths";
 import type { ListMeta, Status, WatchEvent } from "./types";
@@ -20,8 +20,11 @@ export interface ReflectorSource<T> {
   apply: (events: WatchEvent<T>[]) => void;
   /** Return the revision of a watched object. Tables have it in the metadata of the table. */
   revision: (object: T) => string | undefined;
-  /** Report an error that ends the reflector: a missing permission, or a kind that is no longer served. */
-  onError: (error: ApiError) => void;
+  /**
+   * Report an error of the list. With `final` it ends the reflector: a missing permission, or a kind that is no longer
+   * served. Else the reflector tries again: for example, a conversion webhook may work later.
+   */
+  onError: (error: ApiError, final: boolean) => void;
 }
 
 /** Follow a collection until `signal` aborts. */
@@ -45,17 +48,19 @@ export async function reflect<T>(source: ReflectorSource<T>, signal: AbortSignal
       if (outcome === "expired") revision = "";
     } catch (error) {
       if (signal.aborted) return;
-      const known = error instanceof ApiError ? error : new ApiError(0, String(error));
+      const known = asApiError(error);
       if (known.code === 410) {
         revision = "";
         continue;
       }
       if (known.code >= 400 && known.code < 500 && known.code !== 429) {
         reportConnection(id, true);
-        source.onError(known);
+        source.onError(known, true);
         return;
       }
-      reportConnection(id, false);
+      const failedList = !revision && !known.unreachable;
+      if (failedList) source.onError(known, false);
+      reportConnection(id, failedList);
       await delay(retry, signal);
       retry = Math.min(retry * 2, LONGEST_RETRY);
     }

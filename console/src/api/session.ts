@@ -1,5 +1,6 @@
 /** The signed-in user. The token is kept in sessionStorage: a tab that is closed forgets it. */
 import { computed, signal } from "@preact/signals";
+import { discardAllDrafts } from "../drafts";
 import { ApiError, requestJson } from "./client";
 
 export interface User {
@@ -9,19 +10,48 @@ export interface User {
   source: "token" | "browser";
 }
 
-const TOKEN_KEY = "polykind.token";
+/** A token, and a way to replace it without the user. */
+export interface Credential {
+  token: string;
+  /** When to renew the token, by the browser's clock. */
+  renewAt?: number;
+  /** Return a new credential of the same user. Kept in memory only. */
+  renew?: () => Promise<Credential>;
+}
 
-type State = { phase: "starting" } | { phase: "signed-out"; message: string } | { phase: "signed-in"; user: User };
+const TOKEN_KEY = "polykind.token";
+const ENDED = "The session has ended. Sign in again to continue.";
+
+type State =
+  | { phase: "starting" }
+  | { phase: "signed-out"; message: string }
+  /** With `expired`, the page stays and asks the user to sign in again. */
+  | { phase: "signed-in"; user: User; expired: boolean };
 
 const state = signal<State>({ phase: "starting" });
+let credential: Credential | null = null;
+/** The renewal under way, which all requests share. */
+let renewal: Promise<boolean> | null = null;
+/** Called with true when an expired session continues, or with false when the user signs out. */
+let waiting: ((continued: boolean) => void)[] = [];
 
 export const user = computed(() => (state.value.phase === "signed-in" ? state.value.user : null));
 export const phase = computed(() => state.value.phase);
-/** A sentence for the sign-in page: why the user has to sign in again. */
-export const signInMessage = computed(() => (state.value.phase === "signed-out" ? state.value.message : ""));
+export const sessionExpired = computed(() => state.value.phase === "signed-in" && state.value.expired);
+/** A sentence for the sign-in form: why the user has to sign in again. */
+export const signInMessage = computed(() => {
+  if (sessionExpired.value) return ENDED;
+  return state.value.phase === "signed-out" ? state.value.message : "";
+});
 
-export function sessionToken(): string | null {
+function storedToken(): string | null {
   return sessionStorage.getItem(TOKEN_KEY);
+}
+
+/** Return the token for a request, renewed if it expires soon. */
+export async function sessionToken(): Promise<string | null> {
+  if (Date.now() >= (credential?.renewAt ?? Infinity)) await renewQuietly();
+  return storedToken();
 }
 
 interface SelfSubjectReview {
@@ -42,46 +72,95 @@ async function whoAmI(token: string | null): Promise<User | null> {
 
 /** Resume the session: with the stored token, else with credentials that the browser sends by itself. */
 export async function resumeSession(): Promise<void> {
-  const token = sessionToken();
+  const token = storedToken();
   for (const credential of token ? [token, null] : [null]) {
     try {
       const found = await whoAmI(credential);
       if (found) {
-        state.value = { phase: "signed-in", user: found };
+        continueAs(found);
         return;
       }
     } catch (error) {
       if (error instanceof ApiError && error.unreachable) {
-        state.value = { phase: "signed-out", message: error.message };
+        signedOutWith(error.message);
         return;
       }
     }
     sessionStorage.removeItem(TOKEN_KEY);
   }
-  state.value = { phase: "signed-out", message: token ? "The session has ended. Sign in again to continue." : "" };
+  signedOutWith(token ? ENDED : "");
 }
 
 /** Sign in with a bearer token. Throw ApiError if the server does not accept it. */
-export async function signIn(token: string): Promise<void> {
-  const found = await whoAmI(token);
+export async function signIn(accepted: Credential): Promise<void> {
+  const found = await whoAmI(accepted.token);
   if (!found) throw new ApiError(401, "The server does not know this token.");
-  sessionStorage.setItem(TOKEN_KEY, token);
-  state.value = { phase: "signed-in", user: found };
+  keep(accepted);
+  continueAs(found);
+}
+
+function keep(accepted: Credential): void {
+  sessionStorage.setItem(TOKEN_KEY, accepted.token);
+  credential = accepted;
+}
+
+/** Start a session, or continue the expired one of the same user. Another user starts with a fresh page. */
+function continueAs(found: User): void {
+  const previous = user.peek();
+  if (previous && previous.name !== found.name) {
+    window.location.reload();
+    return;
+  }
+  state.value = { phase: "signed-in", user: found, expired: false };
+  endWaiting(true);
+}
+
+function endWaiting(continued: boolean): void {
+  for (const resolve of waiting.splice(0)) resolve(continued);
 }
 
 export function signOut(): void {
   sessionStorage.removeItem(TOKEN_KEY);
+  discardAllDrafts();
+  credential = null;
   state.value = { phase: "signed-out", message: "" };
+  endWaiting(false);
 }
 
-/** Return to the sign-in page after a 401 response. The page's address stays, so that the user returns to it. */
-export function expireSession(): void {
-  if (state.value.phase !== "signed-in") return;
-  sessionStorage.removeItem(TOKEN_KEY);
-  state.value = { phase: "signed-out", message: "The session has ended. Sign in again to continue." };
+/** Renew the token without the user. Return false if that is impossible. */
+function renewQuietly(): Promise<boolean> {
+  const renew = credential?.renew;
+  if (!renew) return Promise.resolve(false);
+  renewal ??= renew()
+    .then(async (renewed) => {
+      if ((await whoAmI(renewed.token))?.name !== user.peek()?.name) return false;
+      keep(renewed);
+      return true;
+    })
+    .catch(() => false)
+    .then((renewed) => {
+      // A refresh token that has failed once fails again.
+      if (!renewed && credential) credential = { token: credential.token };
+      renewal = null;
+      return renewed;
+    });
+  return renewal;
 }
 
-/** Show the sign-in page with a message. */
+/**
+ * Continue after a 401 response to a request with `token`: renew the token, or ask the user to sign in again while the
+ * page stays as it is. Return true if the request can be sent again.
+ */
+export async function continueSession(token: string | null): Promise<boolean> {
+  if (state.value.phase !== "signed-in") return false;
+  if (token !== storedToken() && !sessionExpired.peek()) return true;
+  if (await renewQuietly()) return true;
+  if (state.value.phase !== "signed-in") return false;
+  state.value = { ...state.value, expired: true };
+  return new Promise((resolve) => waiting.push(resolve));
+}
+
+/** Show the sign-in page with a message. An expired session keeps its page. */
 export function signedOutWith(message: string): void {
-  state.value = { phase: "signed-out", message };
+  if (!sessionExpired.peek()) state.value = { phase: "signed-out", message };
 }

@@ -1,71 +1,84 @@
-/** The JSON reports of `polykind prove`, `check` and `rehearse`. Fields that are missing count as empty. */
+/**
+ * The JSON reports of `polykind prove`, `check` and `rehearse`. Fields that are missing count as empty.
+ *
+ * Each part of a report is a table of its fields, with the function that reads each field. Its type follows from the table.
+ */
 import { isList, isMap, type Json, type JsonMap } from "./json";
 
-export interface FieldDifference {
-  path: string;
-  kind: string;
-  before?: Json;
-  after?: Json;
+type Reader<T> = (value: Json | undefined) => T;
+type Readers = Record<string, Reader<unknown>>;
+type Part<T extends Readers> = { [Name in keyof T]: ReturnType<T[Name]> };
+
+const text = (value: Json | undefined): string => (typeof value === "string" ? value : value === undefined || value === null ? "" : String(value));
+const textOrNull = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
+const number = (value: Json | undefined): number => (typeof value === "number" ? value : 0);
+const flag = (value: Json | undefined): boolean => value === true;
+const map = (value: Json | undefined): JsonMap | null => (isMap(value) ? value : null);
+/** A value that may be missing, which is not the same as null. */
+const optional = (value: Json | undefined): Json | undefined => value;
+const listOf = <T>(read: (item: Json) => T) => (value: Json | undefined): T[] => (isList(value) ? value.map(read) : []);
+const texts = listOf(text);
+const maps = (value: Json | undefined): JsonMap[] => (isList(value) ? value.filter(isMap) : []);
+
+function part<T extends Readers>(readers: T, value: JsonMap): Part<T> {
+  return Object.fromEntries(Object.entries(readers).map(([name, read]) => [name, read(value[name])])) as Part<T>;
 }
 
-export interface PropertyResult {
-  property: string;
-  from: string;
-  to: string;
-  ok: boolean;
-  said: string;
-  object: JsonMap | null;
-  converted: JsonMap | null;
-  returned: JsonMap | null;
-  differences: FieldDifference[];
-  way: string[];
-  advice: string;
-  repeat: string;
-  raised: string;
-  edit: FieldDifference | null;
-}
+const partsOf = <T extends Readers>(readers: T): Reader<Part<T>[]> => (value) => maps(value).map((item) => part(readers, item));
 
-export interface Loss {
-  from: string;
-  to: string;
-  path: string;
-  kind: string;
-  count: number;
-  /** The reason for which the author accepts the loss, or null. */
-  acknowledged: string | null;
-}
+const DIFFERENCE = { path: text, kind: text, before: optional, after: optional };
+export type FieldDifference = Part<typeof DIFFERENCE>;
 
-export interface ProofReport {
-  kind: "prove";
-  definition: string;
-  ok: boolean;
-  interrupted: boolean;
-  seed: number;
-  tested: number;
-  seconds: number;
-  results: PropertyResult[];
-  losses: Loss[];
-  remarks: string[];
-}
+const RESULT = {
+  property: text,
+  from: text,
+  to: text,
+  ok: flag,
+  said: text,
+  object: map,
+  converted: map,
+  returned: map,
+  differences: partsOf(DIFFERENCE),
+  way: texts,
+  advice: text,
+  repeat: text,
+  raised: text,
+  edit: (value: Json | undefined): FieldDifference | null => (isMap(value) ? part(DIFFERENCE, value) : null),
+};
+export type PropertyResult = Part<typeof RESULT>;
 
-export interface CheckFinding {
-  finding: string;
-  severity: string;
-  crd: string;
-  version: string;
-  path: string;
-  message: string;
-  meaning: string;
-  advice: string;
-  position: string;
-  accepted: string;
-}
+/** `acknowledged` is the reason for which the author accepts the loss, or null. */
+const LOSS = { from: text, to: text, path: text, kind: text, count: number, acknowledged: textOrNull };
 
-export interface ObjectEffects {
-  crd: string;
-  objects: number;
-  groups: { effect: string; version: string; path: string; count: number; examples: string[] }[];
-}
+const PROOF = {
+  definition: text,
+  ok: flag,
+  interrupted: flag,
+  seed: number,
+  tested: number,
+  seconds: number,
+  results: partsOf(RESULT),
+  losses: partsOf(LOSS),
+};
+export type ProofReport = Part<typeof PROOF> & { kind: "prove"; remarks: string[] };
+
+const CHECK_FINDING = {
+  finding: text,
+  severity: text,
+  crd: text,
+  version: text,
+  path: text,
+  message: text,
+  meaning: text,
+  advice: text,
+  file: text,
+  line: text,
+  accepted: text,
+};
+export type CheckFinding = Part<typeof CHECK_FINDING>;
+
+const EFFECTS = { objects: number, groups: partsOf({ effect: text, version: text, path: text, count: number, examples: texts }) };
+export type ObjectEffects = Part<typeof EFFECTS> & { crd: string };
 
 export interface CheckReport {
   kind: "check";
@@ -74,45 +87,36 @@ export interface CheckReport {
   objects: ObjectEffects[];
 }
 
-export interface RehearsalFinding {
-  phase: string;
-  level: string;
-  text: string;
-  object: string;
-  client: string;
-  version: string;
-  field: string;
-  advice: string;
-  before?: Json;
-  after?: Json;
-  /** The number of findings that differ only in their objects and values. */
-  count: number;
-}
+const REHEARSAL_FINDING = {
+  phase: text,
+  level: text,
+  text,
+  object: text,
+  client: text,
+  version: text,
+  field: text,
+  advice: text,
+  before: optional,
+  after: optional,
+};
+/** `count` is the number of findings that differ only in their objects and values. */
+export type RehearsalFinding = Part<typeof REHEARSAL_FINDING> & { count: number };
 
-export interface RehearsalStep {
-  release: string;
-  back: boolean;
-  versions: string[];
-  objects: number;
-  stuck: boolean;
-  ok: boolean;
-  phases: { name: string; text: string; seconds: number }[];
-  findings: RehearsalFinding[];
-}
+const STEP = {
+  release: text,
+  direction: text,
+  versions: texts,
+  objects: number,
+  stuck: flag,
+  phases: partsOf({ name: text, text, seconds: number }),
+  findings: (value: Json | undefined): RehearsalFinding[] => groupFindings(partsOf(REHEARSAL_FINDING)(value)),
+};
+export type RehearsalStep = Part<typeof STEP>;
 
-export interface RehearsalReport {
-  kind: "rehearse";
-  ok: boolean;
-  steps: RehearsalStep[];
-}
+const REHEARSAL = { ok: flag, steps: partsOf(STEP) };
+export type RehearsalReport = Part<typeof REHEARSAL> & { kind: "rehearse" };
 
 export type Report = ProofReport | CheckReport | RehearsalReport;
-
-const text = (value: Json | undefined): string => (typeof value === "string" ? value : value === undefined || value === null ? "" : String(value));
-const number = (value: Json | undefined): number => (typeof value === "number" ? value : 0);
-const map = (value: Json | undefined): JsonMap | null => (isMap(value) ? value : null);
-const maps = (value: Json | undefined): JsonMap[] => (isList(value) ? value.filter(isMap) : []);
-const texts = (value: Json | undefined): string[] => (isList(value) ? value.map(text) : []);
 
 /** Read a report. Throw an Error that says what is wrong with the text. */
 export function readReport(content: string): Report {
@@ -125,128 +129,48 @@ export function readReport(content: string): Report {
   if (isMap(value)) {
     if (isList(value["results"]) && "definition" in value) return readProof(value);
     if (isList(value["findings"]) && isMap(value["counts"])) return readCheck(value);
-    if (isList(value["steps"])) return readRehearsal(value);
+    if (isList(value["steps"])) return { kind: "rehearse", ...part(REHEARSAL, value) };
   }
   throw new Error("The file is not a report of polykind prove, check or rehearse.");
 }
 
-function difference(value: JsonMap): FieldDifference {
-  return { path: text(value["path"]), kind: text(value["kind"]), ...("before" in value && { before: value["before"]! }), ...("after" in value && { after: value["after"]! }) };
-}
-
 function readProof(value: JsonMap): ProofReport {
-  return {
-    kind: "prove",
-    definition: text(value["definition"]),
-    ok: value["ok"] === true,
-    interrupted: value["interrupted"] === true,
-    seed: number(value["seed"]),
-    tested: number(value["tested"]),
-    seconds: number(value["seconds"]),
-    results: maps(value["results"]).map((result) => ({
-      property: text(result["property"]),
-      from: text(result["from"]),
-      to: text(result["to"]),
-      ok: result["ok"] === true,
-      said: text(result["said"]),
-      object: map(result["object"]),
-      converted: map(result["converted"]),
-      returned: map(result["returned"]),
-      differences: maps(result["differences"]).map(difference),
-      way: texts(result["way"]),
-      advice: text(result["advice"]),
-      repeat: text(result["repeat"]),
-      raised: text(result["raised"]),
-      edit: isMap(result["edit"]) ? difference(result["edit"]) : null,
-    })),
-    losses: maps(value["losses"]).map((loss) => ({
-      from: text(loss["from"]),
-      to: text(loss["to"]),
-      path: text(loss["path"]),
-      kind: text(loss["kind"]),
-      count: number(loss["count"]),
-      acknowledged: typeof loss["acknowledged"] === "string" ? loss["acknowledged"] : null,
-    })),
-    remarks: [...texts(value["health"]), ...maps(value["remarks"]).map((remark) => text(remark["message"]))],
-  };
+  const remarks = [...texts(value["health"]), ...maps(value["remarks"]).map((remark) => text(remark["message"]))];
+  return { kind: "prove", ...part(PROOF, value), remarks };
 }
 
 function readCheck(value: JsonMap): CheckReport {
-  const counts = Object.fromEntries(Object.entries(map(value["counts"]) ?? {}).map(([name, each]) => [name, number(each)]));
   return {
     kind: "check",
-    counts,
-    findings: maps(value["findings"]).map((finding) => ({
-      finding: text(finding["finding"]),
-      severity: text(finding["severity"]),
-      crd: text(finding["crd"]),
-      version: text(finding["version"]),
-      path: text(finding["path"]),
-      message: text(finding["message"]),
-      meaning: text(finding["meaning"]),
-      advice: text(finding["advice"]),
-      position: finding["file"] ? `${text(finding["file"])}:${text(finding["line"])}` : "",
-      accepted: text(finding["accepted"]),
-    })),
-    objects: Object.entries(map(value["objects"]) ?? {}).flatMap(([crd, totals]) =>
-      isMap(totals)
-        ? [
-            {
-              crd,
-              objects: number(totals["objects"]),
-              groups: maps(totals["groups"]).map((group) => ({
-                effect: text(group["effect"]),
-                version: text(group["version"]),
-                path: text(group["path"]),
-                count: number(group["count"]),
-                examples: texts(group["examples"]),
-              })),
-            },
-          ]
-        : [],
-    ),
+    counts: Object.fromEntries(Object.entries(map(value["counts"]) ?? {}).map(([name, each]) => [name, number(each)])),
+    findings: partsOf(CHECK_FINDING)(value["findings"]),
+    objects: Object.entries(map(value["objects"]) ?? {}).flatMap(([crd, effects]) => (isMap(effects) ? [{ crd, ...part(EFFECTS, effects) }] : [])),
   };
 }
 
-function readRehearsal(value: JsonMap): RehearsalReport {
-  return {
-    kind: "rehearse",
-    ok: value["ok"] === true,
-    steps: maps(value["steps"]).map((step) => ({
-      release: text(step["release"]),
-      back: step["direction"] === "back",
-      versions: texts(step["versions"]),
-      objects: number(step["objects"]),
-      stuck: step["stuck"] === true,
-      ok: step["ok"] === true,
-      phases: maps(step["phases"]).map((phase) => ({ name: text(phase["name"]), text: text(phase["text"]), seconds: number(phase["seconds"]) })),
-      findings: groupFindings(maps(step["findings"])),
-    })),
-  };
+const SEVERITIES = ["breaking", "dangerous", "info"];
+
+/** Return the findings of a check in groups of the same meaning: they differ only in their fields and versions. The worst come first. */
+export function groupsOf(report: CheckReport): CheckFinding[][] {
+  const groups = new Map<string, CheckFinding[]>();
+  for (const finding of report.findings) {
+    const key = JSON.stringify([finding.finding, finding.severity, finding.crd, finding.meaning, finding.advice, finding.accepted]);
+    groups.set(key, [...(groups.get(key) ?? []), finding]);
+  }
+  const rank = ([first]: CheckFinding[]): number => (first!.accepted ? SEVERITIES.length : SEVERITIES.indexOf(first!.severity));
+  return [...groups.values()].sort((one, other) => rank(one) - rank(other));
 }
 
 /** Return the first of all findings that differ only in their objects and values, each with their number. */
-function groupFindings(findings: readonly JsonMap[]): RehearsalFinding[] {
+function groupFindings(findings: readonly Omit<RehearsalFinding, "count">[]): RehearsalFinding[] {
   const groups = new Map<string, RehearsalFinding>();
-  for (const each of findings) {
-    const finding: RehearsalFinding = {
-      phase: text(each["phase"]),
-      level: text(each["level"]),
-      text: text(each["text"]),
-      object: text(each["object"]),
-      client: text(each["client"]),
-      version: text(each["version"]),
-      field: text(each["field"]),
-      advice: text(each["advice"]),
-      ...("before" in each && { before: each["before"]! }),
-      ...("after" in each && { after: each["after"]! }),
-      count: 1,
-    };
-    const subject = finding.field ? `${finding.field.replace(/\[\d+\]/g, "[*]")} ${"before" in each} ${"after" in each}` : finding.text;
+  for (const finding of findings) {
+    const { field, before, after } = finding;
+    const subject = field ? `${field.replace(/\[\d+\]/g, "[*]")} ${before !== undefined} ${after !== undefined}` : finding.text;
     const key = JSON.stringify([finding.phase, finding.level, finding.client, finding.version, subject]);
     const known = groups.get(key);
     if (known) known.count += 1;
-    else groups.set(key, finding);
+    else groups.set(key, { ...finding, count: 1 });
   }
   return [...groups.values()];
 }

@@ -1,6 +1,6 @@
 /** A report of `polykind check`: findings by severity, and effects on objects. */
 import type { VNode } from "preact";
-import type { CheckFinding, CheckReport } from "../compare/reports";
+import { groupsOf, type CheckFinding, type CheckReport } from "../compare/reports";
 import { count, formatNumber } from "../format";
 import { DataTable, Facts, Sign, Verdict, type Level } from "./report_parts";
 
@@ -28,38 +28,65 @@ export function CheckView({ report }: { report: CheckReport }): VNode {
             caption={`Effects on the objects of ${each.crd}`}
             head={["Effect", "Version", "Field or message", "Objects", "Examples"]}
             numbers={[3]}
-            rows={each.groups.map((group) => [EFFECTS[group.effect] ?? group.effect, group.version, <code key="path">{group.path}</code>, formatNumber(group.count), group.examples.join("; ")])}
+            rows={each.groups.map((group) => [EFFECTS[group.effect] ?? group.effect, group.version, <code key="path">{group.path}</code>, formatNumber(group.count), <Examples key="examples" texts={group.examples} />])}
           />
         </section>
       ))}
       <section aria-labelledby="check-findings">
         <h3 id="check-findings">Findings</h3>
-        {report.findings.map((finding, index) => (
-          <Finding key={index} finding={finding} />
+        {groupsOf(report).map((group, index) => (
+          <FindingGroup key={index} findings={group} />
         ))}
       </section>
     </div>
   );
 }
 
-function Finding({ finding }: { finding: CheckFinding }): VNode {
-  const level = finding.accepted ? "note" : (LEVELS[finding.severity] ?? "none");
+/** The names of some objects. What follows a name repeats the message of the row. */
+function Examples({ texts }: { texts: readonly string[] }): VNode {
+  return (
+    <ul class="plain">
+      {texts.map((text) => (
+        <li key={text} title={text}>
+          {text.split(": ")[0]}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Findings that mean the same for several fields or versions. */
+function FindingGroup({ findings }: { findings: readonly CheckFinding[] }): VNode {
+  const [first, ...others] = findings as [CheckFinding, ...CheckFinding[]];
+  const level = first.accepted ? "note" : (LEVELS[first.severity] ?? "none");
+  const place = ({ file, line }: CheckFinding): string => file && `${file}:${line}`;
   return (
     <article class={`card ${level === "note" ? "" : level}`}>
       <h4>
         <Sign level={level} />
-        {finding.message}
+        {others.length ? `${count(findings.length, "change")}: ${first.finding}` : first.message}
       </h4>
       <p class="finding-facts">
-        <span class={`badge ${level}`}>{finding.severity}</span>
-        <code>{finding.finding}</code>
-        {finding.version && <span>{finding.version}</span>}
-        {finding.path && <code>{finding.path}</code>}
-        {finding.position && <code class="hint">{finding.position}</code>}
+        <span class={`badge ${level}`}>{first.severity}</span>
+        {!others.length && (
+          <>
+            <code>{first.finding}</code>
+            {first.version && <span>{first.version}</span>}
+            {first.path && <code>{first.path}</code>}
+            {first.file && <code class="hint">{place(first)}</code>}
+          </>
+        )}
       </p>
-      {finding.meaning && <p>{finding.meaning}</p>}
-      {finding.advice && <p class="remark note">{finding.advice}</p>}
-      {finding.accepted && <p class="remark">Accepted: {finding.accepted}</p>}
+      {first.meaning && <p>{first.meaning}</p>}
+      {first.advice && <p class="remark note">{first.advice}</p>}
+      {first.accepted && <p class="remark">Accepted: {first.accepted}</p>}
+      {others.length > 0 && (
+        <DataTable
+          caption={`Changes of the kind ${first.finding}`}
+          head={["Version", "Change", "Place"]}
+          rows={findings.map((finding) => [finding.version, finding.message, <code key="place" class="hint">{place(finding)}</code>])}
+        />
+      )}
     </article>
   );
 }

@@ -15,9 +15,10 @@ import type { FieldPath } from "../objects/field_path";
 import { parseYaml, pathAt } from "../objects/yaml_document";
 
 const THEME = EditorView.theme({
-  "&": { color: "var(--text)", backgroundColor: "var(--surface)", fontSize: "var(--text-small)", minHeight: "14rem", maxHeight: "min(62vh, 46rem)" },
-  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
-  ".cm-scroller": { fontFamily: "var(--font-code)", lineHeight: "1.6", overflow: "auto", minHeight: "14rem" },
+  "&": { color: "var(--text)", backgroundColor: "var(--surface)", fontSize: "var(--text-small)", maxHeight: "min(62vh, 46rem)" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--font-code)", lineHeight: "1.6", overflow: "auto" },
+  ".cm-content, .cm-gutter": { minHeight: "14rem" },
   ".cm-content": { caretColor: "var(--text)" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   ".cm-gutters": { backgroundColor: "var(--surface-sunken)", color: "var(--text-muted)", border: "none" },

@@ -13,6 +13,6 @@ export class ErrorBoundary extends Component<{ children: ComponentChildren }, { 
 
   override render(): ComponentChildren {
     if (!this.state.message) return this.props.children;
-    return <Failure title="This page has a defect" message={this.state.message} />;
+    return <Failure page title="This page has a defect" message={this.state.message} />;
   }
 }

@@ -12,33 +12,55 @@ export function Loading({ label }: { label: string }): VNode {
   );
 }
 
-export function Failure({ title, message, children }: { title: string; message: string; children?: ComponentChildren }): VNode {
+interface Whole {
+  /** True if this is all that the page shows, so that its title is the heading of the page. */
+  page?: boolean;
+}
+
+export function Failure({ title, message, page, children }: { title: string; message: string; children?: ComponentChildren } & Whole): VNode {
+  const Title = page ? "h1" : "h2";
   return (
     <div class="failure remark error" role="alert">
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       <p>{message}</p>
       {children}
     </div>
   );
 }
 
+const LONG = 240;
+
+/** A message. Only the beginning of a long one is shown until the user opens it. */
+export function Message({ text }: { text: string }): VNode {
+  if (text.length <= LONG) return <p class="hint">{text}</p>;
+  return (
+    <details class="hint long-message">
+      <summary>{text.slice(0, LONG)}…</summary>
+      <p>{text.slice(LONG)}</p>
+    </details>
+  );
+}
+
 /** An error response: a missing permission is shown as such. */
-export function ApiFailure({ error, what }: { error: ApiError; what: string }): VNode {
+export function ApiFailure({ error, what, page = false }: { error: ApiError; what: string } & Whole): VNode {
+  const Title = page ? "h1" : "h2";
   if (error.forbidden) {
     return (
       <div class="failure remark note" role="status">
-        <h2>You may not {what}</h2>
+        <Title>You may not {what}</Title>
         <p>{error.message}</p>
       </div>
     );
   }
-  return <Failure title={`Cannot ${what}`} message={error.message} />;
+  return <Failure page={page} title={`Cannot ${what}`} message={error.message} />;
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }): VNode {
+/** Says that there is nothing to show. */
+export function Empty({ title, page, children }: { title: string; children?: ComponentChildren } & Whole): VNode {
+  const Title = page ? "h1" : "p";
   return (
     <div class="empty">
-      <p class="empty-title">{title}</p>
+      <Title class="empty-title">{title}</Title>
       {children}
     </div>
   );
@@ -46,7 +68,7 @@ export function Empty({ title, children }: { title: string; children?: Component
 
 export function NotFound(): VNode {
   return (
-    <Empty title="There is no such page">
+    <Empty page title="There is no such page">
       <p>
         <a href="/console/kinds">Go to the kinds</a>
       </p>

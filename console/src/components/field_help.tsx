@@ -25,13 +25,15 @@ export interface FieldHelpProps {
   schema: KindSchema | null | undefined;
   path: FieldPath | null;
   owners?: readonly { manager: Manager; color: number }[];
+  /** What to do to see the help. */
+  hint: string;
 }
 
-export function FieldHelp({ schema, path, owners = [] }: FieldHelpProps): VNode {
+export function FieldHelp({ schema, path, owners = [], hint }: FieldHelpProps): VNode {
   return (
     <aside class="field-help card" aria-label="Field" aria-live="polite">
       {path === null || path.length === 0 ? (
-        <p class="hint">Point at a line, or move through the lines with the arrow keys, to read what its field means.</p>
+        <p class="hint">{hint}</p>
       ) : (
         <>
           <p class="field-path">

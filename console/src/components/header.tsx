@@ -19,7 +19,7 @@ export function Header(): VNode {
         <ul>
           {NAVIGATION.map((entry) => (
             <li key={entry.href}>
-              <a href={entry.href} aria-current={place.value.path.startsWith(entry.prefix) ? "page" : undefined}>
+              <a href={entry.href} aria-current={entry.prefixes.some((prefix) => place.value.path.startsWith(prefix)) ? "page" : undefined}>
                 {entry.label}
               </a>
             </li>

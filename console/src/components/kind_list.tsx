@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { isListable, kinds, type Kind } from "../api/discovery";
 import { objectsPage } from "../api/paths";
+import { SearchField } from "./search_field";
 
 const SYSTEM_GROUP = /(^$)|(\.k8s\.io$)|^(apps|autoscaling|batch|policy)$/;
 
@@ -23,13 +24,7 @@ export function KindList({ group, plural }: { group: string; plural: string }): 
   const groups = groupKinds(kinds.value ?? [], filter.trim().toLowerCase());
   return (
     <nav class="kind-list" aria-label="Kinds">
-      <input
-        type="search"
-        placeholder="Find a kind"
-        aria-label="Find a kind"
-        value={filter}
-        onInput={(event) => setFilter(event.currentTarget.value)}
-      />
+      <SearchField label="Find a kind" value={filter} onInput={setFilter} />
       <div class="kind-list-groups">
         {groups.map(([name, members]) => (
           <div key={name}>

@@ -67,7 +67,7 @@ function compare(one: unknown, other: unknown): number {
 
 export function ObjectTable({ label, columns, wide, rows, namespaces, href }: ObjectTableProps): VNode {
   const [sorting, setSorting] = useState<Sorting | null>(null);
-  const [view, setView] = useState({ top: 0, height: 600 });
+  const [view, setView] = useState({ top: 0, height: 600, bars: 0 });
   const [active, setActive] = useState(0);
   const scroller = useRef<HTMLDivElement>(null);
   const focusActive = useRef(false);
@@ -78,7 +78,7 @@ export function ObjectTable({ label, columns, wide, rows, namespaces, href }: Ob
 
   useLayoutEffect(() => {
     const element = scroller.current!;
-    const measure = (): void => setView({ top: element.scrollTop, height: element.clientHeight });
+    const measure = (): void => setView(readView(element));
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     element.addEventListener("scroll", measure, { passive: true });
@@ -90,7 +90,8 @@ export function ObjectTable({ label, columns, wide, rows, namespaces, href }: Ob
 
   const { first, end } = visibleRows(view.top, view.height, ROW_HEIGHT, sorted.length);
   const current = Math.min(active, Math.max(0, sorted.length - 1));
-  useEffect(() => {
+  // A layout effect, because a passive effect of an earlier render may run after the key press and focus the old row.
+  useLayoutEffect(() => {
     if (!focusActive.current) return;
     focusActive.current = false;
     scroller.current?.querySelector<HTMLElement>(`[data-row="${current}"] a`)?.focus({ preventScroll: true });
@@ -109,7 +110,7 @@ export function ObjectTable({ label, columns, wide, rows, namespaces, href }: Ob
     element.scrollTop = scrollToRow(next, element.scrollTop, element.clientHeight, ROW_HEIGHT, HEAD_HEIGHT);
     focusActive.current = true;
     setActive(next);
-    setView({ top: element.scrollTop, height: element.clientHeight });
+    setView(readView(element));
   }
 
   function toggle(column: string): void {
@@ -118,7 +119,7 @@ export function ObjectTable({ label, columns, wide, rows, namespaces, href }: Ob
   }
 
   return (
-    <div class="scroller objects" ref={scroller} onKeyDown={onKeyDown} tabIndex={-1} role="region" aria-label={label}>
+    <div class="scroller objects" ref={scroller} onKeyDown={onKeyDown} tabIndex={-1} role="region" aria-label={label} style={{ maxHeight: `${HEAD_HEIGHT + sorted.length * ROW_HEIGHT + view.bars}px` }}>
       <table aria-rowcount={sorted.length + 1} style={{ minWidth: `${widths.reduce((sum, width) => sum + width, 0)}ch` }}>
         <colgroup>
           {widths.map((width, index) => (
@@ -151,7 +152,7 @@ export function ObjectTable({ label, columns, wide, rows, namespaces, href }: Ob
                   if (position === 0) {
                     return (
                       <th key={column.name} scope="row">
-                        <a href={href(row)} tabIndex={index === current ? 0 : -1} onFocus={() => setActive(index)}>
+                        <a href={href(row)} title={text.length > 20 ? text : undefined} tabIndex={index === current ? 0 : -1} onFocus={() => setActive(index)}>
                           {text}
                         </a>
                         {row.deleting && <span class="badge warning">Deleting</span>}
@@ -172,6 +173,11 @@ export function ObjectTable({ label, columns, wide, rows, namespaces, href }: Ob
       </table>
     </div>
   );
+}
+
+/** Return the visible part of the table, and the height of its borders and its horizontal scroll bar. */
+function readView(element: HTMLElement): { top: number; height: number; bars: number } {
+  return { top: element.scrollTop, height: element.clientHeight, bars: element.offsetHeight - element.clientHeight };
 }
 
 function Spacer({ rows, columns }: { rows: number; columns: number }): VNode {
@@ -197,7 +203,7 @@ function useWidths(columns: readonly ShownColumn[], rows: readonly Row[], now: n
       columns.map((column, index) => {
         let width = column.name.length + 3;
         for (let at = 0; at < sample; at += 1) width = Math.max(width, column.text(rows[at]!, now).length);
-        return Math.min(index === 0 ? 48 : 36, width) * 0.95 + 4;
+        return Math.min(index === 0 ? 56 : 36, width) * 0.95 + 4;
       }),
     [columns, sample],
   );

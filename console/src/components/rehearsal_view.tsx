@@ -38,7 +38,7 @@ function Step({ step }: { step: RehearsalStep }): VNode {
   const level: Level = step.stuck || levels.includes("error") ? "error" : levels.includes("warning") ? "warning" : "ok";
   const seconds = step.phases.reduce((sum, phase) => sum + phase.seconds, 0);
   return (
-    <TimelineStep title={step.back ? `Back to ${step.release}` : step.release} level={level} time={`${seconds.toFixed(1)} s`} text={`${step.versions.join(" ")} · ${count(step.objects, "object")}${step.stuck ? " · stuck" : ""}`}>
+    <TimelineStep title={step.direction === "back" ? `Back to ${step.release}` : step.release} level={level} time={`${seconds.toFixed(1)} s`} text={`${step.versions.join(" ")} · ${count(step.objects, "object")}${step.stuck ? " · stuck" : ""}`}>
       <ul>
         {step.phases.map((phase) => {
           const found = step.findings.filter((finding) => finding.phase === phase.name && finding.level === "error").reduce((sum, each) => sum + each.count, 0);
@@ -62,8 +62,8 @@ function Finding({ finding }: { finding: RehearsalFinding }): VNode {
     ["Client", finding.client],
     ["Seen at", finding.version],
     ["Field", finding.field],
-    ["Before", "before" in finding ? inline(finding.before!) : "after" in finding ? "missing" : ""],
-    ["After", "after" in finding ? inline(finding.after!) : "before" in finding ? "missing" : ""],
+    ["Before", finding.before !== undefined ? inline(finding.before) : finding.after !== undefined ? "missing" : ""],
+    ["After", finding.after !== undefined ? inline(finding.after) : finding.before !== undefined ? "missing" : ""],
   ];
   return (
     <article class="card">

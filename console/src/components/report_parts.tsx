@@ -63,6 +63,21 @@ export function Scroller({ label, children }: { label: string; children: Compone
   );
 }
 
+/** The names of a table's columns. `numbers` are the positions of columns with numbers. */
+export function ColumnHeads({ names, numbers = [] }: { names: readonly string[]; numbers?: readonly number[] | undefined }): VNode {
+  return (
+    <thead>
+      <tr>
+        {names.map((name, at) => (
+          <th key={name} scope="col" class={numbers.includes(at) ? "number" : undefined}>
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
 export function DataTable(props: {
   caption: string;
   head: readonly string[];
@@ -74,15 +89,7 @@ export function DataTable(props: {
     <Scroller label={props.caption}>
       <table class="data">
         <caption class="hidden-text">{props.caption}</caption>
-        <thead>
-          <tr>
-            {props.head.map((name, at) => (
-              <th key={name} scope="col" class={numeric(at)}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <ColumnHeads names={props.head} numbers={props.numbers} />
         <tbody>
           {props.rows.map((row, index) => (
             <tr key={index}>
@@ -113,16 +120,7 @@ export function Matrix(props: { caption: string; corner: string; columns: readon
     <Scroller label={props.caption}>
       <table class="matrix">
         <caption class="hidden-text">{props.caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{props.corner}</th>
-            {props.columns.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <ColumnHeads names={[props.corner, ...props.columns]} />
         <tbody>
           {props.rows.map(([name, cells]) => (
             <tr key={name}>

@@ -49,7 +49,7 @@ export function YamlEditor({ label, text, schema, onChange, onSave }: YamlEditor
   return (
     <div class="with-help">
       <div class="editor" ref={host} />
-      <FieldHelp schema={schema} path={path} />
+      <FieldHelp schema={schema} path={path} hint="Move the cursor to a field to read what it means." />
     </div>
   );
 }

@@ -3,6 +3,7 @@ import type { RefObject, VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Conflict } from "../api/objects";
+import { ColumnHeads, Scroller } from "../components/report_parts";
 import { isMap, type FieldPath, type JsonMap } from "../objects/field_path";
 import { valueAt } from "../objects/field_path";
 
@@ -26,16 +27,9 @@ export function ConflictList({ conflicts, live, edited, onForce, onClose }: Conf
   return (
     <section class="card warning conflicts" role="alert" aria-labelledby="conflict" ref={useShown<HTMLElement>()}>
       <h2 id="conflict">Other field managers own fields that you have changed</h2>
-      <div class="scroller" tabIndex={0} role="region" aria-label="Conflicts">
+      <Scroller label="Conflicts">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Field</th>
-              <th scope="col">Manager</th>
-              <th scope="col">Now</th>
-              <th scope="col">Yours</th>
-            </tr>
-          </thead>
+          <ColumnHeads names={["Field", "Manager", "Now", "Yours"]} />
           <tbody>
             {conflicts.map(({ field, manager }) => (
               <tr key={`${field} ${manager}`}>
@@ -53,7 +47,7 @@ export function ConflictList({ conflicts, live, edited, onForce, onClose }: Conf
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroller>
       <p>If you take the fields over, their managers no longer own them, and may set them back when they write again.</p>
       <div class="actions">
         <button type="button" class="danger" onClick={onForce}>

@@ -1,13 +1,15 @@
 /** Edit an object with server-side apply. Conflicts with other field managers are shown before they are overruled. */
 import type { VNode } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
-import { ApiError } from "../api/client";
+import { useRef, useState } from "preact/hooks";
+import { ApiError, asApiError } from "../api/client";
 import { applyObject, readConflicts, replaceObject, type Conflict } from "../api/objects";
 import { objectPage } from "../api/paths";
 import type { KubeObject } from "../api/types";
 import { DiffView } from "../components/diff_view";
+import { RestoredNote } from "../components/draft_notes";
 import { useSchema } from "../components/field_help";
 import { YamlEditor } from "../components/yaml_editor";
+import { useDraft } from "../drafts";
 import { editablePart, FIELD_MANAGER, planEdit } from "../objects/apply_changes";
 import { ownersOf, readManagers } from "../objects/field_managers";
 import { formatPath, valueAt, type FieldPath, type JsonMap } from "../objects/field_path";
@@ -28,14 +30,17 @@ type Outcome =
 export function EditTab({ address, object }: { address: ObjectAddress; object: KubeObject }): VNode {
   const { resource, kind, namespace, name } = address;
   const hasStatus = kind.versions.find((version) => version.version === resource.version)?.subresources.includes("status") ?? false;
-  const start = useRef({ base: editablePart(object, hasStatus), resourceVersion: object.metadata.resourceVersion });
-  const initial = useMemo(() => yamlText(start.current.base), []);
-  const text = useRef(initial);
+  const draft = useDraft(objectPage(resource, namespace, name, "edit"), () => {
+    const base = editablePart(object, hasStatus);
+    return { original: yamlText(base), start: { base, resourceVersion: object.metadata.resourceVersion } };
+  });
+  const { base, resourceVersion } = draft.start;
+  const text = useRef(draft.text);
   const [outcome, setOutcome] = useState<Outcome>({ state: "editing" });
   const [busy, setBusy] = useState(false);
   const [warnings, setWarnings] = useState<readonly string[]>([]);
   const schema = useSchema(resource.group, resource.version, object.kind ?? kind.kind);
-  const changedMeanwhile = object.metadata.resourceVersion !== start.current.resourceVersion && outcome.state !== "saved";
+  const changedMeanwhile = object.metadata.resourceVersion !== resourceVersion && outcome.state !== "saved";
   const back = objectPage(resource, namespace, name);
 
   /** Run a write and show its outcome. */
@@ -52,7 +57,7 @@ export function EditTab({ address, object }: { address: ObjectAddress; object: K
       setOutcome(await action(parsed.value, (warning) => seen.push(warning)));
     } catch (error) {
       const conflicts = readConflicts(error);
-      const failure = error instanceof ApiError ? error : new ApiError(0, String(error));
+      const failure = asApiError(error);
       setOutcome(conflicts ? { state: "conflict", conflicts, message: failure.message } : { state: "failed", error: failure });
     }
     setWarnings(seen);
@@ -61,12 +66,12 @@ export function EditTab({ address, object }: { address: ObjectAddress; object: K
 
   function apply(options: { force?: boolean; dryRun?: boolean } = {}): Promise<void> {
     return attempt(async (edited, onWarning) => {
-      const plan = planEdit(start.current.base, edited, object.metadata.managedFields);
+      const plan = planEdit(base, edited, object.metadata.managedFields);
       if (!plan.configuration) return { state: "unchanged" };
       const result = await applyObject(resource, namespace, name, plan.configuration, { ...options, onWarning });
       const after = editablePart(result, hasStatus);
       if (options.dryRun) return { state: "preview", before: yamlLines(editablePart(object, hasStatus)).map(lineText), after: yamlLines(after).map(lineText) };
-      return finish(result, plan.removed.filter((path) => stillThere(start.current.base, after, path)));
+      return finish(result, plan.removed.filter((path) => stillThere(base, after, path)));
     });
   }
 
@@ -84,22 +89,35 @@ export function EditTab({ address, object }: { address: ObjectAddress; object: K
     const keptFields = remaining
       .map((path) => ({
         path: formatPath(path),
-        owners: ownersOf(managers, start.current.base, path).map((index) => managers[index]!.label),
+        owners: ownersOf(managers, base, path).map((index) => managers[index]!.label),
       }))
       // A field that no manager owns is back because it has a default.
       .filter(({ owners }) => owners.length > 0);
+    draft.discard();
     if (keptFields.length === 0) navigate(back);
     return { state: "saved", keptFields };
   }
 
+  function change(value: string): void {
+    text.current = value;
+    draft.keep(value);
+  }
+
+  function restart(): void {
+    draft.restart();
+    text.current = yamlText(editablePart(object, hasStatus));
+    setOutcome({ state: "editing" });
+  }
+
   return (
     <>
+      <RestoredNote draft={draft} onDiscard={restart} />
       {changedMeanwhile && (
         <p class="remark note" role="status">
           The object has changed since you started to edit it. Only the fields that you change are applied.
         </p>
       )}
-      <YamlEditor label={`Edit ${name} as YAML`} text={initial} schema={schema} onChange={(value) => (text.current = value)} onSave={() => void apply()} />
+      <YamlEditor key={draft.round} label={`Edit ${name} as YAML`} text={draft.text} schema={schema} onChange={change} onSave={() => void apply()} />
       <div class="edit-actions">
         <button type="button" class="primary" disabled={busy} onClick={() => void apply()}>
           Apply
@@ -107,7 +125,7 @@ export function EditTab({ address, object }: { address: ObjectAddress; object: K
         <button type="button" disabled={busy} onClick={() => void apply({ dryRun: true })}>
           Preview
         </button>
-        <a class="button" href={back}>
+        <a class="button" href={back} onClick={draft.discard}>
           Cancel
         </a>
         <span class="hint">

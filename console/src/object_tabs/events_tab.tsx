@@ -5,6 +5,7 @@ import { withQuery } from "../api/paths";
 import type { KubeObject } from "../api/types";
 import { Badge } from "../components/badges";
 import { ApiFailure, Empty, Loading } from "../components/feedback";
+import { ColumnHeads, Scroller } from "../components/report_parts";
 import { age, formatTime } from "../format";
 
 interface Event extends KubeObject {
@@ -36,20 +37,9 @@ export function EventsTab({ object }: { object: KubeObject }): VNode {
   }
   const sorted = [...objects].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1));
   return (
-    <div class="scroller" tabIndex={0} role="region" aria-label="Events">
+    <Scroller label="Events">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Type</th>
-            <th scope="col">Reason</th>
-            <th scope="col">Message</th>
-            <th scope="col">From</th>
-            <th scope="col" class="number">
-              Count
-            </th>
-            <th scope="col">Last seen</th>
-          </tr>
-        </thead>
+        <ColumnHeads names={["Type", "Reason", "Message", "From", "Count", "Last seen"]} numbers={[4]} />
         <tbody>
           {sorted.map((event) => (
             <tr key={event.metadata.uid}>
@@ -67,6 +57,6 @@ export function EventsTab({ object }: { object: KubeObject }): VNode {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroller>
   );
 }

@@ -1,8 +1,12 @@
 /** What has changed since the page was opened, the latest change first. */
 import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import type { KubeObject } from "../api/types";
 import { DiffView } from "../components/diff_view";
 import { Empty } from "../components/feedback";
 import { formatTime } from "../format";
+import { hideSecretValues } from "../objects/secret_values";
+import { lineText, yamlLines } from "../objects/yaml_lines";
 import type { HistoryEntry } from "./object_history";
 
 export function HistoryTab({ entries }: { entries: readonly HistoryEntry[] }): VNode {
@@ -26,10 +30,18 @@ export function HistoryTab({ entries }: { entries: readonly HistoryEntry[] }): V
                 resourceVersion {before.resourceVersion} → {entry.resourceVersion}
               </span>
             </figcaption>
-            <DiffView before={before.lines} after={entry.lines} label={`Change ${entry.resourceVersion}`} />
+            <ChangeView before={before.object} after={entry.object} label={`Change ${entry.resourceVersion}`} />
           </figure>
         </li>
       ))}
     </ol>
   );
+}
+
+function ChangeView({ before, after, label }: { before: KubeObject; after: KubeObject; label: string }): VNode {
+  const [old, current] = useMemo(
+    () => [hideSecretValues(before), hideSecretValues(after, before)].map((object) => yamlLines(object).map(lineText)),
+    [before, after],
+  );
+  return <DiffView before={old!} after={current!} label={label} />;
 }

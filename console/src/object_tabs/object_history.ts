@@ -2,7 +2,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { KubeObject } from "../api/types";
 import { readManagers, type Manager } from "../objects/field_managers";
-import { lineText, yamlLines } from "../objects/yaml_lines";
 import { withoutManagedFields } from "./yaml_tab";
 
 const MAX_ENTRIES = 100;
@@ -11,7 +10,8 @@ export interface HistoryEntry {
   resourceVersion: string;
   /** The time at which the console saw the state. */
   seen: number;
-  lines: readonly string[];
+  /** The object without what every write changes. */
+  object: KubeObject;
   /** The managers that have written since the state before. */
   writers: readonly string[];
   /** By manager: its entry in managedFields. */
@@ -28,16 +28,15 @@ export function useHistory(object: KubeObject | null): readonly HistoryEntry[] {
       if (before?.resourceVersion === resourceVersion) return known;
       const managed = readManaged(object);
       const writers = [...managed].filter(([name, entry]) => hasWritten(before?.managed.get(name), entry)).map(([name]) => name);
-      return [...known, { resourceVersion, seen: Date.now(), lines: readLines(object), writers, managed }].slice(-MAX_ENTRIES);
+      return [...known, { resourceVersion, seen: Date.now(), object: withoutBookkeeping(object), writers, managed }].slice(-MAX_ENTRIES);
     });
   }, [object]);
   return entries;
 }
 
-/** Return the YAML without what every write changes. */
-function readLines(object: KubeObject): string[] {
+function withoutBookkeeping(object: KubeObject): KubeObject {
   const { resourceVersion: _, ...metadata } = withoutManagedFields(object).metadata;
-  return yamlLines({ ...object, metadata }).map(lineText);
+  return { ...object, metadata };
 }
 
 function readManaged(object: KubeObject): Map<string, Manager> {

@@ -7,6 +7,7 @@ import { COLORS, YamlView } from "../components/yaml_view";
 import { formatTime } from "../format";
 import { ownersOf, readManagers, type Manager } from "../objects/field_managers";
 import type { FieldPath } from "../objects/field_path";
+import { hideSecretValues, isSecret } from "../objects/secret_values";
 import type { ObjectAddress } from "../pages/object_page";
 
 export function YamlTab({ address, object }: { address: ObjectAddress; object: KubeObject }): VNode {
@@ -14,8 +15,12 @@ export function YamlTab({ address, object }: { address: ObjectAddress; object: K
   const [path, setPath] = useState<FieldPath | null>(null);
   const [emphasis, setEmphasis] = useState(-1);
   const [complete, setComplete] = useState(false);
+  const [revealed, setRevealed] = useState(false);
   const managers = useMemo(() => readManagers(object.metadata.managedFields), [object]);
-  const shown = useMemo(() => (complete ? object : withoutManagedFields(object)), [object, complete]);
+  const shown = useMemo(() => {
+    const visible = revealed ? object : hideSecretValues(object);
+    return complete ? visible : withoutManagedFields(visible);
+  }, [object, complete, revealed]);
   const owners = path ? ownersOf(managers, object, path) : [];
   return (
     <>
@@ -38,16 +43,24 @@ export function YamlTab({ address, object }: { address: ObjectAddress; object: K
             ))}
           </ul>
         )}
-        <label class="check">
-          <input type="checkbox" checked={complete} onChange={(event) => setComplete(event.currentTarget.checked)} />
-          Show managedFields
-        </label>
+        <span class="actions">
+          {isSecret(object) && (
+            <label class="check">
+              <input type="checkbox" checked={revealed} onChange={(event) => setRevealed(event.currentTarget.checked)} />
+              Show values
+            </label>
+          )}
+          <label class="check">
+            <input type="checkbox" checked={complete} onChange={(event) => setComplete(event.currentTarget.checked)} />
+            Show managedFields
+          </label>
+        </span>
       </div>
       <div class="with-help">
         <figure class="yaml-figure">
           <YamlView label={`${address.name} as YAML`} object={shown} managers={managers} emphasis={emphasis} onField={setPath} />
         </figure>
-        <FieldHelp schema={schema} path={path} owners={owners.map((index) => ({ manager: managers[index]!, color: index % COLORS }))} />
+        <FieldHelp schema={schema} path={path} hint="Point at a line, or move through the lines with the arrow keys, to read what its field means." owners={owners.map((index) => ({ manager: managers[index]!, color: index % COLORS }))} />
       </div>
     </>
   );

@@ -4,20 +4,23 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { parse, stringify } from "yaml";
 import { ApiError, errorMessage, requestJson } from "../api/client";
 import { CRDS_PATH, type Crd } from "../api/crd";
-import { discoveryError, findKind, kinds } from "../api/discovery";
+import { findKind } from "../api/discovery";
 import { useLiveObjects } from "../api/live_objects";
 import { previewWrite, readVersions, writeObject, type ObjectAddress, type ObjectVersions } from "../api/object_versions";
-import { collectionPath, groupOfSegment, kindPage, namespaceOfSegment, objectPage, objectsPage, withQuery } from "../api/paths";
+import { collectionPath, comparePage, groupOfSegment, kindPage, namespaceOfSegment, objectPage, objectsPage, withQuery } from "../api/paths";
 import { forEditor, isMap, type JsonMap } from "../compare/json";
 import { editAdditions, editLosses, stateDifferences, versionRows, type VersionDifferences } from "../compare/version_columns";
 import { Badge } from "../components/badges";
+import { RestoredNote, UnsavedEdit } from "../components/draft_notes";
 import { DifferenceList } from "../components/difference_list";
 import { ApiFailure, Failure, Loading } from "../components/feedback";
 import { useSchema } from "../components/field_help";
+import { kindsPending } from "../components/kinds_pending";
 import { PageHead } from "../components/page_head";
 import { RoundTrips } from "../components/round_trips";
 import { Legend, VersionColumns, type ColumnHead } from "../components/version_columns";
 import { YamlEditor } from "../components/yaml_editor";
+import { useDraft } from "../drafts";
 import { count } from "../format";
 import { setQuery, type PageProps } from "../router";
 import "../styles/compare.css";
@@ -26,9 +29,9 @@ export default function ComparePage({ params, query }: PageProps): VNode {
   const group = groupOfSegment(params["group"]!);
   const plural = params["plural"]!;
   const kind = findKind(group, plural);
-  if (discoveryError.value) return <Failure title="Cannot load the kinds" message={discoveryError.value} />;
-  if (!kinds.value) return <Loading label="Loading the kinds" />;
-  if (!kind) return <Failure title="There is no such kind" message={`The server serves no ${plural} in the group ${group || "core"}.`} />;
+  const pending = kindsPending();
+  if (pending) return pending;
+  if (!kind) return <Failure page title="There is no such kind" message={`The server serves no ${plural} in the group ${group || "core"}.`} />;
   const version = kind.versions[0]!.version;
   const address = { group, version, plural, namespace: namespaceOfSegment(params["namespace"]!), name: params["name"]! };
   return <Comparison key={JSON.stringify(address)} address={address} kindName={kind.kind} query={query} />;
@@ -61,7 +64,7 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
   );
   const editing = query.get("edit") ?? "";
   const revision = live.objects?.[0]?.metadata.resourceVersion ?? "";
-  const shownRevision = revisionOf(stored.versions);
+  const shownRevision = revisionOf(stored.versions?.items.find((item) => item.object)?.object);
   useEffect(() => {
     if (handled.current === loads && revision !== "" && revision === shownRevision) return undefined;
     handled.current = loads;
@@ -78,7 +81,7 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
     () => (versions ? versionRows(versions, editing ? (preview?.result ?? null) : null, editing || base, crd) : []),
     [versions, preview, base, editing, crd],
   );
-  if (error) return <ApiFailure error={error} what={`read ${address.name}`} />;
+  if (error) return <ApiFailure page error={error} what={`read the ${kindName} ${address.name}`} />;
   if (!versions) return <Loading label="Reading the object at all versions" />;
   const stop = (): void => {
     setPreview(null);
@@ -96,7 +99,6 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
       ),
     }),
   }));
-  const outdated = editing !== "" && revision !== "" && shownRevision !== "" && revision !== shownRevision;
   const edited = versions.items.find((item) => item.version === editing)?.object;
   return (
     <>
@@ -113,14 +115,15 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
         </a>
       </PageHead>
       {saved && <p class="remark ok" role="status">{saved}</p>}
+      {!editing && heads.map(({ version }) => <UnsavedEdit key={version} page={editorPage({ ...address, version })} version={version} />)}
       <div class={editing ? "compare editing" : "compare"}>
         {editing && edited && (
           <EditPanel
-            key={`${editing} ${shownRevision}`}
+            key={`${editing} ${shownRevision} ${loads}`}
             address={{ ...address, version: editing }}
             stored={versions}
             object={edited}
-            outdated={outdated}
+            revision={revision}
             preview={preview}
             setPreview={setPreview}
             onReload={() => { setPreview(null); setLoads(loads + 1); }}
@@ -146,8 +149,10 @@ function Comparison({ address, kindName, query }: { address: ObjectAddress; kind
   );
 }
 
-function revisionOf(versions: ObjectVersions | null): string {
-  const metadata = versions?.items.find((item) => item.object)?.object?.["metadata"];
+const editorPage = ({ group, version, plural, namespace, name }: ObjectAddress): string => comparePage(group, plural, namespace, name, version);
+
+function revisionOf(object: JsonMap | undefined): string {
+  const metadata = object?.["metadata"];
   return isMap(metadata) && typeof metadata["resourceVersion"] === "string" ? metadata["resourceVersion"] : "";
 }
 
@@ -188,20 +193,34 @@ function EditPanel(props: {
   address: ObjectAddress;
   stored: ObjectVersions;
   object: JsonMap;
-  outdated: boolean;
+  /** The current resourceVersion, or "" if it is unknown. */
+  revision: string;
   preview: Preview | null;
   setPreview: (preview: Preview | null) => void;
   onReload: () => void;
   onCancel: () => void;
   onSaved: (text: string) => void;
 }): VNode {
-  const { address, object, preview } = props;
-  const initial = useMemo(() => stringify(forEditor(object), { lineWidth: 0 }), []);
+  const { address, preview } = props;
+  const draft = useDraft(editorPage(address), () => ({
+    original: stringify(forEditor(props.object), { lineWidth: 0 }),
+    start: props.object,
+  }));
+  const { original: initial, start: object } = draft;
+  const outdated = props.revision !== "" && props.revision !== revisionOf(object);
   const schema = useSchema(address.group, address.version, typeof object["kind"] === "string" ? object["kind"] : "");
-  const [text, setText] = useState(initial);
+  const [text, setText] = useState(draft.text);
   const [problem, setProblem] = useState<unknown>(null);
   const [roundTrip, setRoundTrip] = useState<VersionDifferences[]>([]);
   const [busy, setBusy] = useState<"" | "preview" | "save">("");
+  useEffect(() => {
+    if (!draft.restored) return undefined;
+    // The first preview below is that of the edit.
+    const controller = new AbortController();
+    const unchanged = readEdited(initial, object);
+    previewWrite(address, unchanged, { signal: controller.signal }).then(showRoundTrip, () => undefined);
+    return (): void => controller.abort();
+  }, []);
   useEffect(() => {
     const controller = new AbortController();
     const timer = setTimeout(() => void show(controller.signal), text === initial ? 0 : PAUSE);
@@ -218,7 +237,7 @@ function EditPanel(props: {
       const warnings: string[] = [];
       const result = await previewWrite(address, edited, { signal, onWarning: (warning) => warnings.push(warning) });
       props.setPreview({ object: edited, result, warnings });
-      if (text === initial) setRoundTrip(stateDifferences(props.stored, result).filter((each) => each.differences.length > 0));
+      if (text === initial) showRoundTrip(result);
       setProblem(null);
     } catch (error) {
       if (signal.aborted) return;
@@ -228,8 +247,24 @@ function EditPanel(props: {
     if (!signal.aborted) setBusy("");
   }
 
+  /** Show what a write without a change would change. */
+  function showRoundTrip(result: ObjectVersions): void {
+    setRoundTrip(stateDifferences(props.stored, result).filter((each) => each.differences.length > 0));
+  }
+
+  function change(value: string): void {
+    setText(value);
+    draft.keep(value);
+  }
+
+  /** Run an action that ends the edit. */
+  function end(action: () => void): void {
+    draft.discard();
+    action();
+  }
+
   const changed = text !== initial;
-  const savable = changed && busy === "" && problem === null && !props.outdated;
+  const savable = changed && busy === "" && problem === null && !outdated;
 
   async function save(): Promise<void> {
     if (!savable) return;
@@ -237,7 +272,7 @@ function EditPanel(props: {
     try {
       const warnings: string[] = [];
       await writeObject(address, readEdited(text, object), (warning) => warnings.push(warning));
-      props.onSaved([`Saved at ${address.version}.`, ...warnings].join(" "));
+      end(() => props.onSaved([`Saved at ${address.version}.`, ...warnings].join(" ")));
     } catch (error) {
       setProblem(error);
       setBusy("");
@@ -252,24 +287,25 @@ function EditPanel(props: {
           {busy === "preview" ? "Asking the server…" : busy === "save" ? "Saving…" : problem ? "" : "Preview: nothing is saved yet"}
         </span>
       </div>
-      <YamlEditor label={`YAML of ${address.name} at ${address.version}`} text={initial} schema={schema} onChange={setText} onSave={() => void save()} />
+      {!outdated && <RestoredNote draft={draft} onDiscard={() => end(props.onReload)} />}
+      <YamlEditor label={`YAML of ${address.name} at ${address.version}`} text={draft.text} schema={schema} onChange={change} onSave={() => void save()} />
       <div class="actions">
         <button type="button" class="primary" disabled={!savable} onClick={() => void save()}>
           Save at {address.version}
         </button>
-        <button type="button" onClick={props.onCancel}>
+        <button type="button" onClick={() => end(props.onCancel)}>
           Cancel
         </button>
       </div>
-      {props.outdated && (
+      {outdated && (
         <div class="remark warning" role="alert">
           <p>The object has changed since you began to edit it.</p>
-          <button type="button" onClick={props.onReload}>
+          <button type="button" onClick={() => end(props.onReload)}>
             Discard the edit and load the new state
           </button>
         </div>
       )}
-      {problem !== null && <Problem problem={problem} />}
+      {problem !== null && !outdated && <Problem problem={problem} />}
       {roundTrip.map((each) => (
         <div key={each.version} class="consequence">
           <p class="remark error" role="alert">

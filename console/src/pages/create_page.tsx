@@ -1,14 +1,17 @@
 /** Create an object from YAML. */
 import type { VNode } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
-import { ApiError } from "../api/client";
-import { discoveryError, findByKind, findKind, kinds, type Kind } from "../api/discovery";
+import { useRef, useState } from "preact/hooks";
+import { ApiError, asApiError } from "../api/client";
+import { findByKind, findKind, type Kind } from "../api/discovery";
 import { createObject } from "../api/objects";
-import { groupOfSegment, objectPage, objectsPage, type ResourceAddress } from "../api/paths";
-import { Empty, Failure, Loading } from "../components/feedback";
+import { createPage, groupOfSegment, objectPage, objectsPage, type ResourceAddress } from "../api/paths";
+import { RestoredNote } from "../components/draft_notes";
+import { Empty } from "../components/feedback";
 import { useSchema } from "../components/field_help";
+import { kindsPending } from "../components/kinds_pending";
 import { PageHead } from "../components/page_head";
 import { YamlEditor } from "../components/yaml_editor";
+import { useDraft } from "../drafts";
 import { ErrorList } from "../object_tabs/edit_problems";
 import type { JsonMap } from "../objects/field_path";
 import { parseYaml } from "../objects/yaml_document";
@@ -18,18 +21,17 @@ import { navigate, type PageProps } from "../router";
 export default function CreatePage({ params, query }: PageProps): VNode {
   const resource = { group: groupOfSegment(params["group"]!), version: params["version"]!, plural: params["plural"]! };
   const kind = findKind(resource.group, resource.plural);
-  if (!kinds.value) {
-    if (discoveryError.value) return <Failure title="Cannot load the kinds" message={discoveryError.value} />;
-    return <Loading label="Loading the kinds" />;
-  }
-  if (!kind) return <Empty title="The server does not serve this kind" />;
+  const pending = kindsPending();
+  if (pending) return pending;
+  if (!kind) return <Empty page title="The server does not serve this kind" />;
   return <Create kind={kind} resource={resource} namespace={query.get("namespace") ?? ""} />;
 }
 
 function Create({ kind, resource, namespace }: { kind: Kind; resource: ResourceAddress; namespace: string }): VNode {
   const schema = useSchema(resource.group, resource.version, kind.kind);
-  const initial = useMemo(() => yamlText(template(kind, resource, namespace)), []);
-  const text = useRef(initial);
+  const empty = yamlText(template(kind, resource, namespace));
+  const draft = useDraft(createPage(resource, namespace), () => ({ original: empty, start: null }));
+  const text = useRef(draft.text);
   const [error, setError] = useState<ApiError | null>(null);
   const [valid, setValid] = useState(false);
   const [busy, setBusy] = useState(false);
@@ -44,17 +46,32 @@ function Create({ kind, resource, namespace }: { kind: Kind; resource: ResourceA
       const target = findTarget(parsed.value);
       const result = await createObject(target.resource, target.namespace, parsed.value, { dryRun });
       if (dryRun) setValid(true);
-      else navigate(objectPage(target.resource, result.metadata.namespace ?? "", result.metadata.name));
+      else {
+        draft.discard();
+        navigate(objectPage(target.resource, result.metadata.namespace ?? "", result.metadata.name));
+      }
     } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError(0, String(failure)));
+      setError(asApiError(failure));
     }
     setBusy(false);
+  }
+
+  function change(value: string): void {
+    text.current = value;
+    draft.keep(value);
+  }
+
+  function restart(): void {
+    draft.restart();
+    text.current = empty;
+    setError(null);
   }
 
   return (
     <>
       <PageHead title={`Create ${kind.kind}`} crumbs={[{ label: kind.kind, href: objectsPage(resource, namespace) }]} />
-      <YamlEditor label="New object as YAML" text={initial} schema={schema} onChange={(value) => (text.current = value)} onSave={() => void create(false)} />
+      <RestoredNote draft={draft} onDiscard={restart} />
+      <YamlEditor key={draft.round} label="New object as YAML" text={draft.text} schema={schema} onChange={change} onSave={() => void create(false)} />
       <div class="edit-actions">
         <button type="button" class="primary" disabled={busy} onClick={() => void create(false)}>
           Create
@@ -62,7 +79,7 @@ function Create({ kind, resource, namespace }: { kind: Kind; resource: ResourceA
         <button type="button" disabled={busy} onClick={() => void create(true)}>
           Validate
         </button>
-        <a class="button" href={objectsPage(resource, namespace)}>
+        <a class="button" href={objectsPage(resource, namespace)} onClick={draft.discard}>
           Cancel
         </a>
       </div>

@@ -8,6 +8,7 @@ import { Badge, VersionBadges } from "../components/badges";
 import { ApiFailure, Empty, Loading } from "../components/feedback";
 import { PageHead } from "../components/page_head";
 import { VersionsTable } from "../components/versions_table";
+import { ColumnHeads, Scroller } from "../components/report_parts";
 import { count, formatNumber, formatTime } from "../format";
 import type { PageProps } from "../router";
 
@@ -17,7 +18,7 @@ export default function KindPage({ params }: PageProps): VNode {
   const { objects, error } = useLiveObjects<Crd>(withQuery(CRDS_PATH, { fieldSelector: `metadata.name=${name}` }));
   const crd = objects?.[0];
   const state = useVersionReport(crd ? name : null, crd?.metadata.resourceVersion ?? "");
-  if (error) return <ApiFailure error={error} what={`read the CustomResourceDefinition ${name}`} />;
+  if (error) return <ApiFailure page error={error} what={`read the CustomResourceDefinition ${name}`} />;
   if (!objects) return <Loading label="Loading the kind" />;
   if (!crd) {
     return (
@@ -120,22 +121,9 @@ function ClientsTable({ versions }: { versions: readonly VersionUse[] }): VNode 
   const rows = versions.flatMap((version) => version.clients.map((client) => ({ version: version.name, ...client })));
   if (rows.length === 0) return <Empty title="No client has requested this kind yet" />;
   return (
-    <div class="scroller" tabIndex={0} role="region" aria-label="Clients">
+    <Scroller label="Clients">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Version</th>
-            <th scope="col">User</th>
-            <th scope="col">Client</th>
-            <th scope="col" class="number">
-              Reads
-            </th>
-            <th scope="col" class="number">
-              Writes
-            </th>
-            <th scope="col">Last request</th>
-          </tr>
-        </thead>
+        <ColumnHeads names={["Version", "User", "Client", "Reads", "Writes", "Last request"]} numbers={[3, 4]} />
         <tbody>
           {rows.map((row) => (
             <tr key={`${row.version} ${row.user} ${row.agent}`}>
@@ -149,6 +137,6 @@ function ClientsTable({ versions }: { versions: readonly VersionUse[] }): VNode 
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroller>
   );
 }

@@ -2,13 +2,15 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CRDS_PATH, converterHealth, crdProblem, type Crd } from "../api/crd";
-import { discoveryError, isListable, kinds, loadKinds, type Kind } from "../api/discovery";
+import { isListable, kinds, loadKinds, type Kind } from "../api/discovery";
 import { useLiveObjects } from "../api/live_objects";
 import { kindPage, objectsPage } from "../api/paths";
 import { useVersionReport } from "../api/version_report";
 import { Badge } from "../components/badges";
-import { ApiFailure, Empty, Failure, Loading } from "../components/feedback";
+import { ApiFailure, Empty } from "../components/feedback";
+import { kindsPending } from "../components/kinds_pending";
 import { PageHead } from "../components/page_head";
+import { SearchField } from "../components/search_field";
 import { useSeen } from "../components/use_seen";
 import { VersionsTable } from "../components/versions_table";
 import { count } from "../format";
@@ -26,20 +28,12 @@ export default function KindsPage(): VNode {
   const groups = useMemo(() => groupCrds(crds ?? [], wanted), [crds, wanted]);
   const builtin = useMemo(() => groupBuiltins(kinds.value ?? [], crds ?? [], wanted), [kinds.value, crds, wanted]);
 
-  if (!kinds.value) {
-    if (discoveryError.value) return <Failure title="Cannot load the kinds" message={discoveryError.value} />;
-    return <Loading label="Loading the kinds" />;
-  }
+  const pending = kindsPending();
+  if (pending) return pending;
   return (
     <>
       <PageHead title="Kinds" note={crds && `${count(crds.length, "custom kind")} in ${count(new Set(crds.map((c) => c.spec.group)).size, "group")}`}>
-        <input
-          type="search"
-          placeholder="Filter kinds"
-          aria-label="Filter kinds"
-          value={filter}
-          onInput={(event) => setFilter(event.currentTarget.value)}
-        />
+        <SearchField label="Filter kinds" value={filter} onInput={setFilter} />
       </PageHead>
       {error && <ApiFailure error={error} what="list CustomResourceDefinitions" />}
       {crds?.length === 0 && (

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { useAccess } from "../api/access";
 import { errorMessage, requestJson } from "../api/client";
-import { CRDS_PATH, type Crd } from "../api/crd";
+import { converterHealth, CRDS_PATH, type Crd } from "../api/crd";
 import { useLiveObjects } from "../api/live_objects";
 import { useMetricsHistory } from "../api/metrics_history";
 import { kindPage } from "../api/paths";
@@ -11,9 +11,9 @@ import type { Condition, KubeObject } from "../api/types";
 import { useVersionReport } from "../api/version_report";
 import { storedCounts } from "../compare/migration_progress";
 import type { Sample } from "../compare/metrics";
-import { ApiFailure, Empty, Loading } from "../components/feedback";
+import { ApiFailure, Empty, Loading, Message } from "../components/feedback";
 import { PageHead } from "../components/page_head";
-import { Scroller, SignBadge, type Level } from "../components/report_parts";
+import { ColumnHeads, Scroller, SignBadge, type Level } from "../components/report_parts";
 import { count, formatNumber, formatTime } from "../format";
 import "../styles/compare.css";
 
@@ -62,9 +62,9 @@ function stateOf(migration: Migration): { level: Level; label: string; message: 
   const failed = found("Failed");
   if (failed) return { level: "error", label: "Failed", message: failed.message ?? "" };
   const succeeded = found("Succeeded");
-  if (succeeded) return { level: "ok", label: "Succeeded", message: succeeded.message ?? "" };
-  const running = found("Running");
-  return running ? { level: "note", label: "Running", message: running.message ?? "" } : { level: "none", label: "Pending", message: "" };
+  // The messages of these states repeat their names.
+  if (succeeded) return { level: "ok", label: "Succeeded", message: "" };
+  return found("Running") ? { level: "note", label: "Running", message: "" } : { level: "none", label: "Pending", message: "" };
 }
 
 function StoredVersions(props: { crds: readonly Crd[]; migrations: readonly Migration[]; samples: readonly Sample[] | null; allowed: boolean | null }): VNode {
@@ -84,6 +84,7 @@ function StoredKind({ crd, migrations, samples, allowed }: { crd: Crd; migration
   const [problem, setProblem] = useState("");
   const { group, names, versions } = crd.spec;
   const storage = versions.find((version) => version.storage)?.name ?? "";
+  const health = converterHealth(crd);
   const listed = crd.status?.storedVersions ?? [];
   const migrated = migrations.filter((each) => each.spec.resource.group === group && each.spec.resource.resource === names.plural);
   const { report } = useVersionReport(crd.metadata.name, `${crd.metadata.resourceVersion} ${migrated.map((each) => stateOf(each).label).join(" ")}`);
@@ -133,6 +134,7 @@ function StoredKind({ crd, migrations, samples, allowed }: { crd: Crd; migration
       )}
       {stored && all === 0 && <p class="hint">There are no objects. The CRD lists {listed.join(", ")} as stored versions.</p>}
       {!stored && <p class="hint">The CRD lists {listed.join(", ")} as stored versions. The storage version is {storage}.</p>}
+      {health.level === "error" && <p class="remark error">The converter is failing: {health.message}</p>}
       {allowed === false && <p class="hint">You may not create StorageVersionMigrations.</p>}
       {problem && (
         <p class="remark error" role="alert">
@@ -157,15 +159,8 @@ function MigrationList({ migrations }: { migrations: readonly Migration[] }): VN
   const sorted = [...migrations].sort((one, other) => (other.metadata.creationTimestamp ?? "").localeCompare(one.metadata.creationTimestamp ?? "") || one.metadata.name.localeCompare(other.metadata.name));
   return (
     <Scroller label="Migrations">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Resource</th>
-            <th scope="col">State</th>
-            <th scope="col">Started</th>
-          </tr>
-        </thead>
+      <table class="migrations">
+        <ColumnHeads names={["Name", "State", "Resource", "Started"]} />
         <tbody>
           {sorted.map((migration) => {
             const state = stateOf(migration);
@@ -174,11 +169,11 @@ function MigrationList({ migrations }: { migrations: readonly Migration[] }): VN
               <tr key={migration.metadata.uid}>
                 <th scope="row">{migration.metadata.name}</th>
                 <td>
-                  <code>{group ? `${resource}.${group}` : resource}</code>
+                  <SignBadge level={state.level}>{state.label}</SignBadge>
+                  {state.message && <Message text={state.message} />}
                 </td>
                 <td>
-                  <SignBadge level={state.level}>{state.label}</SignBadge>
-                  {state.message && <p class="hint">{state.message}</p>}
+                  <code>{group ? `${resource}.${group}` : resource}</code>
                 </td>
                 <td class="nowrap">{migration.metadata.creationTimestamp ? formatTime(migration.metadata.creationTimestamp) : ""}</td>
               </tr>

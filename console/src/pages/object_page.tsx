@@ -1,14 +1,16 @@
 /** One object: YAML with schema help and field managers, an editor, events, relations, and its history. */
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, requestJson } from "../api/client";
-import { discoveryError, findKind, kinds, type Kind } from "../api/discovery";
+import { asApiError, requestJson, type ApiError } from "../api/client";
+import { findKind, type Kind } from "../api/discovery";
 import { useLiveObjects } from "../api/live_objects";
 import { collectionPath, comparePage, groupOfSegment, kindsPage, namespaceOfSegment, objectPage, objectPath, objectsPage, withQuery, type ResourceAddress } from "../api/paths";
 import type { KubeObject } from "../api/types";
-import { ApiFailure, Empty, Failure, Loading } from "../components/feedback";
+import { ApiFailure, Empty, Loading } from "../components/feedback";
 import { Icon } from "../components/icon";
+import { kindsPending } from "../components/kinds_pending";
 import { PageHead, type Crumb } from "../components/page_head";
+import { UnsavedEdit } from "../components/draft_notes";
 import { DeleteDialog } from "../object_tabs/delete_dialog";
 import { EditTab } from "../object_tabs/edit_tab";
 import { EventsTab } from "../object_tabs/events_tab";
@@ -29,13 +31,11 @@ export interface ObjectAddress {
 export default function ObjectPage({ params, query }: PageProps): VNode {
   const resource = { group: groupOfSegment(params["group"]!), version: params["version"]!, plural: params["plural"]! };
   const kind = findKind(resource.group, resource.plural);
-  if (!kinds.value) {
-    if (discoveryError.value) return <Failure title="Cannot load the kinds" message={discoveryError.value} />;
-    return <Loading label="Loading the object" />;
-  }
+  const pending = kindsPending();
+  if (pending) return pending;
   if (!kind) {
     return (
-      <Empty title={`The server does not serve ${resource.plural} of ${resource.group || "the core group"}`}>
+      <Empty page title={`The server does not serve ${resource.plural} of ${resource.group || "the core group"}`}>
         <a href={kindsPage()}>All kinds</a>
       </Empty>
     );
@@ -53,12 +53,12 @@ function OneObject({ address, tab }: { address: ObjectAddress; tab: string }): V
   if (!object) {
     if (gone) {
       return (
-        <Empty title={`There is no ${kind.singular} ${namespace ? `${namespace}/` : ""}${name}`}>
+        <Empty page title={`There is no ${kind.kind} ${namespace ? `${namespace}/` : ""}${name}`}>
           <a href={objectsPage(resource, namespace)}>All {kind.plural}</a>
         </Empty>
       );
     }
-    return error ? <ApiFailure error={error} what={`read ${kind.plural} ${name}`} /> : <Loading label="Loading the object" />;
+    return error ? <ApiFailure page error={error} what={`read the ${kind.kind} ${name}`} /> : <Loading label="Loading the object" />;
   }
   const crumbs: Crumb[] = [{ label: kind.kind, href: objectsPage(resource) }];
   if (namespace) crumbs.push({ label: namespace, href: objectsPage(resource, namespace) });
@@ -104,6 +104,7 @@ function OneObject({ address, tab }: { address: ObjectAddress; tab: string }): V
         )}
       </PageHead>
       {gone && <p class="remark warning">The object has been deleted. This is its last state.</p>}
+      {tab !== "edit" && !gone && <UnsavedEdit page={objectPage(resource, namespace, name, "edit")} />}
       {tab === "edit" ? (
         <EditTab address={address} object={object} />
       ) : (
@@ -159,7 +160,7 @@ function useObject({ resource, namespace, name }: ObjectAddress): ObjectState {
     if (!restricted) return;
     requestJson<KubeObject>(objectPath(resource, namespace, name)).then(
       (object) => setSingle({ object, error: null }),
-      (error: unknown) => setSingle({ object: null, error: error instanceof ApiError ? error : new ApiError(0, String(error)) }),
+      (error: unknown) => setSingle({ object: null, error: asApiError(error) }),
     );
   }, [restricted, path]);
   return useMemo(() => {

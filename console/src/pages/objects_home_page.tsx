@@ -1,11 +1,12 @@
 /** The choice of a kind whose objects to show. */
 import type { VNode } from "preact";
-import { kinds } from "../api/discovery";
-import { Empty, Loading } from "../components/feedback";
+import { Empty } from "../components/feedback";
 import { KindList } from "../components/kind_list";
+import { kindsPending } from "../components/kinds_pending";
 
 export default function ObjectsHomePage(): VNode {
-  if (!kinds.value) return <Loading label="Loading the kinds" />;
+  const pending = kindsPending();
+  if (pending) return pending;
   return (
     <div class="with-kinds home">
       <KindList group="" plural="" />

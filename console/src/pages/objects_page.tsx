@@ -1,15 +1,17 @@
 /** The objects of a kind as a live table, with the columns that the server prints. */
 import type { TargetedSubmitEvent, VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { discoveryError, findKind, kinds, type Kind } from "../api/discovery";
+import { findKind, type Kind } from "../api/discovery";
 import { LiveTable, MAX_ROWS, type TableState } from "../api/live_table";
 import { useLiveObjects } from "../api/live_objects";
 import { collectionPath, createPage, groupOfSegment, kindPage, kindsPage, objectPage, withQuery, type ResourceAddress } from "../api/paths";
-import { ApiFailure, Empty, Failure, Loading } from "../components/feedback";
+import { ApiFailure, Empty, Loading } from "../components/feedback";
 import { Icon } from "../components/icon";
 import { KindList } from "../components/kind_list";
+import { kindsPending } from "../components/kinds_pending";
 import { ObjectTable } from "../components/object_table";
 import { PageHead } from "../components/page_head";
+import { SearchField } from "../components/search_field";
 import { count, formatNumber } from "../format";
 import { navigate, setQuery, type PageProps } from "../router";
 
@@ -26,13 +28,11 @@ export default function ObjectsPage({ params, query }: PageProps): VNode {
 }
 
 function content(kind: Kind | undefined, address: ResourceAddress, query: URLSearchParams): VNode {
-  if (!kinds.value) {
-    if (discoveryError.value) return <Failure title="Cannot load the kinds" message={discoveryError.value} />;
-    return <Loading label="Loading the kinds" />;
-  }
+  const pending = kindsPending();
+  if (pending) return pending;
   if (!kind?.versions.some((version) => version.version === address.version)) {
     return (
-      <Empty title={`The server does not serve ${address.plural} of ${address.group || "the core group"} at ${address.version}`}>
+      <Empty page title={`The server does not serve ${address.plural} of ${address.group || "the core group"} at ${address.version}`}>
         <a href={kindsPage()}>All kinds</a>
       </Empty>
     );
@@ -85,13 +85,7 @@ function Objects({ kind, address, query }: { kind: Kind; address: ResourceAddres
       </PageHead>
       <form class="filters" onSubmit={(event) => applyFilters(event)} role="search" aria-label="Selectors">
         {kind.namespaced && <NamespaceChoice namespace={namespace} />}
-        <input
-          type="search"
-          aria-label="Name contains"
-          placeholder="Name contains"
-          value={query.get("name") ?? ""}
-          onInput={(event) => setQuery({ name: event.currentTarget.value })}
-        />
+        <SearchField label="Name contains" value={query.get("name") ?? ""} onInput={(value) => setQuery({ name: value })} />
         <input key={`l${labels}`} name="labels" aria-label="Label selector" placeholder="Labels: app=web,tier!=db" defaultValue={labels} spellcheck={false} />
         <input key={`f${fields}`} name="fields" aria-label="Field selector" placeholder="Fields: metadata.name=a" defaultValue={fields} spellcheck={false} />
         <button type="submit">Select</button>

@@ -27,7 +27,7 @@ export default function SchemasPage({ params, query }: PageProps): VNode {
   const name = `${params["plural"]}.${group}`;
   const { objects, error } = useLiveObjects<Crd>(withQuery(CRDS_PATH, { fieldSelector: `metadata.name=${name}` }));
   const crd = objects?.[0];
-  if (error) return <ApiFailure error={error} what={`read the CustomResourceDefinition ${name}`} />;
+  if (error) return <ApiFailure page error={error} what={`read the CustomResourceDefinition ${name}`} />;
   if (!objects) return <Loading label="Loading the schemas" />;
   if (!crd) return <Empty title={`There is no CustomResourceDefinition ${name}`} />;
   const tab = query.get("tab") === "new" ? "new" : "";
