@@ -6,6 +6,8 @@ import asyncio
 import gc
 import sys
 import threading
+import weakref
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from polykind.errors import TooManyRequestsError
 from polykind.taskless import in_task
 from polykind.verbs.context import is_large
-from polykind.workers import FairQueue, Workers, _Interpreter
+from polykind.workers import FairQueue, LoopTurns, Workers, _Interpreter
 
 
 async def test_users_take_turns() -> None:
@@ -33,6 +35,23 @@ async def test_users_take_turns() -> None:
     await asyncio.gather(*flood, victim)
     assert served == ["flooder0", "victim0", "flooder1", "flooder2"]
     assert queue.waiting == 0
+
+
+async def test_one_slice_in_each_iteration_of_the_event_loop() -> None:
+    turns, iteration, slices = LoopTurns(), 0, []
+
+    async def respond(user: str) -> None:
+        for _ in range(3):
+            await turns.take(user)
+            slices.append((iteration, user))
+
+    responses = asyncio.gather(respond("flooder"), respond("flooder"), respond("victim"))
+    while not responses.done():
+        await asyncio.sleep(0)
+        iteration += 1
+    iterations, users = zip(*slices, strict=True)
+    assert len(set(iterations)) == len(slices) == 9
+    assert "".join(user[0] for user in users) == "ffvfvfvff"
 
 
 async def test_too_many_waiting_requests_of_one_user_are_rejected() -> None:
@@ -87,27 +106,60 @@ async def test_cancelled_request_ends_its_computation() -> None:
 
 
 async def test_interpreter_settings_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Other tests of this process may have changed the collector, or may hold large objects.
+    # Other tests of this process may still run computations.
     monkeypatch.setattr("polykind.workers._interpreter", _Interpreter())
-    thresholds, enabled = gc.get_threshold(), gc.isenabled()
-    gc.set_threshold(700, 10, 10)
-    gc.enable()
+    before = sys.getswitchinterval(), sys.getrecursionlimit()
+    assert await Workers().run("a", sys.getswitchinterval) < before[0]
+    await asyncio.sleep(0)
+    assert (sys.getswitchinterval(), sys.getrecursionlimit()) == before
+
+
+class _Tree:
+    """An object that a weak reference can refer to."""
+
+
+async def _fail(workers: Workers, seen: list[weakref.ref[_Tree]]) -> None:
+    """Run a computation that holds a large object and fails."""
+
+    def compute() -> None:
+        tree = _Tree()
+        seen.append(weakref.ref(tree))
+        raise KeyError(seen)
+
+    with pytest.raises(KeyError):
+        await workers.run("a", compute)
+
+
+async def _fail_on_the_loop(workers: Workers, seen: list[weakref.ref[_Tree]]) -> None:
+    """Run a coroutine that holds a large object and that fails in a call on the event loop."""
+
+    async def fail() -> None:
+        raise KeyError
+
+    async def compute() -> None:
+        tree = _Tree()
+        seen.append(weakref.ref(tree))
+        await in_task(fail())
+
+    with pytest.raises(KeyError):
+        await workers.run_coroutine("a", compute())
+
+
+@pytest.mark.parametrize("fail", [_fail, _fail_on_the_loop])
+async def test_objects_of_a_failed_computation_are_freed_without_the_garbage_collector(
+    fail: Callable[[Workers, list[weakref.ref[_Tree]]], Awaitable[None]],
+) -> None:
+    workers, seen = Workers(), list[weakref.ref[_Tree]]()
+    gc.disable()
     try:
-        before = sys.getswitchinterval(), sys.getrecursionlimit(), gc.get_threshold()
-        workers = Workers()
-        workers.begin_large(young_only=True)
-        assert await workers.run("a", gc.get_threshold) != before[2]
-        workers.begin_large()
-        assert not await workers.run("a", gc.isenabled)
-        workers.end_large()
-        assert gc.isenabled()
-        workers.end_large(young_only=True)
-        await asyncio.sleep(0)
-        assert (sys.getswitchinterval(), sys.getrecursionlimit(), gc.get_threshold()) == before
+        await fail(workers, seen)
+        for _ in range(100):
+            if seen[0]() is None:
+                break
+            await asyncio.sleep(0.01)  # The worker thread may still be about to release the computation.
+        assert seen[0]() is None
     finally:
-        gc.set_threshold(*thresholds)
-        if not enabled:
-            gc.disable()
+        gc.enable()
 
 
 async def test_coroutine_returns_to_the_event_loop_for_its_tasks() -> None:

@@ -225,6 +225,16 @@ class Store(Protocol):
         Raise RevisionConflictError if the key has another revision.
         """
 
+    @property
+    def can_put_twice(self) -> bool:
+        """True if the store has `put_twice`. etcd allows only one write of a key in a transaction."""
+
+    async def put_twice(self, key: str, first: bytes, second: bytes, *, expect: int | None) -> int:
+        """Write two values of a key in one transaction, at two revisions. Return the first revision.
+
+        The conditions and errors are those of `put`.
+        """
+
     async def delete(self, key: str, *, expect: int | None) -> int:
         """Delete the key if its revision is `expect` (None: any) and return the revision of the deletion.
 

@@ -180,6 +180,9 @@ class APIError(Exception):
     include_details = False
     """True if the Status has a `details` object even when it is empty."""
 
+    from_router = False
+    """True if kube-apiserver's router raises the error. Then the resource's handler sends no warnings."""
+
     def __init__(self, message: str, *, details: JsonObject | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.message = message

@@ -1,4 +1,4 @@
-"""Worker threads for long computations, with fair queueing between users.
+"""Worker threads for long computations, and turns on the event loop, with fair queueing between users.
 
 One request must not occupy the event loop for long. So a computation whose time grows with its input runs in a worker
 thread if the input is large. The threads share Python's global interpreter lock with the event loop: while a
@@ -9,7 +9,6 @@ figures.
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 import threading
 from collections import deque
@@ -34,9 +33,7 @@ _RECURSION_LIMIT: Final = 65_000
 accepts.
 """
 _SWITCH_INTERVAL: Final = 0.0005
-_YOUNG_OBJECTS: Final = 10_000
-_NEVER: Final = 1 << 30
-"""A threshold so high that the garbage collector never reaches it. Used while a request holds a large object."""
+_MAX_WAITING_TURNS: Final = 20_000
 
 
 class CancelledComputationError(BaseException):
@@ -108,23 +105,29 @@ class FairQueue:
                 del self._waiting[user]
 
 
-class _Interpreter:
-    """Interpreter settings that apply while computations run in any event loop of the process.
+class LoopTurns:
+    """Turns on the event loop for long responses, which are encoded and sent in slices of a few milliseconds.
 
-    The garbage collector is off while a request holds a large object: JSON has no cycles, and a collection would visit
-    all parts of the object while it holds the interpreter lock. The compilation of CEL leaves cycles, so young objects
-    are still collected during it.
+    One slice runs in each iteration of the event loop, so that slices do not delay other requests. Users take turns.
     """
+
+    def __init__(self) -> None:
+        self.queue = FairQueue(seats=1, max_waiting=_MAX_WAITING_TURNS)
+
+    async def take(self, user: str) -> None:
+        """Wait until the next slice of a response to a user may run. It lasts until the coroutine suspends."""
+        await self.queue.acquire(user)
+        # The event loop handles all other connections before the next slice.
+        asyncio.get_running_loop().call_soon(self.queue.release)
+
+
+class _Interpreter:
+    """Interpreter settings that apply while computations run in any event loop of the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running = 0
         self._before: tuple[float, int] = (0.0, 0)
-        self._pauses = 0
-        self._stops = 0
-        """The number of active pauses that stop all collections, not only full collections."""
-        self._enabled = False
-        self._thresholds = gc.get_threshold()
 
     def enter(self) -> None:
         with self._lock:
@@ -141,26 +144,6 @@ class _Interpreter:
                 interval, recursion_limit = self._before
                 sys.setswitchinterval(interval)
                 sys.setrecursionlimit(recursion_limit)
-
-    def pause_collector(self, *, young_only: bool) -> None:
-        """Stop full collections. If `young_only` is false, also stop collections of young objects."""
-        with self._lock:
-            if not self._pauses:
-                self._enabled, self._thresholds = gc.isenabled(), gc.get_threshold()
-                gc.set_threshold(max(self._thresholds[0], _YOUNG_OBJECTS), self._thresholds[1], _NEVER)
-            self._pauses += 1
-            self._stops += not young_only
-            if self._stops:
-                gc.disable()
-
-    def resume_collector(self, *, young_only: bool) -> None:
-        with self._lock:
-            self._pauses -= 1
-            self._stops -= not young_only
-            if not self._pauses:
-                gc.set_threshold(*self._thresholds)
-            if self._enabled and not self._stops:
-                gc.enable()
 
 
 _interpreter = _Interpreter()
@@ -222,7 +205,10 @@ class _Computation:
         """
         (value, error), self._outcome = self._outcome, (None, None)
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # The traceback refers to this frame, and thus to all objects of the request.
         return value
 
 
@@ -234,6 +220,7 @@ class Workers:
 
     def __init__(self, threads: int = 2, max_waiting: int = 64) -> None:
         self.queue = FairQueue(threads, max_waiting)
+        self.turns = LoopTurns()
         self._pending: deque[_Computation] = deque()
         self._wanted = threading.Condition()
         self._idle = 0
@@ -244,16 +231,6 @@ class Workers:
         with self._wanted:
             self._closed = True
             self._wanted.notify_all()
-
-    def begin_large(self, *, young_only: bool = False) -> None:
-        """Pause the garbage collector while a request holds a large object. Call `end_large` when the request ends.
-
-        If `young_only` is true, young objects are still collected.
-        """
-        _interpreter.pause_collector(young_only=young_only)
-
-    def end_large(self, *, young_only: bool = False) -> None:
-        _interpreter.resume_collector(young_only=young_only)
 
     async def run(self, user: str, call: Callable[[], T]) -> T:
         """Return the result of `call`, which runs in a worker thread. `call` must not touch shared mutable state.
@@ -294,7 +271,7 @@ class Workers:
             try:
                 resume = partial(coroutine.send, await run_on_loop(call))
             except Exception as error:
-                resume = partial(coroutine.throw, error)
+                resume = partial(_throw, coroutine, [error])
 
     def _finished(self) -> None:
         _interpreter.leave()
@@ -332,6 +309,15 @@ def _step(
     if not isinstance(call, LoopCall):
         raise TypeError(f"a coroutine in a worker thread awaits {call!r} outside of taskless.on_loop")
     return call
+
+
+def _throw(coroutine: Coroutine[Any, Any, Any], errors: list[Exception]) -> Any:
+    """Throw the only one of `errors` into a coroutine. The list is empty afterwards.
+
+    The error's traceback refers to frames that refer to the list. A cycle would keep all objects of the request in
+    memory until the next garbage collection.
+    """
+    return coroutine.throw(errors.pop())
 
 
 def _start_thread(target: Callable[[], None]) -> None:

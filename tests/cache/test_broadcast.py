@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from polykind.cache import broadcast as module
 from polykind.cache.broadcast import WATCHERS_PER_TURN, Broadcast
 
 
@@ -25,6 +28,13 @@ def recorders(count: int) -> set[Recorder]:
 async def turns(count: int) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
+
+
+async def all_sent(broadcast: Broadcast[Recorder]) -> None:
+    """Wait until the broadcast has sent all events, also after a rest."""
+    async with asyncio.timeout(60):
+        while broadcast.first_unsent:
+            await asyncio.sleep(0.001)
 
 
 def test_a_few_receivers_get_an_event_at_once() -> None:
@@ -50,11 +60,36 @@ async def test_events_that_arrive_meanwhile_are_sent_together_and_in_order() -> 
     await turns(1)
     broadcast.send([(6, b"b")])
     broadcast.send([(7, b"c"), (8, b"d")])
-    await turns(6)
+    await all_sent(broadcast)
     assert all(receiver.chunks == [b"a", b"bcd"] for receiver in receivers)
     broadcast.send([(9, b"e")])
-    await turns(3)
+    await all_sent(broadcast)
     assert all(receiver.chunks == [b"a", b"bcd", b"e"] for receiver in receivers)
+
+
+async def test_events_that_arrive_during_a_rest_are_sent_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REST_FACTOR", 1e12)
+    monkeypatch.setattr(module, "MAX_REST_SECONDS", 3600)
+    receivers = recorders(2 * WATCHERS_PER_TURN)
+    broadcast = Broadcast(receivers)
+    broadcast.send([(5, b"a")])
+    await turns(3)
+    broadcast.send([(6, b"b")])
+    broadcast.send([(7, b"c")])
+    await turns(6)
+    assert all(receiver.chunks == [b"a"] for receiver in receivers)
+    assert broadcast.first_unsent == 6
+    broadcast.flush()
+    assert all(receiver.chunks == [b"a", b"bc"] for receiver in receivers)
+
+
+async def test_a_few_receivers_need_no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_REST_SECONDS", 3600)
+    receivers = recorders(WATCHERS_PER_TURN)
+    broadcast = Broadcast(receivers)
+    broadcast.send([(5, b"a")])
+    broadcast.send([(6, b"b")])
+    assert all(receiver.chunks == [b"a", b"b"] for receiver in receivers)
 
 
 async def test_a_receiver_that_has_left_gets_nothing_more() -> None:
@@ -76,7 +111,7 @@ async def test_a_receiver_that_joins_gets_only_events_after_its_revision() -> No
     broadcast.send([(6, b"b"), (7, b"c")])
     joined = Recorder(after=6)
     receivers.add(joined)
-    await turns(6)
+    await all_sent(broadcast)
     assert joined.chunks == [b"c"]
 
 

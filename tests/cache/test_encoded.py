@@ -37,6 +37,16 @@ def test_what_is_stored_and_spliced_is_what_is_served(
     assert parse_stored("x", encoded.stored(), revision, True).raw == served
 
 
+def test_encoded_object_matches_a_cached_object_that_differs_only_in_its_revision() -> None:
+    obj: dict[str, Any] = {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "x", "uid": "u"}, "n": 1}
+    encoded = Encoded(obj)
+    cached = parse_stored("x", encoded.stored(), 12, True)
+    assert encoded.matches(cached)
+    assert not Encoded({**obj, "n": 2}).matches(cached)
+    assert not Encoded({**obj, "n": 10}).matches(cached)
+    assert not Encoded({**obj, "metadata": {"name": "y", "uid": "u"}}).matches(cached)
+
+
 def test_an_object_that_was_never_stored_keeps_having_no_revision() -> None:
     obj: dict[str, Any] = {"apiVersion": "v1", "metadata": {"name": "x", "uid": "u"}}
     assert Encoded(obj).stored() == b'{"apiVersion":"v1","metadata":{"name":"x","uid":"u"}}'

@@ -10,10 +10,20 @@ from typing import Any
 
 import pytest
 
+from polykind import errors
 from polykind.cache import normalization_marker, watch_cache
-from polykind.cache.cached_object import parse_normalized, parse_stored
+from polykind.cache.cached_object import (
+    UNREAD_LABELS,
+    CachedObject,
+    Encoded,
+    IrregularObject,
+    parse_normalized,
+    parse_stored,
+)
+from polykind.cache.normalization_marker import NormalizationMarker, StoredObjectParser
 from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch_cache import WatchCache
+from polykind.contract import DAMAGED_VALUE, KeyValue
 from polykind.store.sqlite import SqliteStore
 from polykind.store.sqlite import store as sqlite_store
 from tests.cache.helpers import PREFIX, put, value
@@ -140,7 +150,7 @@ async def test_search_for_owners_starts_behind_the_marker(store: SqliteStore, mo
     with monkeypatch.context() as no_scans:
         no_scans.delattr(SqliteStore, "scan")
         assert not await root.may_have_owners(cache)
-        await put(store, "b/plain")
+        await put(store, "b/regular")
         assert not await root.may_have_owners(cache)
         await put(store, "b/owned", spec={"ownerReferences": []})
         assert await root.may_have_owners(cache)
@@ -189,10 +199,119 @@ def metadata(**more: Any) -> bytes:
     ],
 )
 def test_fast_parser_equals_the_thorough_one(stored: bytes) -> None:
-    fast, thorough = parse_normalized("a/x", stored, 12), parse_stored("a/x", stored, 12, True)
-    assert [getattr(fast, name) for name in fast.__struct_fields__] == [
-        getattr(thorough, name) for name in thorough.__struct_fields__
-    ]
+    assert fields(parse_normalized("a/x", stored, 12)) == fields(parse_stored("a/x", stored, 12, True))
+
+
+def fields(cached: CachedObject) -> list[Any]:
+    return [cached.labels, *(getattr(cached, name) for name in cached.__struct_fields__)]
+
+
+def parsed(stored: bytes, **marker: Any) -> CachedObject:
+    """Load an object as a marker describes it."""
+    saved = NormalizationMarker(**{"revision": 20, "digests": {}, "exceptions": [], "irregular": [], **marker})
+    parse = StoredObjectParser(ResourceCache("/registry/foos/"), saved, frozenset({"v1"}))
+    [cached] = parse([KeyValue("/registry/foos/a/x", stored, 12)])
+    return cached
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        metadata(),
+        metadata() + b"\n",
+        metadata(labels={"a": "b"}),
+        metadata(ownerReferences=[{"apiVersion": "v1", "kind": "K", "name": "n", "uid": "u-0"}]),
+        metadata(annotations={"uid": "u-1"}),
+        metadata(annotations={"a": ',\\"uid\\":\\"u-1\\"}'}),
+        metadata(managedFields=[{"fieldsV1": {"f:metadata": {"f:labels": {}}}}]),
+    ],
+)
+def test_regular_object_is_loaded_without_parsing(stored: bytes) -> None:
+    thorough = parse_stored("a/x", stored, 12, True)
+    thorough.schema_generation = 1
+    assert not isinstance(thorough, IrregularObject)
+    loaded = parsed(stored)
+    assert loaded.label("a") == (thorough.labels or {}).get("a")
+    assert loaded.known_labels is UNREAD_LABELS
+    labels = loaded.labels
+    assert fields(loaded) == fields(thorough)
+    assert loaded.labels is labels
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        metadata(labels={"a": "b", "uid": "u-1"}),
+        metadata(annotations={"a": "b", "resourceVersion": "12", "uid": "u-1"}),
+        metadata(ownerReferences=[{"kind": "K", "name": "n", "uid": "u-0"}, {"kind": "K", "name": "n", "uid": "u-1"}]),
+        metadata(labels={"a": "b", "uid": "x"}, ownerReferences=[{"kind": "K", "name": "n", "uid": "u-0"}]),
+        metadata(managedFields=[{"fieldsV1": {"a": {"resourceVersion": "12", "uid": "u-1"}}}]),
+        metadata(uid='a"}'),
+        metadata(zone="after uid"),
+        metadata(resourceVersion="7"),
+        metadata(resourceVersion="12"),
+        b'{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"n":1,"uid":"u-1"},"x":1}',
+        b'{"apiVersion":"v1","kind":"Foo","metadata":{"uid":"u-1"}}',
+        b'{"apiVersion":"v1","kind":"Foo","metadata":7}',
+        DAMAGED_VALUE,
+        b"",
+    ],
+)
+def test_other_objects_are_irregular(stored: bytes) -> None:
+    assert isinstance(parse_stored("a/x", stored, 12, True), IrregularObject)
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"ownerReferences": [{"name": "n", "uid": "u-0"}]}, {"labels": {"a": "b", "uid": "u"}}]
+)
+def test_written_object_is_regular_like_a_read_one(more: dict[str, Any]) -> None:
+    encoded = Encoded(json.loads(metadata(**more)))
+    written, read = (build("a/x", encoded.stored(), 12, True) for build in (encoded.cached_object, parse_stored))
+    assert (type(written), fields(written)) == (type(read), fields(read))
+
+
+def test_regular_object_at_a_version_with_another_schema_is_not_normalized() -> None:
+    loaded = parsed(metadata().replace(b"example.com/v1", b"example.com/v2"))
+    assert (loaded.version, loaded.normalized) == ("v2", False)
+
+
+@pytest.mark.parametrize(
+    "marker", [{"revision": 11}, {"exceptions": ["a/x"]}, {"irregular": ["a/x"]}, {"irregular": None}]
+)
+def test_marker_of_regular_objects_does_not_cover_an_object(marker: dict[str, Any]) -> None:
+    stored = metadata(labels={"a": "b", "uid": "u-1"})
+    thorough = parse_stored("a/x", stored, 12, "irregular" in marker)
+    thorough.schema_generation = 1
+    assert fields(parsed(stored, **marker)) == fields(thorough)
+
+
+def test_damaged_value_of_a_regular_object_is_not_served() -> None:
+    loaded = parsed(DAMAGED_VALUE)
+    assert not loaded.normalized
+    with pytest.raises(errors.InternalError, match="damaged in the store"):
+        loaded.decode()
+
+
+async def test_marker_names_irregular_objects(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("a/x", "a/y"):
+        await put(store, key, labels={"a": "b"})
+    await put(store, "b/z", labels={"a": "b", "uid": "u"})
+    root, _ = await loaded(store, {"v1": "d1"}, "a/x", "a/y", "b/z")
+    await root.close()
+    root, cache = await loaded(store, {"v1": "d1"})
+    assert unread(cache) == ["a/x", "a/y"]
+    assert known(cache) == ["a/x", "a/y", "b/z"]
+    monkeypatch.setattr(normalization_marker, "MAX_EXCEPTIONS", 0)
+    cache.unmarked = 3
+    await root.close()
+    root, cache = await loaded(store, {"v1": "d1"})
+    assert unread(cache) == []
+    assert known(cache) == ["a/x", "a/y", "b/z"]
+    await root.close()
+
+
+def unread(cache: ResourceCache) -> list[str]:
+    return [cached.key for cached in cache.snapshot(None) if cached.known_labels is UNREAD_LABELS]
 
 
 # ---------------------------------------------------------------------- with a server

@@ -207,6 +207,10 @@ def test_only_expected_writes_of_current_generation_are_normalized() -> None:
     cache.expect_write("a/x", value("a/x", 4), cache.schema_generation)
     cache.cancel_expected_write("a/x")
     assert not written(put("a/x", 106, 4))
+    cache.expect_write("a/x", value("a/x", 5), cache.schema_generation, second=value("a/x", 6))
+    assert written(put("a/x", 107, 5))
+    assert written(put("a/x", 108, 6))
+    assert not written(put("a/x", 109, 6))
 
 
 def test_past_changes_from_history() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -161,6 +163,36 @@ async def test_initial_events_wait_for_slow_reader(parts: Opened) -> None:
     await loop_iterations(100)
     assert len(client.events) == 5001
     assert client.summaries[-1] == f"ADDED a/late@{late}"
+
+
+async def test_initial_events_take_turns(parts: Opened) -> None:
+    _, _, cache = parts
+    turns = cache.workers.turns.queue
+    await turns.acquire("another user")
+    client = SharedWatch(cache, FakeView()).client(first=[added(f"a/{i}", 1) for i in range(5000)])
+    await loop_iterations()
+    assert 0 < len(client.events) < 5000
+    turns.release()
+    await loop_iterations(100)
+    assert len(client.events) == 5000
+
+
+async def test_memory_of_an_ended_watch_is_freed_without_the_garbage_collector(parts: Opened) -> None:
+    _, _, cache = parts
+    watcher, client = SharedWatch(cache, FakeView()).joined(0, first=[added(f"a/{i}", 1) for i in range(5000)])
+    client.reads.clear()
+    watcher.start(client)
+    await loop_iterations()
+    gc.disable()
+    try:
+        client.watcher = None
+        watcher.on_end()
+        await loop_iterations()
+        reference = weakref.ref(watcher)
+        del watcher
+        assert reference() is None
+    finally:
+        gc.enable()
 
 
 async def test_too_slow_reader_of_initial_events_is_disconnected(

@@ -66,6 +66,38 @@ def test_changes_reach_only_the_observers_of_their_old_or_new_value() -> None:
     assert [observer.resets for observer in (red, both, blue)] == [1, 1, 1]
 
 
+def label_query(label: str, *values: str | None) -> tuple[IndexQuery, list[str]]:
+    """Return a query for a label, and the keys of the objects whose labels it has read."""
+    reads: list[str] = []
+
+    def value_of(cached: CachedObject) -> str | None:
+        reads.append(cached.key)
+        return (cached.labels or {}).get(label)
+
+    return IndexQuery(("label", label), value_of, lambda value: value in values, values, label), reads
+
+
+def test_change_costs_nothing_for_watches_of_labels_that_the_object_does_not_have() -> None:
+    cache = ResourceCache(PREFIX)
+    cache.load([], 1)
+    color, other, without = Recorder(), Recorder(), Recorder()
+    (color_query, _), (other_query, reads) = label_query("color", "red"), label_query("size", "7")
+    cache.dispatch.add(color, color_query)
+    cache.dispatch.add(other, other_query)
+    cache.apply_events([written("a/1", 2, "red"), written("a/1", 3, "blue")], 3)
+    assert (color.keys, other.keys, reads) == (["a/1", "a/1"], [], [])
+    cache.dispatch.add(without, label_query("size", None)[0])
+    cache.apply_events([written("a/2", 4, "red")], 4)
+    assert (other.keys, without.keys) == ([], ["a/2"])
+    cache.dispatch.remove(without)
+    cache.dispatch.add(other, other_query)
+    cache.apply_events([StoreEvent(f"{PREFIX}a/3", value("a/3", labels={"size": "7"}), 5)], 5)
+    cache.dispatch.remove(other)
+    cache.dispatch.remove(color)
+    cache.apply_events([written("a/4", 6, "red")], 6)
+    assert (color.keys, other.keys, without.keys) == (["a/1", "a/1", "a/2"], ["a/3"], ["a/2"])
+
+
 def test_cost_of_a_change_does_not_depend_on_the_number_of_watches() -> None:
     cache, colors = ResourceCache(PREFIX), Colors()
     cache.load([], 1)

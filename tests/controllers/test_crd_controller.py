@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from polykind.contract import JsonObject
+from polykind.store.sqlite import SqliteStore
 from tests.support.live import DEFINITIONS, Live, live
 from tests.support.widgets import ALL, GROUP, MERGE, NAME, WIDGETS, definition, widget
 
@@ -39,6 +41,66 @@ async def test_crd_is_served_when_its_create_returns(tmp_path: Path) -> None:
             await running.ask("POST", path, widget("x", kind=f"Thing{number}"))
             served = await running.ask("GET", f"/apis/{GROUP}/v1")
             assert plural in {r["name"] for r in served["resources"]}
+
+
+async def test_new_crd_and_its_status_are_written_in_one_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with live(tmp_path) as running:
+        store = running.server.store
+        written: list[str] = []
+        put_twice = store.put_twice
+
+        async def record(key: str, first: bytes, second: bytes, *, expect: int | None) -> int:
+            written.append(key)
+            return await put_twice(key, first, second, expect=expect)
+
+        monkeypatch.setattr(store, "put_twice", record)
+        created = await running.define(definition())
+        assert written == [f"/registry/apiextensions.k8s.io/customresourcedefinitions/{NAME}"]
+        assert created["status"]["conditions"] is None
+        stored = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
+        revision = int(created["metadata"]["resourceVersion"])
+        assert stored["metadata"]["resourceVersion"] == str(revision + 1)
+        assert [c["type"] for c in stored["status"]["conditions"]] == ["NamesAccepted", "Established"]
+        assert "kube-apiserver" in [entry["manager"] for entry in stored["metadata"]["managedFields"]]
+        events = running.watch(f"{DEFINITIONS}?watch=1&resourceVersion={revision - 1}")
+        seen = [await anext(events) for _ in range(2)]
+        assert [(event["type"], event["object"]) for event in seen] == [("ADDED", created), ("MODIFIED", stored)]
+
+
+async def test_first_status_has_the_managed_fields_of_a_later_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compare CRDs whose status was written with them, and CRDs whose status was written later."""
+    crds = [
+        definition("ants", "Ant"),
+        definition("bees", "Bee"),
+        definition("cows", "Ant"),
+        definition("dogs", "Ant"),
+        definition("emus", "Emu"),
+    ]
+    crds[4]["spec"]["names"] |= {"shortNames": ["em"], "categories": ["all"]}
+    managed: list[list[JsonObject]] = []
+    for together in (True, False):
+        monkeypatch.setattr(SqliteStore, "can_put_twice", together)
+        async with live(tmp_path / str(together)) as running:
+            for crd in crds:
+                await running.ask("POST", f"{DEFINITIONS}?fieldManager=me", crd)
+            listed = (await running.ask("GET", DEFINITIONS))["items"]
+            entries = [{**entry, "time": ""} for item in listed for entry in item["metadata"]["managedFields"]]
+            managed.append(sorted(entries, key=str))
+    assert managed[0] == managed[1]
+
+
+async def test_failed_create_of_a_crd_frees_its_names(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        await running.define(definition("ants", "Ant"))
+        contested = definition("ants", "Animal")
+        assert (await running.client.call("POST", DEFINITIONS, contested)).status == 409
+        await running.define(definition("bees", "Animal"))
+        bees = await running.ask("GET", f"{DEFINITIONS}/bees.{GROUP}")
+        assert bees["status"]["acceptedNames"]["kind"] == "Animal"
 
 
 async def test_only_one_of_concurrent_crds_gets_a_contested_name(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, ScanPage
 from polykind.controllers.garbage_collector import GarbageCollector
 from tests.support.kubectl import Kubectl
 from tests.support.live import Live, live
@@ -294,6 +294,29 @@ async def test_resources_without_owners_are_not_loaded_into_the_cache(tmp_path: 
         await restarted.ask("POST", PLANTS, plant("handle", owner(remaining)))
         await restarted.ask("DELETE", f"/apis/{GROUP}/v1/tools/spade")
         await restarted.gone(PLANTS, "handle")
+
+
+async def test_new_resources_of_a_group_are_searched_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with live(tmp_path) as running:
+        store, scanned = running.server.store, []
+        synced = running.server.controllers.garbage_collector._synced
+        await synced.wait()
+        absent = {"apiVersion": f"{GROUP}/v1", "kind": "Plant", "name": "none", "uid": "none"}
+        leaf = plant("leaf", absent, uid="1")
+        await store.put(f"/registry/{GROUP}/plants/default/leaf", json.dumps(leaf).encode(), expect=0)
+        scan = store.scan
+
+        async def record(prefix: str, *, after: str = "") -> ScanPage:
+            scanned.append(prefix)
+            return await scan(prefix, after=after)
+
+        monkeypatch.setattr(store, "scan", record)
+        for plural in ("beds", "tools", "pots"):
+            await running.define(definition(plural, plural.capitalize(), "Cluster"))
+            await synced.wait()
+        assert scanned == [f"/registry/{GROUP}/"]
+        await running.define(definition("plants", "Plant", "Namespaced"))
+        await running.gone(PLANTS, "leaf")
 
 
 async def test_hundreds_of_dependents_are_deleted(garden: Live) -> None:

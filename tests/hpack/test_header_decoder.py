@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hpack
 from polykind.hpack.header_decoder import HeaderDecoder, HeadersTooLargeError, static_fields
 from polykind.hpack.header_encoding import encode_header
 from polykind.hpack.huffman import MalformedHeadersError
@@ -117,7 +117,8 @@ def test_bomb_ends_at_the_limit() -> None:
     decoder = new_decoder()
     decode(decoder, b"\x40\x01a\x7f\xa1\x1e" + b"x" * 4000)
     with pytest.raises(HeadersTooLargeError):
-        decoder.decode(b"\xbe" * 1_000_000, 256 * 1024)
+        decoder.decode(b"\xbe" * 1_000_000 + b"\x40\x01c\x01d", 256 * 1024)
+    assert decode(decoder, b"\xbe") == [(b"c", b"d")]
 
 
 @pytest.mark.parametrize(

@@ -6,49 +6,13 @@ import asyncio
 import json
 import re
 from itertools import pairwise
-from typing import Any, cast
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from polykind.http.http1_connection import Http1Connection
-from polykind.http.listener import HttpServer, Limits
 from polykind.http.messages import Request, Response
-
-
-class FakeTransport:
-    """A transport that records what is written."""
-
-    def __init__(self) -> None:
-        self.written = b""
-        self.closed = False
-        self.reading = True
-
-    def write(self, data: bytes) -> None:
-        assert not self.closed
-        self.written += data
-
-    def close(self) -> None:
-        self.closed = True
-
-    abort = write_eof = close
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def can_write_eof(self) -> bool:
-        return True
-
-    def pause_reading(self) -> None:
-        assert self.reading
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        assert not self.reading
-        self.reading = True
-
-    def get_extra_info(self, name: str) -> Any:
-        return None
+from tests.http.fake_transport import exchange, is_freed_by_reference_counting
 
 
 async def echo(request: Request) -> Response:
@@ -58,26 +22,9 @@ async def echo(request: Request) -> Response:
     return Response(200, json.dumps(description).encode())
 
 
-async def exchange(pieces: list[bytes]) -> FakeTransport:
-    """Feed the pieces to a connection while it reads."""
-    http = HttpServer(echo, Limits(max_body_bytes=2000, max_head_bytes=2000))
-    http.loop = asyncio.get_running_loop()
-    connection, transport = Http1Connection(http), FakeTransport()
-    connection.connection_made(cast(asyncio.Transport, transport))
-    for piece in pieces:
-        for _ in range(200):
-            if transport.reading or transport.closed:
-                break
-            await asyncio.sleep(0)
-        if transport.closed:
-            break
-        assert transport.reading
-        connection.data_received(piece)
-    for _ in range(50):
-        await asyncio.sleep(0)
-    connection.connection_lost(None)
-    assert not http.connections
-    return transport
+def test_memory_of_a_lost_connection_is_freed_without_the_garbage_collector() -> None:
+    request = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert is_freed_by_reference_counting(Http1Connection, echo, request)
 
 
 def split(data: bytes, places: list[int]) -> list[bytes]:
@@ -109,7 +56,7 @@ places = st.lists(st.integers(0, 10_000), max_size=12)
 def test_responses_do_not_depend_on_how_bytes_are_split(
     sent: list[tuple[bytes, dict[str, str]]], where: list[int]
 ) -> None:
-    transport = asyncio.run(exchange(split(b"".join(data for data, _ in sent), where)))
+    transport = asyncio.run(exchange(Http1Connection, echo, split(b"".join(data for data, _ in sent), where)))
     found = re.findall(rb"HTTP/1.1 200 OK\r\n.*?\r\n\r\n(\{.*?\})(?=HTTP/1|$)", transport.written, re.DOTALL)
     assert [json.loads(body) for body in found] == [expected for _, expected in sent]
     assert not transport.closed
@@ -141,7 +88,7 @@ lines = st.sampled_from(
 @example([b"hello", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], [])
 @settings(deadline=None, max_examples=300)
 def test_arbitrary_bytes_get_valid_http_responses(parts: list[bytes], where: list[int]) -> None:
-    transport = asyncio.run(exchange(split(b"".join(parts), where)))
+    transport = asyncio.run(exchange(Http1Connection, echo, split(b"".join(parts), where)))
     statuses = [int(s) for s in re.findall(rb"HTTP/1\.1 (\d{3}) ", transport.written)]
     assert set(statuses) <= {100, 200, 400, 413, 431}
     rejected = [s for s in statuses if s >= 400]

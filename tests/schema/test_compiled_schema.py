@@ -246,6 +246,18 @@ def test_single_pass_defaults_and_validates() -> None:
     assert schema.prune_default_and_validate(sample_object(spec={"a": 1, "b": "x"}), report=True) == ([], False)
 
 
+def test_default_and_validate_does_not_prune() -> None:
+    spec = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "default": "x"}}}
+    schema = compiled_schema({"spec": spec}, with_programs=True)
+    needing = sample_object(spec={"a": "1"})
+    assert schema.default_and_validate(needing)
+    assert needing["spec"] == {"a": "1", "b": "x"}
+    unknown = sample_object(spec={"c": 1})
+    assert not schema.default_and_validate(unknown)
+    assert unknown["spec"] == {"b": "x", "c": 1}
+    assert not schema.default_and_validate(sample_object(spec={"a": 1}))
+
+
 def test_single_pass_declines_objects_that_a_default_could_invalidate() -> None:
     item = {"type": "object", "properties": {"k": {"type": "string", "default": "x"}, "n": {"type": "integer"}}}
     keyed = {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}

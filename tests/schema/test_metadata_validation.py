@@ -68,6 +68,12 @@ def test_create(meta: Json, expected: list[str]) -> None:
     assert error_texts(meta) == expected
 
 
+def test_validation_of_the_identity_leaves_out_what_an_update_validates() -> None:
+    meta = {"name": "a b", "finalizers": ["/"], "labels": {"-": ""}, "annotations": {"-": ""}, "managedFields": [{}]}
+    found = metadata_validation.validate_object_meta(meta, namespaced=False, only_identity=True)
+    assert {error.field for error in found} == {"metadata.name", "metadata.finalizers"}
+
+
 def test_namespace_must_be_a_dns_label() -> None:
     assert error_texts({"name": "a"}, namespaced=True) == ["metadata.namespace: Required value"]
     assert error_texts({"name": "a", "namespace": "a.b"}, namespaced=True) == [

@@ -158,3 +158,42 @@ async def test_empty_group_is_not_the_core_group(running: Live) -> None:
 async def test_invalid_percent_escape_returns_400(running: Live) -> None:
     reply = await running.client.call("GET", f"{WIDGETS}/%zz")
     assert (reply.status, reply.body) == (400, b"400 Bad Request")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "accept", "status", "warned"),
+    [
+        ("GET", "endpoints", "application/json", 200, True),
+        ("GET", "endpoints", "text/foo", 406, False),
+        ("GET", "endpoints", "application/json;as=Foo;g=meta.k8s.io;v=v1", 406, True),
+        ("PATCH", "endpoints/e", "application/json", 415, False),
+    ],
+)
+async def test_media_type_that_the_router_rejects_gives_no_deprecation_warning(
+    running: Live, method: str, path: str, accept: str, status: int, warned: bool
+) -> None:
+    running.client.accept = accept
+    reply = await running.client.call(method, f"/api/v1/namespaces/default/{path}", None, "text/foo")
+    assert (reply.status, b"warning" in reply.headers) == (status, warned)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "text"),
+    [
+        ("GET", "configmaps", 200, ""),
+        ("DELETE", "configmaps", 400, "Namespace parameter required."),
+        ("GET", "configmaps/a", 400, "Namespace parameter required."),
+        ("PUT", "configmaps/a", 400, "Namespace parameter required."),
+        ("POST", "pods/a/exec", 400, "Namespace parameter required."),
+        ("PUT", "configmaps", 405, "the server does not allow this method on the requested resource"),
+        ("POST", "configmaps", 422, 'ConfigMap "a" is invalid: metadata.namespace: Required value'),
+        ("GET", "nodes", 404, "the server could not find the requested resource"),
+        ("POST", "nodes", 404, "the server could not find the requested resource"),
+    ],
+)
+async def test_empty_namespace_in_the_path_of_a_built_in_resource(
+    running: Live, method: str, path: str, status: int, text: str
+) -> None:
+    body = {"metadata": {"name": "a", "namespace": "default"}} if method in ("POST", "PUT") else None
+    answer = await running.ask(method, f"/api/v1/namespaces//{path}", body, expect=status)
+    assert answer.get("message", "") == text

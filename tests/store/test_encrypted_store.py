@@ -94,6 +94,12 @@ async def test_values_are_encrypted_and_unreadable_ones_are_named(tmp_path: Path
         assert await store.find_stale(["/a", "/moved", "/absent"]) == {"/a"}
         await store.put("/a", b'{"x":"visible"}', expect=first)
         assert await store.find_stale(["/a"]) == set()
+        both = await store.put_twice("/b", b'{"x":1}', b'{"x":2}', expect=0)
+        assert [await store.get("/b", at=at) for at in (both, both + 1)] == [
+            KeyValue("/b", b'{"x":1}', both),
+            KeyValue("/b", b'{"x":2}', both + 1),
+        ]
+        assert await store.find_stale(["/b"]) == set()
     finally:
         await store.close()
 

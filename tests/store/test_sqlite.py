@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from polykind.contract import CompactedError, KeyValue, Page, StoreError, UnavailableError
+from polykind.contract import CompactedError, KeyValue, Page, RevisionConflictError, StoreError, UnavailableError
 from polykind.store.sqlite import SqliteStore
 from polykind.store.sqlite.database_file import DatabaseFile
 from polykind.store.sqlite.write_log import prefix_end
@@ -42,6 +42,33 @@ def rows(directory: Path) -> list[tuple[int, str]]:
     assert connection.pragma("integrity_check") == "ok"
     connection.close()
     return found
+
+
+class TestPutTwice:
+    async def test_both_values_have_their_own_revision_and_event(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            recorder = Recorder()
+            store.watch("/r/", 1, recorder)
+            assert await store.put_twice("/r/a", b"1", b"2", expect=0) == 2
+            assert await store.get("/r/a") == KeyValue("/r/a", b"2", 3)
+            assert await store.get("/r/a", at=2) == KeyValue("/r/a", b"1", 2)
+            assert [(event.value, event.revision) for event in recorder.events] == [(b"1", 2), (b"2", 3)]
+            assert await store.put("/r/a", b"3", expect=3) == 4
+        assert rows(tmp_path) == [(2, "/r/a"), (3, "/r/a"), (4, "/r/a")]
+
+    async def test_nothing_is_written_after_a_conflict(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            await store.put("/r/a", b"0", expect=0)
+            with pytest.raises(RevisionConflictError):
+                await store.put_twice("/r/a", b"1", b"2", expect=0)
+            assert await store.get("/r/a") == KeyValue("/r/a", b"0", 2)
+
+    async def test_write_of_the_same_batch_sees_the_second_value(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            both, late = await asyncio.gather(
+                store.put_twice("/r/a", b"1", b"2", expect=0), store.put("/r/a", b"3", expect=3)
+            )
+            assert (both, late) == (2, 4)
 
 
 class TestFile:

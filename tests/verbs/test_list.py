@@ -18,6 +18,9 @@ from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import RevisionRead
 from polykind.http.messages import BodyStream, Request, Response
 from polykind.store.sqlite import SqliteStore
+from polykind.verbs import list as list_verb
+from polykind.verbs import respond
+from polykind.verbs import watch as watch_verb
 from tests.conversion.hook import Hook, failing
 from tests.support.client import Reply
 from tests.support.live import DEFINITIONS, Live, live
@@ -316,6 +319,50 @@ async def test_long_list_does_not_block_the_event_loop(tmp_path: Path, form: str
             assert members[:1] == shape(form, short.body)
     # A busy machine may add a pause; a list encoded without yielding would take all of the time.
     assert lag < max(0.05, total / 3)
+
+
+STREAMED_FORMS = {
+    **{form: {b"accept": FORMS[form].encode()} for form in ("table", "metadata", "yaml", "pretty")},
+    "protobuf": {b"accept": b"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
+    "gzip": {b"accept-encoding": b"gzip"},
+}
+
+
+async def test_parts_of_streamed_lists_take_turns(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    await fill(running, 300, note="x" * 300)
+    monkeypatch.setattr(respond, "STREAM_ABOVE_BYTES", 0)
+    monkeypatch.setattr(respond, "PROTOBUF_STREAM_ABOVE_BYTES", 0)
+    turns = running.server.cache.workers.turns.queue
+    for form, headers in STREAMED_FORMS.items():
+        headers[b"authorization"] = f"Bearer {running.server.token}".encode()
+        answer = await running.server.http.app(Request("GET", WIDGETS, "", headers, b""))
+        assert isinstance(answer, BodyStream)
+        received = ReceivedBody()
+        await turns.acquire("another user")
+        answer.start(received)
+        async with asyncio.timeout(30):
+            while not turns.waiting:
+                await asyncio.sleep(0.001)
+        assert not received.complete.is_set(), form
+        turns.release()
+        await asyncio.wait_for(received.complete.wait(), 30)
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?labelSelector=app%21%3Dx", "?watch=1&timeoutSeconds=1&labelSelector=app%21%3Dx"]
+)
+async def test_selections_take_turns(running: Live, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    await fill(running, 30)
+    monkeypatch.setattr(list_verb, "_SLICE", 10)
+    monkeypatch.setattr(watch_verb, "_SLICE", 10)
+    turns = running.server.cache.workers.turns.queue
+    await turns.acquire("another user")
+    requested = asyncio.create_task(running.client.call("GET", WIDGETS + query))
+    async with asyncio.timeout(30):
+        while not turns.waiting:
+            await asyncio.sleep(0.001)
+    turns.release()
+    assert (await requested).body.count(b'"kind":"Widget"') == 30
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
+from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, configuration
 from tests.support.live import Live, live
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -97,6 +98,25 @@ async def test_binding_assigns_a_pod_to_a_node(running: Live, path: str) -> None
     )
 
 
+@pytest.mark.parametrize("path", [f"{PODS}/web/binding", "/api/v1/namespaces/default/bindings"])
+async def test_mutating_webhook_sees_the_manager_of_a_binding(running: Live, path: str) -> None:
+    await running.ask("POST", PODS, pod())
+    rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["bindings", "pods/binding"]}
+    async with AdmissionHook() as hook:
+        webhooks = configuration("Mutating", hook.webhook_config(rules=[rule]))
+        await running.ask("POST", f"{CONFIGURATIONS}/mutatingwebhookconfigurations", webhooks)
+        await running.ask("POST", f"{path}?fieldManager=me", binding(), expect=201)
+        (request,) = hook.requests()
+    (manager,) = request["object"]["metadata"]["managedFields"]
+    assert (manager["manager"], manager["fieldsV1"]) == ("me", {"f:target": {}})
+
+
+async def test_uid_in_the_body_of_bindings_is_ignored(running: Live) -> None:
+    await running.ask("POST", PODS, pod())
+    await running.ask("POST", f"{PODS}/web/binding?dryRun=All", binding(uid="x"), expect=409)
+    await running.ask("POST", "/api/v1/namespaces/default/bindings?dryRun=All", binding(uid="x"), expect=201)
+
+
 async def test_binding_in_a_dry_run_changes_nothing(running: Live) -> None:
     await running.ask("POST", PODS, pod())
     await running.ask("POST", f"{PODS}/web/binding?dryRun=All", binding(), expect=201)
@@ -145,6 +165,13 @@ async def test_eviction_without_a_budget_deletes_the_pod(running: Live) -> None:
     await running.ask("POST", f"{PODS}/web/eviction", eviction(deleteOptions=options), expect=409)
     await running.ask("POST", f"{PODS}/web/eviction", eviction(deleteOptions={"gracePeriodSeconds": 0}), expect=201)
     await running.ask("GET", f"{PODS}/web", expect=404)
+
+
+async def test_eviction_of_a_pending_pod_checks_the_uid(running: Live) -> None:
+    await running.ask("POST", PODS, pod())
+    options = {"preconditions": {"uid": "other"}}
+    rejected = await running.ask("POST", f"{PODS}/web/eviction", eviction(deleteOptions=options), expect=409)
+    assert "the UID in the precondition (other) does not match the UID in record" in rejected["message"]
 
 
 async def test_eviction_uses_up_the_budget(running: Live) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from polykind.verbs import protobuf_list, respond
 from tests.support.client import Reply
+from tests.support.clock import StoppedClock
 from tests.support.live import Live, live
 from tests.support.widgets import ALL, WIDGETS, definition, widget
 
@@ -25,7 +26,7 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 @pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Live]:
-    async with live(tmp_path) as running:
+    async with live(tmp_path, clock=StoppedClock()) as running:  # Tables show the age of the objects.
         await running.define(definition())
         for i in range(8):
             await running.ask("POST", WIDGETS, widget(f"w{i}", note=f"<{i}> " + "x" * (i * 3000), size=i))

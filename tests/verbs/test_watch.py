@@ -14,6 +14,8 @@ import aiohttp
 import pytest
 import yaml
 
+from polykind.cache.cached_object import Representation
+from polykind.cache.watch_channel import WatchChannel
 from polykind.contract import JsonObject
 from polykind.http.messages import Request, Stream
 from tests.support.live import Live, live
@@ -248,6 +250,32 @@ async def test_watch_validates_options_before_the_media_type(running: Live, quer
 async def test_watch_of_one_object_validates_the_field_selector_before_the_name(running: Live) -> None:
     reply = await running.client.call("GET", path("watch", "/w?fieldSelector=a%3Db").replace("/watch/", "/v1/watch/"))
     assert reply.json()["message"] == "field label not supported: a"
+
+
+async def test_past_events_are_encoded_while_they_are_sent(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    revision = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
+    for name in "abcde":
+        await running.ask("POST", WIDGETS, widget(name))
+    encoded: list[Representation] = []
+    encode = WatchChannel.encode_object
+
+    def count(channel: WatchChannel, representation: Representation, stamp: int) -> bytes:
+        encoded.append(representation)
+        return encode(channel, representation, stamp)
+
+    monkeypatch.setattr(WatchChannel, "encode_object", count)
+    headers = {b"authorization": f"Bearer {running.server.token}".encode()}
+    query = f"watch=1&resourceVersion={revision}"
+    answer = await running.server.http.app(Request("GET", WIDGETS, query, headers, b""))
+    assert isinstance(answer, Stream)
+    assert len(encoded) == 1
+    sink = Taken()
+    answer.start(sink)
+    async with asyncio.timeout(10):
+        while len(sink.lines) < 5:
+            await asyncio.sleep(0.001)
+    answer.on_end()
+    assert [event["object"]["metadata"]["name"] for event in sink.lines] == list("abcde")
 
 
 GZIP = {"accept-encoding": "br, gzip"}

@@ -14,7 +14,10 @@ import pytest
 from polykind.codec import json_codec
 from polykind.server.server import Server
 from polykind.server.settings import Settings
+from polykind.verbs import apply as apply_verb
 from polykind.verbs import patch as patch_verb
+from polykind.verbs import update as update_verb
+from polykind.verbs.commit import LostRaceError, commit
 from tests.support.client import Client
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, JSON, MERGE, WIDGETS, definition, widget
@@ -438,9 +441,10 @@ async def test_last_applied_annotation_alone_does_not_set_defaults(tmp_path: Pat
         assert reply.json()["metadata"]["generation"] == 2
 
 
-# ---------------------------------------------------------------------- merge patches that share values
+# ---------------------------------------------------------------------- merges that share values
 
 
+FORCED = "fieldManager=m&force=true"
 PATCHES: list[dict[str, Any]] = [
     {"metadata": {"labels": {"a": "2", "b": None, "c": "3"}}},
     {"spec": {"note": None, "size": None}},
@@ -452,21 +456,37 @@ PATCHES: list[dict[str, Any]] = [
 ]
 
 
-async def patch_twice(running: Live, name: str, patch: dict[str, Any], path: str) -> tuple[int, Any]:
+APPLIED: list[dict[str, Any]] = [
+    {"metadata": {"labels": {"a": "2", "c": "3"}}},
+    {"spec": {"note": "new"}},
+    {"spec": {"size": 2, "unknown": {"x": [1]}}},
+    {"spec": {"note": None}},
+    {"spec": {}},
+    {"status": {"ready": False}, "metadata": {"annotations": {}}},
+    {"spec": {"note": 1}},
+    {},
+]
+
+
+async def patch_twice(running: Live, name: str, patch: dict[str, Any], path: str, kind: str = MERGE) -> tuple[int, Any]:
     """Create an object and patch it. Return the status and the result without the values that differ each time."""
     meta = {"labels": {"a": "1", "b": "2"}, "annotations": {"k": "v"}}
     await running.ask("POST", WIDGETS, widget(name, meta=meta, note="x"))
     await running.ask("PATCH", f"{WIDGETS}/{name}/status", {"status": {"ready": True}}, kind=MERGE)
+    if kind == APPLY:
+        patch, path = {"apiVersion": "test.example.com/v1", "kind": "Widget", **patch}, f"{path}?{FORCED}"
     for _ in range(2):
-        reply = await running.client.call("PATCH", f"{WIDGETS}/{name}{path}", patch, MERGE)
+        reply = await running.client.call("PATCH", f"{WIDGETS}/{name}{path}", patch, kind)
     result = json_codec.decode(reply.body)
+    if reply.status != 200:
+        return reply.status, result["message"].replace(name, "")
     assert await running.ask("GET", f"{WIDGETS}/{name}") == result
     for field in ("name", "uid", "resourceVersion", "creationTimestamp"):
         del result["metadata"][field]
     # The order of entries depends on their times.
     entries = result["metadata"].get("managedFields", [])
     for entry in entries:
-        del entry["time"]
+        entry.pop("time", None)
     entries.sort(key=repr)
     return reply.status, result
 
@@ -476,6 +496,35 @@ async def test_merge_patch_has_the_same_result_if_it_shares_values(
 ) -> None:
     cases = [(patch, path) for patch in PATCHES for path in ("", "/status")]
     shared = [await patch_twice(running, f"shared-{n}", *case) for n, case in enumerate(cases)]
-    monkeypatch.setattr(patch_verb, "_may_share_old", lambda *_: False)
+    monkeypatch.setattr(patch_verb, "may_share_old", lambda *_: False)
     copied = [await patch_twice(running, f"copied-{n}", *case) for n, case in enumerate(cases)]
     assert shared == copied
+
+
+async def test_apply_has_the_same_result_if_it_shares_values(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [(applied, path, APPLY) for applied in APPLIED for path in ("", "/status")]
+    shared = [await patch_twice(running, f"shared-{n}", *case) for n, case in enumerate(cases)]
+    monkeypatch.setattr(apply_verb, "may_share_old", lambda *_: False)
+    copied = [await patch_twice(running, f"copied-{n}", *case) for n, case in enumerate(cases)]
+    assert shared == copied
+    assert {status for status, _ in shared} == {200, 422, 500}
+
+
+async def test_apply_does_not_own_the_defaults_that_a_lost_attempt_has_set(
+    running: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = widget("w")
+    del body["spec"]
+    await running.ask("POST", WIDGETS, body)
+    lost = [True]
+
+    async def commit_at_second_attempt(*args: Any) -> Any:
+        if lost:
+            lost.pop()
+            raise LostRaceError
+        return await commit(*args)
+
+    monkeypatch.setattr(update_verb, "commit", commit_at_second_attempt)
+    result = await running.ask("PATCH", f"{WIDGETS}/w?{FORCED}", widget("w", note="x"), kind=APPLY)
+    assert result["spec"] == {"note": "x", "size": 1}
+    assert [entry["fieldsV1"] for entry in result["metadata"]["managedFields"]] == [{"f:spec": {"f:note": {}}}]

@@ -21,6 +21,8 @@ def check_body(applied: JsonObject, api_version: str, kind: str) -> None:
 
 def check_kind(applied: JsonObject, api_version: str, kind: str) -> None:
     """Raise BadRequestError if the body has another kind or apiVersion than the resource in the URL."""
+    if applied.get("apiVersion") == api_version and applied.get("kind") == kind:
+        return
     kind_in_body = format_kind(applied.get("apiVersion"), applied.get("kind"))
     if kind_in_body != format_kind(api_version, kind):
         raise errors.BadRequestError(f"invalid object type: {kind_in_body}")

@@ -57,6 +57,9 @@ def _compare(old: Any, new: Any, type_: Type) -> _Parts:
         if items.atomic or not (old or new):
             return None if json_equal(old, new) else _CHANGED
         return _compare_lists(old, new, items)
+    scalars = type_.scalars
+    if type(old) in scalars and type(new) in scalars and old is not None and new is not None:
+        return None if json_equal(old, new) else _CHANGED
     return _compare_mixed(old, new, type_)
 
 

@@ -253,9 +253,9 @@ def _value_text(value: Any) -> str:
 
 def sort_fields(fields: Fields) -> Fields:
     """Return the set with its keys in kube-apiserver's order, for objects whose keys JSON encoding does not sort."""
-    if len(fields) < 2:
-        return {key: sort_fields(below) for key, below in fields.items()} if fields else LEAF
-    return {key: sort_fields(fields[key]) for key in sorted(fields, key=_SORT_KEY)}
+    named = all((key[:2] == "f:" or key == ".") and key.isascii() for key in fields)
+    keys = sorted(fields) if named else sorted(fields, key=_SORT_KEY)
+    return {key: sort_fields(below) if (below := fields[key]) else LEAF for key in keys}
 
 
 def _compare(left: str, right: str) -> int:

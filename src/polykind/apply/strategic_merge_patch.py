@@ -51,18 +51,40 @@ def apply(document: JsonObject, patch: Any, strategy: Strategy = OBJECT) -> Json
         raise nesting_error() from None
 
 
-def remaining_patch(patch: Any) -> Any:
-    """Return a patch as kube-apiserver's errors show it: without the directives and lists that its merge removes."""
-    if isinstance(patch, list):
-        return [remaining_patch(item) for item in patch]
-    if not isinstance(patch, dict):
-        return patch
+def remaining_patch(patch: JsonObject, original: JsonObject, strategy: Strategy = OBJECT) -> JsonObject:
+    """Return a patch as kube-apiserver's errors show it: without the parts that its merge removes from the patch.
+
+    These are directives, lists with an order, and the nulls in values that the original does not have.
+    """
     ordered = {key.partition("/")[2] for key in patch if key.startswith(_ORDER)}
     return {
-        key: remaining_patch(value)
+        key: _remaining_value(value, original.get(key), strategy.fields.get(key, REPLACE))
         for key, value in patch.items()
         if key != _RETAIN and key not in ordered and not key.startswith(_ORDER)
     }
+
+
+def _remaining_value(value: Any, before: Any, field: Strategy) -> Any:
+    if isinstance(value, dict) and isinstance(before, dict):
+        return value if field.replaces_object else remaining_patch(value, before, field)
+    if isinstance(value, list) and isinstance(before, list):
+        if not field.key:
+            return _without_orders(value)
+        live = [item for item in before if isinstance(item, dict)]
+        positions = _Positions(item.get(field.key) for item in live)
+        return [_remaining_item(item, live, positions, field) for item in value]
+    return _without_orders(without_nulls(value)) if isinstance(value, dict | list) else value
+
+
+def _remaining_item(item: Any, live: list[JsonObject], positions: _Positions, field: Strategy) -> Any:
+    position = positions.find(item.get(field.key)) if isinstance(item, dict) else None
+    return _without_orders(item) if position is None else remaining_patch(item, live[position], field)
+
+
+def _without_orders(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_orders(item) for item in value]
+    return remaining_patch(value, value, REPLACE) if isinstance(value, dict) else value
 
 
 def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> JsonObject:
@@ -170,7 +192,7 @@ def _overwritten(before: list[Any], value: list[Any], key: str) -> list[Any]:
     present = _Positions(item.get(key) for item in before)
     for deleted in (item.get(key) for item in items if item.get(_PATCH) == "delete"):
         if present.find(deleted) is not None:
-            kept = [item for item in live[:length] if item.get(key) != deleted]
+            kept = [item for item in live[:length] if not _go_equal(item.get(key), deleted)]
             live[: len(kept)], length = kept, len(kept)
     present = _Positions(item.get(key) for item in live[:length])
     for item in items:
@@ -191,7 +213,7 @@ def _check_order(items: list[Any], order: list[Any], key: str) -> None:
             position += 1
         if position == len(expected):
             return
-        if _merge_key_value(expected[position], key) == _merge_key_value(item, key):
+        if _go_equal(_merge_key_value(expected[position], key), _merge_key_value(item, key)):
             position += 1
     if order and position < len(expected):
         raise errors.UnknownReasonError(
@@ -204,9 +226,9 @@ def _merge_lists(before: list[Any], value: list[Any], field: Strategy, deleting:
         return value
     if not before and not value:
         return before
-    kinds = {type(item) for item in (*before, *value)}
-    if list in kinds:
+    if isinstance((before or value)[0], list):
         raise PatchRejectedError
+    kinds = {type(item) for item in (*before, *value)}
     if len(kinds) > 1:
         lists = f"{go_print(before)} {go_print(value)}"
         raise errors.UnknownReasonError(f"list element types are not identical: [{lists}]")
@@ -289,7 +311,10 @@ def _position(item: Any, order: _Positions, key: str) -> float:
 
 
 class _Positions:
-    """The first position of each value of a list. Values are compared with ==; objects and lists are allowed."""
+    """The first position of each value of a list. Values are equal as in Go: of the same type and value.
+
+    Objects and lists are allowed.
+    """
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._count = 0
@@ -301,7 +326,7 @@ class _Positions:
     def add(self, value: Any) -> None:
         """Add a value at the end."""
         try:
-            self._hashable.setdefault(value, self._count)
+            self._hashable.setdefault((type(value), value), self._count)
         except TypeError:
             self._others.append((value, self._count))
         self._count += 1
@@ -309,9 +334,14 @@ class _Positions:
     def find(self, value: Any) -> int | None:
         """Return the first position of a value, or None."""
         try:
-            return self._hashable.get(value)
+            return self._hashable.get((type(value), value))
         except TypeError:
             return next((position for other, position in self._others if other == value), None)
+
+
+def _go_equal(one: Any, other: Any) -> bool:
+    """True if two values of JSON are equal in Go, where an integer never equals a float or a boolean."""
+    return type(one) is type(other) and bool(one == other)
 
 
 def _merge_key_value(item: Any, key: str) -> Any:

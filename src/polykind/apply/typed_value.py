@@ -135,14 +135,17 @@ def _owned_items(value: list[Any], items: ListType, unique: bool) -> Fields | No
     return out or None
 
 
-def check_type(value: Any, type_: Type, unique: bool = False) -> None:
+def check_type(value: Any, type_: Type, unique: bool = False, *, decoded: bool = False) -> None:
     """Raise TypeMismatchError if a value does not match its type.
 
-    If `unique` is true, also raise it if a list of type set or map has duplicate items.
+    If `unique` is true, also raise it if a list of type set or map has duplicate items. `decoded` is true for an object
+    of a built-in kind: decoding has checked its types, so only the items of lists outside of atomic values are checked.
     """
     if type(value) is dict:
         if type_.map is None:
             raise TypeMismatchError
+        if decoded and type_.map.atomic:
+            return
         fields, element = type_.map.fields, type_.map.element
         for name, item in value.items():
             field = fields.get(name)
@@ -150,11 +153,13 @@ def check_type(value: Any, type_: Type, unique: bool = False) -> None:
             if below is None:
                 raise TypeMismatchError
             if type(item) not in below.scalars:
-                check_type(item, below, unique)
+                check_type(item, below, unique, decoded=decoded)
     elif type(value) is list:
         items = type_.list
         if items is None:
             raise TypeMismatchError
+        if decoded and items.atomic:
+            return
         if unique and not items.atomic:
             _owned_items(value, items, unique)
             return
@@ -163,7 +168,7 @@ def check_type(value: Any, type_: Type, unique: bool = False) -> None:
             if not items.atomic and not (type(item) is dict and items.keys and items.keys[0] in item):
                 items.item_key(item)
             if type(item) not in items.element.scalars:
-                check_type(item, items.element, unique)
+                check_type(item, items.element, unique, decoded=decoded)
     elif type(value) not in type_.scalars:
         raise TypeMismatchError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from polykind.apply.model import (
@@ -39,19 +40,19 @@ class TypeModel:
     ) -> None:
         self._openapi = openapi
         self._preserve_unknown = preserve_unknown
-        self._root = root
+        if root is not None:
+            self.root = root
         self.zero: JsonObject = zero or {}
         self.ordered = ordered
 
-    @property
+    @cached_property
     def root(self) -> Type:
-        if self._root is None:
-            try:
-                self._root = _kind(self._openapi, preserve=self._preserve_unknown)
-            except RecursionError:
-                self._root = DEDUCED
-            self._openapi = None
-        return self._root
+        try:
+            root = _kind(self._openapi, preserve=self._preserve_unknown)
+        except RecursionError:
+            root = DEDUCED
+        self._openapi = None
+        return root
 
 
 def _kind(openapi: JsonObject | None, *, preserve: bool) -> Type:

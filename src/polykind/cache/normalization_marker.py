@@ -11,11 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Iterable
 
 import msgspec
 
-from polykind.cache.cached_object import CachedObject, parse_normalized, parse_stored
+from polykind.cache.cached_object import (
+    UNREAD_LABELS,
+    CachedObject,
+    IrregularObject,
+    match_head,
+    parse_normalized,
+    parse_stored,
+    uid_place,
+)
 from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import KeyValue, Store, StoreError
 
@@ -28,6 +37,8 @@ MAX_EXCEPTIONS = 1000
 _UNMARKED_PERCENT = 5
 _MAX_BACKOFF = 6
 _SLICE = 5_000
+_NO_HEAD = b"\0no object was read yet"
+"""No value starts with this text. The values that stand for damaged ones have other texts after the NUL."""
 
 
 def may_have_owners(value: bytes) -> bool:
@@ -45,6 +56,8 @@ class NormalizationMarker(msgspec.Struct):
     """The keys of objects that are not known to be normalized."""
     has_owners: bool = True
     """False if no object has owner references or is being deleted. The garbage collector can then ignore them."""
+    irregular: list[str] | None = None
+    """The keys of irregular objects, or None if there are many. A load reads nothing in the JSON of the others."""
 
 
 _decode = msgspec.json.Decoder(NormalizationMarker).decode
@@ -61,11 +74,49 @@ class StoredObjectParser:
         self._schema_generation = cache.schema_generation
         self._revision = marker.revision if marker is not None and versions else 0
         self._exceptions = frozenset(marker.exceptions if marker is not None else ())
+        irregular = marker.irregular if marker is not None else None
+        self._parsed = self._exceptions.union(irregular) if irregular is not None else None
+        """The keys of objects that must be parsed, or None if all objects must be."""
         self._versions = versions
 
-    def __call__(self, item: KeyValue) -> CachedObject:
-        key, value, revision = item
-        key = key[self._start :]
+    def __call__(self, items: list[KeyValue]) -> list[CachedObject]:
+        """Build the cached objects of a few items, in the same order."""
+        if self._parsed is not None:
+            return self._splice(items, self._parsed)
+        start = self._start
+        return [self._parse(key[start:], value, revision) for key, value, revision in items]
+
+    def _splice(self, items: list[KeyValue], parsed: frozenset[str]) -> list[CachedObject]:
+        """Insert the resourceVersion before the `uid` of each object, and leave the labels unread.
+
+        Objects that the marker does not cover are parsed, and values that are not JSON because they are damaged.
+        """
+        start, covered, generation = self._start, self._revision, self._schema_generation
+        head, version, normalized = _NO_HEAD, "", False
+        found: list[CachedObject] = []
+        for key, value, revision in items:
+            key = key[start:]
+            if not value.startswith(head) and (match := match_head(value)) is not None:
+                head, version = match[0], sys.intern(match[1].decode())
+                normalized = version in self._versions
+            if revision > covered or key in parsed or not value.startswith(head):
+                found.append(self._parse(key, value, revision))
+                continue
+            at = uid_place(value, len(head))
+            found.append(
+                CachedObject(
+                    b'%b,"resourceVersion":"%d"%b' % (value[:at], revision, value[at:].rstrip(b"\n")),
+                    UNREAD_LABELS,
+                    key=key,
+                    revision=revision,
+                    version=version,
+                    normalized=normalized,
+                    schema_generation=generation,
+                )
+            )
+        return found
+
+    def _parse(self, key: str, value: bytes, revision: int) -> CachedObject:
         if revision <= self._revision and key not in self._exceptions:
             cached = parse_normalized(key, value, revision)
             if cached.version not in self._versions:
@@ -156,6 +207,8 @@ class NormalizationMarkers:
         revision, unmarked, objects = cache.revision, cache.unmarked, cache.unordered()
         exceptions: list[str] = []
         has_owners = False
+        ownerless = self.ownerless_revision(cache)
+        irregular: list[str] = []
         for start in range(0, len(objects), _SLICE):
             part = objects[start : start + _SLICE]
             exceptions += [
@@ -165,11 +218,13 @@ class NormalizationMarkers:
             ]
             if len(exceptions) > MAX_EXCEPTIONS:
                 return False
-            has_owners = has_owners or any(may_have_owners(cached.data) for cached in part)
+            has_owners = has_owners or any(may_have_owners(c.data) for c in part if c.revision > ownerless)
+            irregular += [cached.key for cached in part if isinstance(cached, IrregularObject)]
             await asyncio.sleep(0)
         if cache.schema_digests is not digests or not cache.loaded:
             return False
-        marker = NormalizationMarker(revision, dict(current), exceptions, has_owners)
+        few = irregular if len(irregular) <= MAX_EXCEPTIONS else None
+        marker = NormalizationMarker(revision, dict(current), exceptions, has_owners, few)
         await self._store.put(self._key(cache), msgspec.json.encode(marker), expect=None)
         self._markers[self._key(cache)] = marker
         cache.unmarked -= unmarked

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from polykind.cache.cached_object import CachedObject, parse_stored
+from polykind.cache.sorted_objects import SortedObjects
 from polykind.cache.value_index import MIN_OBJECTS, IndexQuery, ValueIndexes
 from polykind.cache.watch_dispatch import WatchDispatch
 from polykind.contract import HistoryEvent, KeyValue, StoreEvent
@@ -58,112 +57,6 @@ class CacheObserver(Protocol):
         """Read the resource again, because changes may have been missed."""
 
 
-_key_of = attrgetter("key")
-
-
-class SortedObjects:
-    """Cached objects, sorted by key within their namespaces. A snapshot copies references and nothing else."""
-
-    def __init__(self, objects: Iterable[CachedObject] = ()) -> None:
-        self.version_counts: dict[str, int] = {}
-        """The number of objects stored at each version."""
-        self.last_change = 0
-        """The highest revision of an object that was ever added."""
-        self._by_key: dict[str, CachedObject] = {}
-        self._by_namespace: dict[str, list[CachedObject]] = {}
-        self._data_sizes: dict[str, int] = {}
-        """The total size of the objects' JSON by namespace."""
-        self._prefixes: list[str] = []
-        """The namespaces in the order of their keys, each with a slash. The prefix of cluster-scoped objects is empty.
-        """
-        for cached in objects:
-            self.put(cached)
-
-    def __len__(self) -> int:
-        return len(self._by_key)
-
-    def get(self, key: str) -> CachedObject | None:
-        return self._by_key.get(key)
-
-    def count(self, namespace: str | None) -> int:
-        """Return the number of objects of a namespace (None: all namespaces)."""
-        return len(self._by_key) if namespace is None else len(self._by_namespace.get(namespace, ()))
-
-    def data_size(self, namespace: str | None) -> int:
-        """Return the total size of the JSON of the objects of a namespace (None: all namespaces)."""
-        return sum(self._data_sizes.values()) if namespace is None else self._data_sizes.get(namespace, 0)
-
-    def keys(self) -> list[str]:
-        """Return all keys in no particular order."""
-        return list(self._by_key)
-
-    def unordered(self) -> list[CachedObject]:
-        """Return all objects in no particular order."""
-        return list(self._by_key.values())
-
-    def snapshot(self, namespace: str | None, after: str = "", limit: int = 0) -> list[CachedObject]:
-        """Return the objects of a namespace (None: all) with keys after `after`, at most `limit` (0: no limit)."""
-        if namespace is not None:
-            objects = self._by_namespace.get(namespace, [])
-            start = bisect_right(objects, after, key=_key_of) if after else 0
-            return objects[start : start + limit] if limit else objects[start:]
-        found: list[CachedObject] = []
-        first = max(bisect_right(self._prefixes, after) - 1, 0) if after else 0
-        for prefix in self._prefixes[first:]:
-            found += self.snapshot(prefix.rstrip("/"), after, limit - len(found) if limit else 0)
-            if limit and len(found) == limit:
-                break
-        return found
-
-    def named(self, name: str, after: str = "") -> list[CachedObject]:
-        """Return the objects with a name in all namespaces, in key order, with keys after `after`."""
-        keys = (prefix + name for prefix in self._prefixes)
-        return [cached for key in keys if key > after and (cached := self._by_key.get(key)) is not None]
-
-    def remaining(self, namespace: str | None, after: str) -> int:
-        """Return the number of objects of a namespace (None: all) whose keys come after `after`."""
-        if namespace is not None:
-            objects = self._by_namespace.get(namespace, [])
-            return len(objects) - bisect_right(objects, after, key=_key_of)
-        first = max(bisect_right(self._prefixes, after) - 1, 0)
-        if not self._prefixes[first:]:
-            return 0
-        rest = sum(self.count(prefix.rstrip("/")) for prefix in self._prefixes[first + 1 :])
-        return rest + self.remaining(self._prefixes[first].rstrip("/"), after)
-
-    def put(self, cached: CachedObject) -> CachedObject | None:
-        """Add an object, or replace the object with the same key. Return the replaced object."""
-        old = self._by_key.get(cached.key)
-        self._by_key[cached.key] = cached
-        self.version_counts[cached.version] = self.version_counts.get(cached.version, 0) + 1
-        self.last_change = max(self.last_change, cached.revision)
-        objects = self._by_namespace.get(cached.namespace)
-        if objects is None:
-            objects = self._by_namespace[cached.namespace] = []
-            self._data_sizes[cached.namespace] = 0
-            insort(self._prefixes, f"{cached.namespace}/" if cached.namespace else "")
-        self._data_sizes[cached.namespace] += len(cached.data)
-        if old is not None:
-            self._data_sizes[cached.namespace] -= len(old.data)
-            self.version_counts[old.version] -= 1
-            objects[bisect_left(objects, cached.key, key=_key_of)] = cached
-        elif not objects or objects[-1].key < cached.key:
-            objects.append(cached)
-        else:
-            insort(objects, cached, key=_key_of)
-        return old
-
-    def remove(self, cached: CachedObject) -> None:
-        del self._by_key[cached.key]
-        self.version_counts[cached.version] -= 1
-        objects = self._by_namespace[cached.namespace]
-        del objects[bisect_left(objects, cached.key, key=_key_of)]
-        self._data_sizes[cached.namespace] -= len(cached.data)
-        if not objects:
-            del self._by_namespace[cached.namespace], self._data_sizes[cached.namespace]
-            self._prefixes.remove(f"{cached.namespace}/" if cached.namespace else "")
-
-
 class ResourceCache:
     """All objects stored under one prefix, such as /registry/example.com/crontabs/."""
 
@@ -205,7 +98,7 @@ class ResourceCache:
         """A version and a schema generation at which every object is its own representation, or None if that is not
         known. A list at this version needs to look at no object.
         """
-        self._expected_writes: dict[str, tuple[bytes, int, CachedObjectFactory]] = {}
+        self._expected_writes: dict[str, tuple[bytes, int, CachedObjectFactory, bytes | None]] = {}
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -236,6 +129,10 @@ class ResourceCache:
         """Return the objects of a namespace (None: all) with keys after `after`, at most `limit` (0: no limit)."""
         return self._objects.snapshot(namespace, after, limit)
 
+    def view(self, namespace: str | None) -> Sequence[CachedObject]:
+        """Return the objects of a namespace (None: all) as they are now, without a look at each of them."""
+        return self._objects.view(namespace)
+
     def unordered(self) -> list[CachedObject]:
         """Return all objects in no particular order. This is faster than a snapshot."""
         return self._objects.unordered()
@@ -257,8 +154,10 @@ class ResourceCache:
         keys = self.indexes.find(queries, self._objects.count(namespace) // _MIN_SELECTIVITY) if self.indexes else None
         if keys is None:
             return None
-        found = [cached for key in sorted(keys) if key > after and (cached := self._objects.get(key)) is not None]
-        return found if namespace is None else [cached for cached in found if cached.namespace == namespace]
+        if namespace is not None:
+            prefix = f"{namespace}/"
+            keys = {key for key in keys if key.startswith(prefix)}
+        return [cached for key in sorted(keys) if key > after and (cached := self._objects.get(key)) is not None]
 
     def remaining(self, namespace: str | None, after: str) -> int:
         """Return the number of objects of a namespace (None: all) whose keys come after `after`."""
@@ -287,13 +186,19 @@ class ResourceCache:
         self.schema_digests = digests
 
     def expect_write(
-        self, key: str, value: bytes, schema_generation: int, build: CachedObjectFactory = parse_stored
+        self,
+        key: str,
+        value: bytes,
+        schema_generation: int,
+        build: CachedObjectFactory = parse_stored,
+        second: bytes | None = None,
     ) -> None:
         """Announce that this process is about to write `value`, which is normalized for this schema generation.
 
-        When the store delivers an event with the same bytes, the cache calls `build` and sets `normalized`.
+        When the store delivers an event with the same bytes, the cache calls `build` and sets `normalized`. `second` is
+        the value of a write that follows in the same transaction.
         """
-        self._expected_writes[key] = (value, schema_generation, build)
+        self._expected_writes[key] = (value, schema_generation, build, second)
 
     def cancel_expected_write(self, key: str) -> None:
         self._expected_writes.pop(key, None)
@@ -339,6 +244,8 @@ class ResourceCache:
                 expected = self._expected_writes.pop(key, None) if self._expected_writes else None
                 if expected is not None and expected[1] == self.schema_generation and expected[0] == event.value:
                     new = expected[2](key, event.value, event.revision, True)
+                    if expected[3] is not None:
+                        self.expect_write(key, expected[3], self.schema_generation)
                 else:
                     new = parse_stored(key, event.value, event.revision, False)
                 new.schema_generation = self.schema_generation

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from polykind.cache.cached_object import CachedObject
 
 if TYPE_CHECKING:
-    from polykind.cache.resource_cache import SortedObjects
+    from polykind.cache.sorted_objects import SortedObjects
 
 MIN_OBJECTS = 2000
 """The number of objects below which a search through all of them takes less than a millisecond."""
@@ -48,6 +48,8 @@ class IndexQuery(NamedTuple):
     """True for the values that meet the requirement."""
     values: tuple[str | None, ...] | None
     """The accepted values, or None if there may be many."""
+    label: str | None = None
+    """The key of the label if `value_of` returns a stored label, else None."""
 
 
 class ValueIndex:

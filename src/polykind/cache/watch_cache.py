@@ -7,11 +7,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 
 from polykind import errors
 from polykind.cache.cached_object import parse_stored
 from polykind.cache.normalization_marker import NormalizationMarkers, may_have_owners
-from polykind.cache.resource_cache import ObjectChange, ResourceCache, SortedObjects
+from polykind.cache.resource_cache import ObjectChange, ResourceCache
+from polykind.cache.sorted_objects import SortedObjects
 from polykind.contract import (
     CompactedError,
     FutureRevisionError,
@@ -35,6 +37,9 @@ _CLOSING_SECONDS = 2.0
 """The time after which the server stops without writing normalization markers, because the store does not respond."""
 _PROGRESS_SECONDS = 2.0
 """A load that takes longer is logged, and its progress at this interval."""
+
+
+_is_normalized = attrgetter("normalized")
 
 
 class WatchCache:
@@ -220,12 +225,9 @@ class WatchCache:
         while True:
             page = await self.store.scan(cache.prefix, after=after)
             for start in range(0, len(page.items), _SLICE):
-                for item in page.items[start : start + _SLICE]:
-                    cached = parse(item)
-                    unmarked += not cached.normalized
-                    current = objects.get(cached.key)
-                    if current is None or current.revision < cached.revision:
-                        objects.put(cached)
+                part = parse(page.items[start : start + _SLICE])
+                unmarked += list(map(_is_normalized, part)).count(False)
+                objects.put_sorted(part)
                 await asyncio.sleep(0)
             for event in buffered:
                 _apply(objects, event, len(cache.prefix))

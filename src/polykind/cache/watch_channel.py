@@ -227,6 +227,10 @@ class WatchChannel:
         """Run a computation on a large event in a worker thread."""
         return await self._cache.workers.run("", call)
 
+    async def take_turn(self, user: str) -> None:
+        """Wait until the next slice of a user's initial events may be encoded and sent."""
+        await self._cache.workers.turns.take(user)
+
     async def _process_backlog(self) -> None:
         try:
             while self._backlog:

@@ -28,11 +28,16 @@ _FINAL_BOOKMARK_SECONDS = 2.0
 class Watcher:
     """One client's watch. Events that arrive before the initial events have been sent wait in `_pending`."""
 
-    def __init__(self, channel: WatchChannel, after: int, bookmarks: bool, timeout: float, interval: float) -> None:
+    def __init__(
+        self, channel: WatchChannel, after: int, bookmarks: bool, timeout: float, interval: float, user: str = ""
+    ) -> None:
         self.after = after
         """Events up to this revision are not sent: the client has seen them, or the initial events include them."""
-        self.initial_events: Iterable[bytes | Callable[[], bytes]] = ()
-        """Events to send first. A function encodes a large event, in a worker thread."""
+        self.initial_events: Iterable[bytes | Callable[[], bytes | None]] = ()
+        """Events to send first. A function encodes a large event, in a worker thread.
+
+        A change that is no event for this watch is empty, or None as the result of a function.
+        """
         self._channel = channel
         self._sink: Sink | None = None
         self._pending: list[bytes] | None = []
@@ -42,6 +47,7 @@ class Watcher:
         self._timers: list[asyncio.TimerHandle] = []
         self._task: asyncio.Task[None] | None = None
         self._timeout = timeout
+        self._user = user
         self._finished = False
 
     def start(self, sink: Sink) -> None:
@@ -63,15 +69,17 @@ class Watcher:
             size, turn = 0, monotonic()
             for event in self.initial_events:
                 data = event if isinstance(event, bytes) else await self._channel.compute(event)
-                if monotonic() - turn > _TURN_SECONDS:
-                    await asyncio.sleep(0)
-                    turn = monotonic()
-                batch.append(data)
-                size += len(data)
+                if data:
+                    batch.append(data)
+                    size += len(data)
                 if size > _CHUNK_BYTES:
                     sink.send(await self._framed(batch))
                     batch, size = [], 0
                     await sink.drained()
+                elif monotonic() - turn <= _TURN_SECONDS:
+                    continue
+                await self._channel.take_turn(self._user)
+                turn = monotonic()
             if batch:
                 sink.send(await self._framed(batch))
             self.initial_events = ()
@@ -132,8 +140,10 @@ class Watcher:
         """Clean up after the stream has ended or the client has disconnected."""
         self._finished = True
         self._stop()
-        if self._task is not None:
-            self._task.cancel()
+        # The task refers to this watcher. Break the cycle, so that the events of the task are freed now.
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
 
     def _stop(self) -> None:
         for timer in self._timers:

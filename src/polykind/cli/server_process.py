@@ -54,6 +54,7 @@ async def _serve(settings: Settings, stop_with_parent: bool, temporary: bool) ->
     gc.disable()
     from polykind.cli.service_manager import ServiceManager
     from polykind.http.descriptors import raise_descriptor_limit
+    from polykind.memory_policy import memory_policy
     from polykind.server.server import Server
 
     parent = _parent_process()
@@ -73,13 +74,8 @@ async def _serve(settings: Settings, stop_with_parent: bool, temporary: bool) ->
         async with Server(settings) as server:
             on_hangup(lambda: manager.reload(server.reload))
             _announce(server)
-            # Let later garbage collections skip the objects that the start has allocated. Collecting them first would
-            # free less than a megabyte and delay the first responses.
-            gc.freeze()
-            # Collect garbage less often: with Python's default threshold, a dozen active requests trigger a collection.
-            # A collection of the second generation visits at most 40,000 objects: ten milliseconds.
-            gc.set_threshold(10_000, 3, 30)
-            gc.enable()
+            memory_policy.manage()
+            cleanup.callback(asyncio.create_task(memory_policy.run()).cancel)
             manager.ready(f"serving at {server.url}")
             await (_wait_for_parent(stop, parent) if stop_with_parent else stop.wait())
             delay = settings.shutdown_delay_duration

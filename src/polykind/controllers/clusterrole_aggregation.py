@@ -83,7 +83,7 @@ class ClusterRoleAggregationController:
 
     def _decode(self, cached: CachedObject) -> JsonObject | None:
         """Return the parts of a role that aggregation needs. Its rules are encoded, because many take much memory."""
-        representation = self._resource.versions["v1"].representer.ready(cached)
+        representation = self._resource.versions["v1"].representer.ready_at_once(cached)
         if representation is None:
             return None
         role = json_codec.decode(representation.data)

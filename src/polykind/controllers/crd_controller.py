@@ -8,14 +8,14 @@ from collections.abc import Callable
 from functools import partial
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
+from polykind.apis.apiextensions.strategy import CRDResource, replace_encoded_status, summarize_stored_crd
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.crd_converters import BuildConverter, CRDConverters
 from polykind.controllers.crd_fallbacks import CRDFallbacks
 from polykind.controllers.crd_finalizer import CRDFinalizer
-from polykind.controllers.crd_status import CRDStatusWriter
+from polykind.controllers.crd_status import CRDStatusWriter, FirstStatus
 from polykind.conversion.converter_health import TYPE as CONVERSION_HEALTHY
 from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
@@ -125,12 +125,14 @@ class CRDController:
     # ------------------------------------------------------------------ serving what the CRDs declare
 
     def on_changes(self, changes: list[ObjectChange]) -> None:
+        latest = {change.new.name: change.new for change in changes if change.new is not None}
         for change in changes:
-            if change.new is not None:
-                self._update(change.new)
-                self._enqueue(change.new.name)
-            else:
+            if change.new is None:
                 self._remove(change.cached.name)
+            elif latest[change.new.name] is change.new:
+                self._update(change.new)
+                if not self._is_reconciled(change.new.name):
+                    self._enqueue(change.new.name)
         self._crds_changed.set()
 
     def on_reset(self) -> None:
@@ -256,7 +258,8 @@ class CRDController:
     async def reconcile_now(self, name: str) -> None:
         """Update a CRD's status before the server responds to the CRD's write, so that clients can use it at once."""
         if self._leadership.leading:
-            await asyncio.shield(self._reconcile_shared(name))
+            if name in self._reconciling or not self._is_reconciled(name):
+                await asyncio.shield(self._reconcile_shared(name))
         else:
             await in_task(self._wait_for_leader(name))
 
@@ -300,6 +303,25 @@ class CRDController:
         current = self._crds.get(name)
         if current is not None and current["metadata"].get("deletionTimestamp"):
             self._finalizer.start(name)
+
+    def _is_reconciled(self, name: str) -> bool:
+        """True if the status of a CRD is up to date. Return False if its schemas would have to be decoded first."""
+        crd = self._crds.get(name)
+        if crd is None:
+            return True
+        meta, checked = crd["metadata"], self._structural_conditions.get(name)
+        known = checked is not None and checked[0] == crd.spec_digest
+        known = known or (meta.get("generation") == 1 and self._resource.is_structural(meta.get("uid", "")))
+        return known and not meta.get("deletionTimestamp") and self._pending_status(name) is None
+
+    async def first_status(self, crd: JsonObject, value: bytes) -> FirstStatus | None:
+        """Return the status of a new CRD, to be written together with the CRD. Only the leader writes statuses."""
+        if not self._leadership.leading or not self._resource.is_structural(crd["metadata"]["uid"]):
+            return None
+        status = reconcile(crd, self._names_in_use, self._now(), non_structural=None)
+        encoded = replace_encoded_status(value, await self._statuses.track_first(crd, status), status)
+        reserved: JsonObject = {"spec": crd["spec"], "status": status}
+        return FirstStatus(self._backend.store, self._names_in_use, reserved, encoded, self._reconcile_waiting)
 
     def _pending_status(self, name: str) -> tuple[CachedObject, JsonObject, JsonObject] | None:
         """Return a CRD and its new status, or None if its status is up to date."""

@@ -70,9 +70,16 @@ class GarbageCollector:
         self._queue: WorkQueue[ObjectRef] = WorkQueue(self._process)
         self._monitors: dict[tuple[str, str], _ResourceMonitor] = {}
         self._pending: dict[_ResourceMonitor, None] = {}
+        self._stored_resources: dict[str, set[str] | None] = {}
+        """By group: the custom resources with objects when the group was read, or None if it has too many objects.
+
+        If no other process writes to the store, a resource gets no objects before it is served for the first time.
+        """
         self._declared: list[DeclaredResource] = []
         """The built-in resources that no request has used and that are still to be searched for objects with owners."""
         self._read_task: asyncio.Task[None] | None = None
+        self._started = False
+        """True if all resources have been read since this replica became the leader."""
         self._synced = asyncio.Event()
         """Set while the owner references of all objects are known. Otherwise an owner may have unknown dependents."""
         self._deleted_owners: dict[str, tuple[str, str, str, str]] = {}
@@ -106,6 +113,7 @@ class GarbageCollector:
             if monitor in monitor.cache.observers:
                 monitor.cache.observers.remove(monitor)
         self._monitors, self._pending, self._graph = {}, {}, OwnerGraph()
+        self._started, self._stored_resources = False, {}
         if self._read_task is not None:
             self._read_task.cancel()
         self._queue.pause()
@@ -123,19 +131,37 @@ class GarbageCollector:
         if resource.plural == "events" and resource.group in ("", "events.k8s.io"):
             # kube-apiserver's garbage collector ignores Events, which may be numerous and never have dependents.
             return
-        monitor = self._monitors.get((resource.group, resource.plural))
-        if monitor is None or monitor.cache is not resource.cache:
-            monitor = _ResourceMonitor(self, resource)
+        previous = self._monitors.get((resource.group, resource.plural))
+        if previous is None or previous.cache is not resource.cache:
+            monitor = _ResourceMonitor(self, resource, first=previous is None and self._started)
             self._monitors[resource.group, resource.plural] = monitor
             resource.cache.observers.append(monitor)
-            self.read(monitor)
+            if not self._is_known_empty(monitor):
+                self.read(monitor)
         for ref in self._unserved_dependents.pop((resource.group, resource.kind), ()):
             self._queue.add(ref)
+
+    def _is_known_empty(self, monitor: _ResourceMonitor) -> bool:
+        """True if the store has no objects of a resource that is served for the first time."""
+        stored = self._stored_resources.get(monitor.group)
+        return monitor.first and stored is not None and monitor.plural not in stored
+
+    async def _read_group(self, group: str) -> None:
+        """Find the custom resources of a group that have objects, unless the group has many objects."""
+        if group not in self._stored_resources:
+            prefix = f"{self._backend.cache.prefix}{group}/"
+            page = await self._backend.store.scan(prefix)
+            names = {item.key[len(prefix) :].partition("/")[0] for item in page.items}
+            self._stored_resources[group] = names if page.last else None
 
     def _on_unused_resource(self, event: StoreEvent) -> None:
         """Watch a built-in resource that only other replicas use, if `event` writes an object with owners."""
         if event.value is not None and (OWNER_REFERENCES in event.value or DELETION_TIMESTAMP in event.value):
             self._backend.registry.build_for_key(event.key)
+
+    def forget_stored(self, group: str) -> None:
+        """Read a group again before the next resource of it is served, because changes may have been missed."""
+        self._stored_resources.pop(group, None)
 
     def read(self, monitor: _ResourceMonitor) -> None:
         """Read all objects of a resource in the background, even if they have been read before."""
@@ -162,6 +188,7 @@ class GarbageCollector:
                 continue
             # Let other tasks of the event loop run, because clients wait for these but not for this task.
             await asyncio.sleep(0)
+        self._started = True
         self._synced.set()
 
     async def _build_if_relevant(self, declared: DeclaredResource) -> None:
@@ -171,9 +198,12 @@ class GarbageCollector:
 
     async def _read(self, monitor: _ResourceMonitor) -> None:
         cache = monitor.cache
-        if self._sole_writer and not cache.loaded and not await self._backend.cache.may_have_owners(cache):
+        if self._sole_writer and not cache.loaded:
+            if monitor.first:
+                await self._read_group(monitor.group)
             # Any later write loads the resource into the cache first, so that the monitor observes the write.
-            return
+            if self._is_known_empty(monitor) or not await self._backend.cache.may_have_owners(cache):
+                return
         await self._backend.cache.load(cache)
         for ref in self._graph.dependents_in(monitor.group, monitor.plural):
             if cache.get(ref.key) is None:
@@ -372,8 +402,10 @@ class GarbageCollector:
 class _ResourceMonitor:
     """A cache observer that reports the changes of one resource to the garbage collector."""
 
-    def __init__(self, collector: GarbageCollector, resource: Resource) -> None:
+    def __init__(self, collector: GarbageCollector, resource: Resource, *, first: bool) -> None:
         self._collector = collector
+        self.first = first and not resource.is_builtin
+        """True if a custom resource is served for the first time and no changes of it may have been missed."""
         self.cache: ResourceCache = resource.cache
         self.group, self.plural, self.kind = resource.group, resource.plural, resource.kind
 
@@ -388,6 +420,8 @@ class _ResourceMonitor:
             self._collector.on_change(self, change)
 
     def on_reset(self) -> None:
+        self.first = False
+        self._collector.forget_stored(self.group)
         self._collector.read(self)
 
 

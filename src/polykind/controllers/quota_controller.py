@@ -38,6 +38,9 @@ _RECOUNT_DELAY = 1.0
 """Seconds after which a quota is counted again because objects were added. Admission has already charged most of them.
 """
 
+_KEYS_PER_SLICE = 5000
+"""The number of resources that a quota limits to look up before other tasks run. They may not exist."""
+
 
 class QuotaController:
     """Sets status.hard and status.used of all quotas, on the leader.
@@ -197,7 +200,9 @@ class QuotaController:
         quota = self._read(cached) if cached is not None else None
         if quota is None:
             return
+        await asyncio.sleep(0)  # A quota may have so many names that each of these steps takes milliseconds.
         usages = await self._observe(set(_limits(quota)))
+        await asyncio.sleep(0)
         namespace = quota["metadata"]["namespace"]
         async with self._ledger.lock(namespace):
             await self._backend.cache.wait_until_fresh(self._quotas.cache)
@@ -209,11 +214,14 @@ class QuotaController:
     async def _observe(self, names: set[str]) -> list[ResourceUsage]:
         """Return the usages of all resources that a quota limits. Load and observe the resources."""
         keys, all_custom = limited_resources(names)
+        await asyncio.sleep(0)
         registry = self._backend.registry
         if all_custom:
             keys |= {(one.group, one.plural) for one in registry.resources() if not one.is_builtin}
         usages = []
-        for key in keys:
+        for number, key in enumerate(keys):
+            if number % _KEYS_PER_SLICE == _KEYS_PER_SLICE - 1:
+                await asyncio.sleep(0)
             resource = registry.resource(*key)
             if resource is None or not resource.namespaced:
                 continue
@@ -245,6 +253,7 @@ class QuotaController:
             else:
                 stored = add(dict.fromkeys(names, Quantity.of(0)) | stored, usage.count(quota, names))
         charged = self._ledger.open_amounts(quota["metadata"]["namespace"], quota["metadata"]["name"])
+        await asyncio.sleep(0)
         now = self._backend.clock.now()
         for usage, names, objects in decoded:
             stored = add(stored, await usage.evaluate(objects, quota, names, now))

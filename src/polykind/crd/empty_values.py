@@ -101,8 +101,29 @@ def equal_settings(left: Any, right: Any) -> bool:
     """True if a setting has the same value in two version entries. Empty values are the same as absent values."""
     if deep_equal(left, right):
         return True
+    if isinstance(left, dict) and isinstance(right, dict):
+        schema, other_schema = left.get("openAPIV3Schema"), right.get("openAPIV3Schema")
+        if schema and other_schema and _differ_in_fields(schema, other_schema):
+            return False
     reduced, other = drop_empty_from_setting(left, keep_items=True), drop_empty_from_setting(right, keep_items=True)
     return (reduced is not left or other is not right) and deep_equal(reduced, other)
+
+
+def _differ_in_fields(left: JsonObject, right: JsonObject) -> bool:
+    """True if two schemas have different properties, types or descriptions. This finds most differences fast.
+
+    Removing empty values keeps all properties, and texts that are not empty.
+    """
+    for key in ("type", "description"):
+        text, other = left.get(key), right.get(key)
+        if text and other and text != other:
+            return True
+    fields, other_fields = left.get("properties"), right.get("properties")
+    if not fields or not other_fields:
+        return False
+    if fields.keys() != other_fields.keys():
+        return True
+    return any(_differ_in_fields(child, other_fields[name]) for name, child in fields.items())
 
 
 def equal_specs(left: JsonObject, right: JsonObject) -> bool:

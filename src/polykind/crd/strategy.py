@@ -65,9 +65,15 @@ def warnings(crd: JsonObject, old: JsonObject | None = None) -> list[str]:
 
 
 def _unknown_formats(crd: JsonObject) -> list[str]:
+    spec = crd["spec"]
+    if not any(_unknown_formats_in(schema) for schema in root_schemas(spec)):
+        return []
+    return [name for schema in root_schemas(to_internal(spec)) for name in _unknown_formats_in(schema)]
+
+
+def _unknown_formats_in(schema: JsonObject) -> list[str]:
     return [
         node["format"]
-        for schema in root_schemas(to_internal(crd["spec"]))
         for node in all_schemas(schema)
         if "format" in node and not is_known_format(node["format"], node.get("type", ""))
     ]

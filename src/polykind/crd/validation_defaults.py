@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from polykind.contract import JsonObject
 from polykind.crd.cel_rules import RuleChecker
-from polykind.crd.schema_walker import EMBEDDED, VALIDATIONS, all_schemas, has_default
+from polykind.crd.schema_walker import EMBEDDED, VALIDATIONS, all_schemas
 from polykind.errors import FieldError, aggregate_message, invalid
 from polykind.schema.embedded_resources import EmbeddedResourceError, coerce_embedded, validate_embedded
 from polykind.schema.equality import deep_copy, deep_equal
@@ -28,9 +28,8 @@ def validate_defaults(
     The metadata of embedded resources inside defaults is coerced in place.
     """
     errors: list[FieldError] = []
-    if any(map(has_default, all_schemas(schema))):
-        root = {**schema, EMBEDDED: True}
-        _DefaultsWalker(pruned, rules, errors).visit(root, path, root, (), False)
+    root = {**schema, EMBEDDED: True}
+    _DefaultsWalker(pruned, rules, errors).visit(root, path, root, (), False)
     return errors
 
 
@@ -85,6 +84,8 @@ class _DefaultsWalker:
 
 
 def _validate_default(schema: JsonObject, default_path: str) -> list[FieldError]:
+    if _is_valid_scalar(schema, schema["default"]):
+        return []
     if type(schema["default"]) in _SCALARS and EMBEDDED not in schema:
         # A scalar contains no embedded resource, so no coercion is needed.
         return field_errors(
@@ -99,6 +100,29 @@ def _validate_default(schema: JsonObject, default_path: str) -> list[FieldError]
     errors: list[FieldError] = []
     validate_embedded(node, value, default_path, errors)
     return errors or field_errors(validate_value(SchemaNode(schema, for_defaults=True), value).errors, default_path)
+
+
+def _is_valid_scalar(schema: JsonObject, value: Any) -> bool:
+    """True if a value is a bool, an integer or a string that meets a schema with common keywords. This is fast."""
+    type_ = type(value)
+    if type_ is not _SIMPLE_TYPES.get(schema.get("type", "")) or not schema.keys() <= _SIMPLE_KEYWORDS:
+        return False
+    if type_ is str:
+        enum, longest = schema.get("enum"), schema.get("maxLength")
+        return (
+            (enum is None or value in enum)
+            and schema.get("minLength", 0) <= len(value)
+            and (longest is None or len(value) <= longest)
+        )
+    if type_ is int:
+        return "enum" not in schema and schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    return "enum" not in schema
+
+
+_SIMPLE_TYPES: Final = {"boolean": bool, "integer": int, "string": str}
+_SIMPLE_KEYWORDS: Final = frozenset(
+    ("default", "description", "enum", "maxLength", "maximum", "minLength", "minimum", "title", "type")
+)
 
 
 def _validate_metadata_default(

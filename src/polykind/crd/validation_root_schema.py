@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from polykind.apis.apiextensions.plain_schema import is_plain_root
 from polykind.contract import JsonObject
 from polykind.crd import internal_json
 from polykind.crd.cel_rules import RuleChecker, RuleCheckRequest
@@ -38,6 +39,7 @@ _ALLOWED_AT_ROOT = {
     "XPreserveUnknownFields": "x-kubernetes-preserve-unknown-fields",
     "XValidations": "x-kubernetes-validations",
 }
+_ROOT_KEYWORDS = frozenset(_ALLOWED_AT_ROOT.values())
 _BEFORE_TYPE = frozenset({"id", "$schema", "$ref"})
 
 
@@ -60,6 +62,9 @@ def validate_version_schema(
     errors = _validate_root_keywords(schema, schema_path) if status_enabled else []
     if schema.get("nullable"):
         errors.append(forbidden(f"{schema_path}.nullable", "nullable cannot be true at the root"))
+    options = context.options
+    if context.structural and options.defaults_forbidden is None and is_plain_root(schema):
+        return errors + validate_defaults(schema, schema_path, pruned=options.pruned_defaults_required)
     # Validate defaults and CEL rules in the schema as it will be stored, without empty values.
     stored_schema = drop_empty_from_schema(schema)
     unsupported_message = None
@@ -68,20 +73,18 @@ def validate_version_schema(
         unsupported_message = unsupported_reason(schema)
         if unsupported_message is None:
             structural_errors = structural_violations(schema, schema_path)
-            pruned = context.options.pruned_defaults_required
             structural_errors = structural_errors or validate_defaults(
-                stored_schema, schema_path, pruned=pruned, rules=context.rules
+                stored_schema, schema_path, pruned=options.pruned_defaults_required, rules=context.rules
             )
             valid = not structural_errors
             errors += structural_errors
-    validator = SchemaValidator(context.options.strictness, rules=valid)
+    validator = SchemaValidator(options.strictness, rules=valid)
     validator.validate(schema, schema_path)
     errors += validator.errors
     if stored_schema is not schema:
-        validator = SchemaValidator(context.options.strictness, rules=valid)
+        validator = SchemaValidator(options.strictness, rules=valid)
         validator.validate(stored_schema, schema_path)
     if validator.locations and context.rules is not None:
-        options = context.options
         errors += context.rules.check(
             RuleCheckRequest(
                 stored_schema,
@@ -99,7 +102,7 @@ def validate_version_schema(
 
 def _validate_root_keywords(schema: JsonObject, schema_path: str) -> list[FieldError]:
     """Check the keywords at the root of a schema with the status subresource, where only some keywords are allowed."""
-    other_keywords = schema.keys() - set(_ALLOWED_AT_ROOT.values())
+    other_keywords = schema.keys() - _ROOT_KEYWORDS
     if "type" in schema and schema["type"] != "object" and other_keywords.isdisjoint(_BEFORE_TYPE):
         detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         return [invalid(f"{schema_path}.type", schema["type"], detail)]

@@ -39,16 +39,15 @@ _SHARED_SETTINGS = (
 def validate_spec(spec: JsonObject, options: ValidationOptions, rules: RuleChecker | None) -> list[FieldError]:
     """Validate an internal spec."""
     preserve = bool(spec.get("preserveUnknownFields"))
-    all_nodes = [node for schema in root_schemas(spec) for node in all_schemas(schema)]
-    defaults = options.defaults_forbidden is None and any(has_default(node) for node in all_nodes)
-    context = SchemaContext(
-        options,
-        structural=not preserve or defaults or options.structural_required or any(map(has_extension, all_nodes)),
-        rules=rules,
-    )
+    structural, defaults = True, False
+    if preserve:
+        all_nodes = [node for schema in root_schemas(spec) for node in all_schemas(schema)]
+        defaults = options.defaults_forbidden is None and any(has_default(node) for node in all_nodes)
+        structural = defaults or options.structural_required or any(map(has_extension, all_nodes))
+    context = SchemaContext(options, structural=structural, rules=rules)
     errors = _validate_group_and_scope(spec)
     errors += _validate_schema_presence(spec, options, preserve)
-    if defaults and preserve:
+    if defaults:
         detail = "must be false in order to use defaults in the schema"
         errors.append(invalid("spec.preserveUnknownFields", True, detail))
     subresources = _subresources_by_version(spec)

@@ -243,12 +243,17 @@ class Discovery:
 
 
 def _discovery_list(groups: Iterable[Group]) -> Document:
-    items = b",".join([group.aggregated for group in groups if group.aggregated])
-    rest = b'"metadata":{},"items":[%s]}\n' % items
+    parts = [b"{", _AGGREGATED_HEAD, b'"metadata":{},"items":[']
+    for group in groups:
+        if group.aggregated:
+            parts += (group.aggregated, b",")
+    if parts[-1] == b",":
+        parts.pop()
+    body = b"".join([*parts, b"]}\n"])
     # As in kube-apiserver, the ETag is the hash of the list without apiVersion and kind.
     digest = hashlib.sha512(b"{")
-    digest.update(memoryview(rest)[:-1])
-    return Document(b"{" + _AGGREGATED_HEAD + rest, digest.hexdigest().upper())
+    digest.update(memoryview(body)[1 + len(_AGGREGATED_HEAD) : -1])
+    return Document(body, digest.hexdigest().upper())
 
 
 def _same_revision(one: JsonObject, other: JsonObject) -> bool:

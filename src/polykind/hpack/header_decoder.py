@@ -18,7 +18,7 @@ _MAX_SHIFT = 21
 
 
 class HeadersTooLargeError(Exception):
-    """The headers of a block exceed the limit. The rest of the block was not decoded."""
+    """The headers of a block exceed the limit."""
 
 
 def static_fields(classify: Classify) -> list[Field | None]:
@@ -49,8 +49,8 @@ class HeaderDecoder:
     def decode(self, block: bytes, max_size: int) -> list[Field]:
         """Return the headers of a block.
 
-        Raise MalformedHeadersError if the block is malformed, and HeadersTooLargeError if the size of its headers
-        exceeds `max_size`. The decoder cannot be used after an error.
+        Raise HeadersTooLargeError if the size of the headers exceeds `max_size`. Raise MalformedHeadersError if the
+        block is malformed: then the decoder cannot be used any more.
         """
         fields: list[Field] = []
         table, at, end, total = self._table, 0, len(block), 0
@@ -71,11 +71,12 @@ class HeaderDecoder:
                 if field is None:
                     raise MalformedHeadersError("a header has the index 0")
                 total += field[2]
-                if total > max_size:
-                    raise HeadersTooLargeError
-                fields.append(field)
+                if total <= max_size:
+                    fields.append(field)
         except IndexError:
             raise MalformedHeadersError("a header has an unknown index, or the block is incomplete") from None
+        if total > max_size:
+            raise HeadersTooLargeError
         return fields
 
     def _literal(self, block: bytes, at: int, first: int) -> tuple[Field, int]:

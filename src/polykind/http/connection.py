@@ -80,7 +80,8 @@ class Connection(asyncio.Protocol):
         if not self.transport.is_closing():
             self.transport.close()
 
-    async def _call_app(self, request: Request) -> Response | Stream:
+    async def call_app(self, request: Request) -> Response | Stream:
+        """Return the response of the application, or an error if the application raises an exception."""
         try:
             return await self._app(request)
         except errors.APIError as error:
@@ -93,13 +94,9 @@ class Connection(asyncio.Protocol):
     async def take_write_turn(self, user: str) -> None:
         """Wait until this connection may send a piece of a long response to a user.
 
-        Users take turns. The event loop sends one piece at a time, so that other requests are not delayed. Raise
-        ConnectionResetError if the connection is closed.
+        Raise ConnectionResetError if the connection is closed.
         """
-        turns = self._server.write_turns
-        await turns.acquire(user)
-        # Let the event loop handle all other connections before the next piece is sent.
-        self._server.loop.call_soon(turns.release)
+        await self._server.turns.take(user)
         if self.transport.is_closing():
             raise ConnectionResetError
 

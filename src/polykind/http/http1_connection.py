@@ -96,6 +96,7 @@ class Http1Connection(Connection):
     def connection_lost(self, exc: Exception | None) -> None:
         self._server.remove(self)
         self.closing = True
+        self._parser.close()
         self._queue.clear()
         if self._task is not None:
             self._task.cancel()
@@ -225,7 +226,7 @@ class Http1Connection(Connection):
         request.audit_id = request.headers.get(b"audit-id") or self._server.new_audit_id()
         loop = self._server.loop
         result = taskless.run(
-            self._call_app(request), loop, lambda continuation: self._on_done(request, keep_alive, continuation)
+            self.call_app(request), loop, lambda continuation: self._on_done(request, keep_alive, continuation)
         )
         if isinstance(result, Continuation):
             self._task = result

@@ -14,7 +14,7 @@ from polykind.http.descriptors import descriptor_problem
 from polykind.http.http_date import format_http_date
 from polykind.http.messages import AuditIds
 from polykind.http.protocol_choice import ProtocolChoice
-from polykind.workers import FairQueue
+from polykind.workers import LoopTurns
 
 log = logging.getLogger("polykind.http")
 
@@ -63,7 +63,14 @@ def _raise_mmap_threshold() -> None:
 class HttpServer:
     """Accepts connections and enforces their deadlines."""
 
-    def __init__(self, app: App, limits: Limits | None = None, http2: Http2Options | None = None) -> None:
+    def __init__(
+        self,
+        app: App,
+        limits: Limits | None = None,
+        http2: Http2Options | None = None,
+        turns: LoopTurns | None = None,
+    ) -> None:
+        """`turns` are the turns in which the application encodes long responses. The connections share them."""
         self.app = app
         self.limits = limits or Limits()
         self.http2 = http2 or Http2Options()
@@ -75,8 +82,7 @@ class HttpServer:
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self.new_audit_id = AuditIds()
-        self.write_turns = FairQueue(seats=1, max_waiting=self.limits.max_connections)
-        """The queue in which users take turns to send pieces of long responses."""
+        self.turns = turns or LoopTurns()
         self._sweep_due = 0.0
         self._loop_lag = 0.0
         self.descriptor_problem = ""

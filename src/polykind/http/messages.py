@@ -69,9 +69,9 @@ class Request:
         "deadline",
         "ended_by_router",
         "headers",
+        "is_large",
         "method",
         "path",
-        "paused_young_only",
         "peer",
         "query",
         "timeout",
@@ -110,10 +110,8 @@ class Request:
         """The time.monotonic() at which the client's timeout ends, or None if the request has no timeout."""
         self.ended_by_router = False
         """True if the router calls `RequestContext.end`. The requests of controllers have no such end."""
-        self.paused_young_only: bool | None = None
-        """None until the request pauses the garbage collector for a large object. Then True if young objects are still
-        collected.
-        """
+        self.is_large = False
+        """True if the garbage collector is off because the request holds a large object."""
         self.warnings: dict[str, None] = {}
         """The texts to send as Warning headers, in order, as the keys of a dict."""
 

@@ -104,6 +104,15 @@ class RequestParser:
         self.stopped = False
         """True if parsing has ended: a request was rejected, or the client asked for another protocol."""
 
+    def close(self) -> None:
+        """End the parsing when the connection is lost.
+
+        The references to httptools and to the receiver are parts of cycles. Without them, the memory of the connection
+        is freed at once, and not by a later garbage collection: TLS has a buffer of 256 KB for each connection.
+        """
+        self.stopped = True
+        del self._parser, self._receiver
+
     @property
     def missing_body_bytes(self) -> int:
         """The number of bytes that are missing from a body with a Content-Length, else 0."""

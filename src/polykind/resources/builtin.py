@@ -122,7 +122,7 @@ class BuiltinResource(Resource):
 
     def shown(self, cached: CachedObject) -> JsonObject:
         """Return a stored object as clients see it. Raise APIError if the object cannot be decoded."""
-        representation = self.storage_version().representer.ready(cached)
+        representation = self.storage_version().representer.ready_at_once(cached)
         if representation is None:
             raise AssertionError("a built-in resource needs no conversion")
         obj: JsonObject = json_codec.decode(representation.data)
@@ -189,7 +189,14 @@ class BuiltinStrategy(Strategy):
         if self.counts_generation and not deep_equal(new.get("spec"), old.get("spec")):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def validate_update(self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None) -> Validation:
+    def validate_update(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        *,
+        values_validated: bool = False,
+        check: InterruptCheck | None = None,
+    ) -> Validation:
         return Validation(self.update_errors(new, old))
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:

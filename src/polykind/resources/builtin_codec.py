@@ -84,6 +84,16 @@ class BuiltinCodec(ObjectCodec):
 
         return conversion_error(value, self._kind)
 
+    def decode_converted(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
+        try:
+            return self.decode(value, report_unknown=report_unknown)
+        except machinery.UndecodableObjectError:
+            from polykind.apis.machinery.from_unstructured import wrap_integers
+
+            if not wrap_integers(value, self._kind):
+                raise
+            return self.decode(value, report_unknown=report_unknown)
+
     def to_message(self, obj: JsonObject) -> bytes:
         return encode_message(obj, self._kind)
 

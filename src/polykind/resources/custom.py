@@ -181,7 +181,7 @@ class CustomCodec(ObjectCodec):
     def _schema(self) -> CompiledSchema:
         return self._resource.schema(self._version)
 
-    @property
+    @cached_property
     def steps_per_value(self) -> int:
         return self._schema.steps_per_value
 
@@ -208,11 +208,10 @@ class CustomCodec(ObjectCodec):
                 unknown = unknown + _prune_all(value)
         return Decoded(value, unknown if report_unknown else [], validated)
 
-    def default(self, obj: JsonObject) -> JsonObject:
+    def default(self, obj: JsonObject) -> Decoded:
         # Applied metadata is not decoded strictly: an invalid timestamp is treated as absent.
         obj["metadata"], _ = object_meta.coerce(obj.get("metadata"), strict=False)
-        self._schema.apply_defaults(obj)
-        return obj
+        return Decoded(obj, [], self._schema.default_and_validate(obj))
 
     def normalize(self, obj: JsonObject) -> None:
         # Server-side apply does not prune its result, and null values are validated before they are dropped. So prune

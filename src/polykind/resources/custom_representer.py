@@ -29,8 +29,6 @@ _MANY_COLUMNS = 200
 class CustomRepresenter(Representer):
     """Returns custom objects at one version, using the CRD's converter if there is one."""
 
-    defers_large = True
-
     def __init__(self, resource: CustomResource, version_entry: JsonObject, *, has_status: bool) -> None:
         version, converter = version_entry["name"], resource.converter
         super().__init__(

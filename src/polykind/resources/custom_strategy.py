@@ -58,11 +58,13 @@ class CustomStrategy(Strategy):
         if field_errors := self._type_errors(obj):
             return self._validate_other_type(field_errors, obj, None, check)
         field_errors = metadata_validation.validate_object_meta(obj["metadata"], namespaced=self._resource.namespaced)
-        if not values_validated:
-            field_errors += self._resource.schema(self._version).validate(obj, None, scale=self._scale)
-        elif self._scale is not None:
-            field_errors += validate_scale(obj, self._scale)
+        field_errors += self._value_errors(obj, None, values_validated)
         return self._with_rules(field_errors, obj, None, check)
+
+    def _value_errors(self, new: JsonObject, old: JsonObject | None, values_validated: bool) -> list[FieldError]:
+        if not values_validated:
+            return self._resource.schema(self._version).validate(new, old, scale=self._scale)
+        return validate_scale(new, self._scale) if self._scale is not None else []
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         if self._has_status:
@@ -70,19 +72,23 @@ class CustomStrategy(Strategy):
                 new["status"] = old["status"]
             else:
                 new.pop("status", None)
-        meta = new["metadata"]
-        compared = [k for k in new if k != "metadata" and not (k == "status" and self._has_status)]
-        changed = any(k not in new for k in old if k != "status" or not self._has_status)
-        changed = changed or any(k not in old or new[k] != old[k] for k in compared)
-        # The comparison with == above is only a quick test: Python treats True and 1 as equal, but Go does not.
-        changed = changed or not all(deep_equal(new[k], old[k]) for k in compared)
-        meta["generation"] = old["metadata"].get("generation", 1) + (1 if changed else 0)
+        changed = new.keys() != old.keys() or not all(
+            deep_equal(value, old[name]) for name, value in new.items() if name != "metadata"
+        )
+        new["metadata"]["generation"] = old["metadata"].get("generation", 1) + (1 if changed else 0)
 
-    def validate_update(self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None) -> Validation:
+    def validate_update(
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        *,
+        values_validated: bool = False,
+        check: InterruptCheck | None = None,
+    ) -> Validation:
         if field_errors := self._type_errors(new):
             return self._validate_other_type(field_errors, new, old, check)
         field_errors = metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
-        field_errors += self._resource.schema(self._version).validate(new, old, scale=self._scale)
+        field_errors += self._value_errors(new, old, values_validated)
         return self._with_rules(field_errors, new, old, check)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +12,18 @@ from polykind.cache.resource_cache import ResourceCache
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.http.messages import JoinedParts
+from polykind.memory_policy import memory_policy
 from polykind.resources.singleflight import Singleflight
 from polykind.workers import INLINE_BYTES
 
 if TYPE_CHECKING:
     from polykind.codec.table import TableFormat
 
-_TIME_SLICE = 0.01
+_TIME_SLICE = 0.005
 """Seconds of work after which a long loop yields to the event loop."""
+_PORTION_OBJECTS = 500
+_PORTION_BYTES = 2 * 1024 * 1024
+"""The limits of what a converter gets at once: two of its batches, which it converts concurrently."""
 
 
 class Representer(ABC):
@@ -92,9 +95,6 @@ class Representer(ABC):
         """Compute the representations of objects that need a call to a converter."""
         raise NotImplementedError
 
-    defers_large = False
-    """True if `ready` leaves large objects to `view`, which computes their representations in a worker thread."""
-
     def known(self, cached: CachedObject) -> Representation | None:
         """Return the representation of a cached object if it has already been computed, else None."""
         if cached.schema_generation != self.cache.schema_generation:
@@ -107,12 +107,23 @@ class Representer(ABC):
         return representation
 
     def ready(self, cached: CachedObject) -> Representation | None:
-        """Return the representation of a cached object. Return None if the caller has to await `view`."""
+        """Return the representation of a cached object. Return None if the caller has to await `view`.
+
+        It converts the object, or reads a large object in a worker thread.
+        """
+        if len(cached.data) > INLINE_BYTES:
+            return self.known(cached)
+        return self.ready_at_once(cached)
+
+    def ready_at_once(self, cached: CachedObject) -> Representation | None:
+        """Return the representation of a cached object like `ready`, also if the object is large.
+
+        For controllers, which read large objects in worker threads.
+        """
         representation = self.known(cached)
-        if representation is not None or (self.defers_large and len(cached.data) > INLINE_BYTES):
-            return representation
-        representation = self.show(cached)
-        self._keep(cached, representation)
+        if representation is None:
+            representation = self.show(cached)
+            self._keep(cached, representation)
         return representation
 
     def _keep(self, cached: CachedObject, representation: Representation | None) -> None:
@@ -125,11 +136,11 @@ class Representer(ABC):
         """Compute the representation of a large object in a worker thread. Return None if this needs a converter."""
         generation = self.cache.schema_generation
         workers = self.cache.workers
-        workers.begin_large()
+        memory_policy.begin_large()
         try:
             representation = await workers.run("", lambda: self.show(cached))
         finally:
-            workers.end_large()
+            memory_policy.end_large()
         if generation == self.cache.schema_generation == cached.schema_generation:
             self._keep(cached, representation)
         return representation
@@ -151,7 +162,7 @@ class Representer(ABC):
             representations.append(representation)
             # A cached representation takes no time, but computing one may take half a millisecond.
             if index % 16 == 15 and monotonic() - since > _TIME_SLICE:
-                await asyncio.sleep(0)
+                await self.cache.workers.turns.take("")
                 since = monotonic()
         missing = [cached for cached, known in zip(objects, representations, strict=True) if known is None]
         converted = iter(await self._singleflight.convert(missing)) if missing else iter(())
@@ -170,14 +181,20 @@ class Representer(ABC):
         return await self.view_many(objects)
 
     async def _convert(self, objects: Sequence[CachedObject]) -> list[Representation]:
-        """Convert a batch. Keep the results with their objects unless the CRD has changed meanwhile."""
-        generation = self.cache.schema_generation
-        self.misses += len(objects)
-        representations = await self.convert_many(objects)
-        for cached, representation in zip(objects, representations, strict=True):
-            if self._cache_conversions and generation == self.cache.schema_generation == cached.schema_generation:
-                cached.add_representation(self.version, representation)
-        return representations
+        """Convert objects. Keep the results with their objects unless the CRD has changed meanwhile.
+
+        Decoded objects take about six times as much memory as their JSON, so a long list is converted in portions.
+        """
+        converted: list[Representation] = []
+        for portion in _portions(objects):
+            generation = self.cache.schema_generation
+            self.misses += len(portion)
+            representations = await self.convert_many(portion)
+            for cached, representation in zip(portion, representations, strict=True):
+                if self._cache_conversions and generation == self.cache.schema_generation == cached.schema_generation:
+                    cached.add_representation(self.version, representation)
+            converted += representations
+        return converted
 
     def restamp(self, representation: Representation, revision: int) -> bytes:
         """Return the representation's bytes with another resourceVersion, as a DELETED event needs."""
@@ -208,3 +225,14 @@ class Representer(ABC):
         head = b'{"apiVersion":"%b","items":[' % self.api_version.encode()
         tail = b'],"kind":"%b","metadata":%b}\n' % (self.list_kind.encode(), json_codec.encode(metadata))
         return JoinedParts(head, items, b",", tail, shorten, shorter_by)
+
+
+def _portions(objects: Sequence[CachedObject]) -> Iterator[Sequence[CachedObject]]:
+    """Split objects into portions of limited size. A single object may be larger."""
+    start = size = 0
+    for index, cached in enumerate(objects):
+        if index > start and (index - start >= _PORTION_OBJECTS or size + len(cached.data) > _PORTION_BYTES):
+            yield objects[start:index]
+            start, size = index, 0
+        size += len(cached.data)
+    yield objects[start:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from polykind import errors
 from polykind.apply.ownership import MAIN_RESET, Reset
@@ -35,6 +35,16 @@ Finish = Callable[[bool], Awaitable[None]]
 
 _CUSTOM_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _BUILTIN_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+class FirstStatus(Protocol):
+    """The first change of a new object by a controller: the object with its status."""
+
+    value: bytes
+    """The encoded object with its status."""
+
+    async def put(self, key: str, value: bytes) -> int:
+        """Write the new object and the object with its status in one transaction. Return the first revision."""
 
 
 class Resource:
@@ -128,6 +138,17 @@ class Resource:
     async def after_write(self, name: str) -> None:
         """Do what must be done before the server responds to a successful write of the object `name`."""
         return
+
+    has_first_status = False
+    """True if the resource overrides `first_status`. Verbs call this method only then."""
+
+    async def first_status(self, obj: JsonObject, value: bytes) -> FirstStatus | None:
+        """Return the first status of a new object, if the store can write it together with the object.
+
+        `obj` is the object at the storage version, and `value` its encoding. Return None if a controller has to write
+        the status after the object.
+        """
+        return None
 
     # ------------------------------------------------------------------ deletion
 
@@ -256,7 +277,7 @@ class ServedVersion:
         if not self.is_builtin:
             return None
         error = errors.UnsupportedMediaTypeError("415: Unsupported Media Type")
-        error.include_details = True
+        error.include_details = error.from_router = True
         return error
 
 
@@ -303,9 +324,12 @@ class ObjectCodec(ABC):
     def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
         """Coerce, prune and default the object of a request. Raise BadRequestError if it cannot be decoded."""
 
-    def default(self, obj: JsonObject) -> JsonObject:
-        """Set the defaults of an object that server-side apply or a mutating webhook has produced."""
-        return self.decode(obj, report_unknown=False).obj
+    def default(self, obj: JsonObject) -> Decoded:
+        """Set the defaults of an object that server-side apply or a mutating webhook has produced.
+
+        If the result is `validated`, pruning would change nothing either.
+        """
+        return self.decode(obj, report_unknown=False)
 
     def normalize(self, obj: JsonObject) -> None:
         """Prune and default, in place, a valid object that apply, scale or a mutating webhook has produced."""
@@ -326,6 +350,10 @@ class ObjectCodec(ABC):
     def conversion_error(self, value: JsonObject) -> str:
         """Return the reason why Go's unstructured converter rejects the value, or "" if the converter accepts it."""
         return ""
+
+    def decode_converted(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
+        """Decode an object that kube-apiserver converts from unstructured content, without decoding text."""
+        return self.decode(value, report_unknown=report_unknown)
 
     def to_message(self, obj: JsonObject) -> bytes:
         """Encode an object as a protobuf message without envelope."""
@@ -349,14 +377,14 @@ class Strategy(ABC):
 
     unconditional_update = False
     """True if an update may omit the resourceVersion."""
+    appends_suffix = True
+    """True if the name of an object with generateName ends with a random suffix."""
     grants = False
     """True if objects grant permissions. The RBAC escalation check requires that the writer holds these permissions."""
     max_objects = 200_000
     """The number of JSON objects that the body of a write may contain."""
     expensive = False
     """True if objects of a few kilobytes may take long to validate. `is_expensive` tells which of them may."""
-    compiled = False
-    """True if a controller keeps the objects in compiled form."""
     reads_params = False
     """True if objects refer to params. The writer must have permission to read the params."""
     creates_on_update = False
@@ -400,8 +428,14 @@ class Strategy(ABC):
 
     @abstractmethod
     def validate_update(
-        self, new: JsonObject, old: JsonObject, *, check: InterruptCheck | None = None
-    ) -> Validation: ...
+        self,
+        new: JsonObject,
+        old: JsonObject,
+        *,
+        values_validated: bool = False,
+        check: InterruptCheck | None = None,
+    ) -> Validation:
+        """Validate an updated object. The parameters are those of `validate_create`."""
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         """Return `new` with only the changes that clients may make through the status endpoint."""

@@ -111,14 +111,18 @@ class CompiledSchema:
         Return the paths of unknown fields, and True if the object is valid. It stays valid if the caller then changes
         only the object's metadata and removes `status`. If the second value is False, the caller must call `validate`.
         """
+        if self._passes_at_once(obj):
+            return [], True
+        return self.prune_and_default(obj, report=report), False
+
+    def _passes_at_once(self, obj: JsonObject) -> bool:
+        """Run the function that defaults and validates in one pass. Return False if other functions have to decide."""
         if self._pruning_and_defaulting is not None and not self._single_pass_generated:
             self._generate_single_pass()
         try:
-            if self._single_pass is not None and self._single_pass(obj):
-                return [], True
+            return self._single_pass is not None and bool(self._single_pass(obj))
         except (UnicodeEncodeError, RecursionError):
-            pass
-        return self.prune_and_default(obj, report=report), False
+            return False
 
     @_limit_nesting
     def prune_and_default_stored(self, obj: JsonObject) -> None:
@@ -165,6 +169,16 @@ class CompiledSchema:
             pass
         self.prune(obj)
         self.apply_defaults(obj)
+
+    def default_and_validate(self, obj: JsonObject) -> bool:
+        """Call `apply_defaults`. Return True if the object is known to be valid and pruned.
+
+        It stays so if the caller changes no more than `prune_default_and_validate` allows.
+        """
+        if self._passes_at_once(obj):
+            return True
+        self.apply_defaults(obj)
+        return False
 
     @_limit_nesting
     def apply_defaults(self, obj: JsonObject) -> None:

@@ -38,28 +38,37 @@ _DUPLICATE_OWNERS = (
 
 
 def validate_object_meta(
-    meta: JsonObject, *, namespaced: bool, name_rule: NameCheck = names.subdomain_name, path: str = "metadata"
+    meta: JsonObject,
+    *,
+    namespaced: bool,
+    name_rule: NameCheck = names.subdomain_name,
+    path: str = "metadata",
+    only_identity: bool = False,
 ) -> list[FieldError]:
-    """Validate the metadata of a new object."""
+    """Validate the metadata of a new object.
+
+    If `only_identity` is true, `validate_object_meta_update` validates labels, annotations, owners and managed fields.
+    """
     field_errors: list[FieldError] = []
     generate_name, name = _string(meta, "generateName"), _string(meta, "name")
     if generate_name:
         _add_messages(field_errors, f"{path}.generateName", generate_name, name_rule(generate_name, True))
     if not name:
         field_errors.append(errors.required(f"{path}.name", "name or generateName is required"))
-    else:
-        _add_messages(field_errors, f"{path}.name", name, name_rule(name, False))
+    elif messages := name_rule(name, False):
+        _add_messages(field_errors, f"{path}.name", name, messages)
     namespace = _string(meta, "namespace")
     if namespaced and not namespace:
         field_errors.append(errors.required(f"{path}.namespace"))
     elif namespaced:
-        _add_messages(field_errors, f"{path}.namespace", namespace, names.dns1123_label(namespace))
+        if messages := names.dns1123_label(namespace):
+            _add_messages(field_errors, f"{path}.namespace", namespace, messages)
     elif namespace:
         field_errors.append(errors.forbidden(f"{path}.namespace", "not allowed on this type"))
     generation = _int(meta, "generation")
     if generation < 0:
         field_errors.append(errors.invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
-    for key, check in _CREATE_CHECKS:
+    for key, check in _IDENTITY_CHECKS if only_identity else _CREATE_CHECKS:
         if key in meta:
             check(meta, path, field_errors)
     return field_errors
@@ -266,7 +275,8 @@ _CREATE_CHECKS = (
     ("finalizers", _validate_finalizers),
     ("managedFields", _validate_managed_fields),
 )
-_UPDATE_CHECKS = tuple(check for check in _CREATE_CHECKS if check[0] != "finalizers")
+_IDENTITY_CHECKS = (("finalizers", _validate_finalizers),)
+_UPDATE_CHECKS = tuple(check for check in _CREATE_CHECKS if check not in _IDENTITY_CHECKS)
 
 
 def _is_common_entry(entry: Any) -> bool:

@@ -37,7 +37,7 @@ def decode_config(body: bytes, types: Mapping[str, Struct]) -> JsonObject:
         raise ValueError("empty config data")
     # JSON is also YAML, so one parser reads both.
     try:
-        value, complaints = yaml_codec.decode_strict(body)
+        value, _, complaints = yaml_codec.decode_strict(body)
     except yaml_codec.MalformedYAMLError as error:
         raise ValueError(error.message) from None
     if not isinstance(value, dict):

@@ -99,6 +99,7 @@ class Controllers:
             self._now,
             settings.serve_v1beta1,
             reconcile=lambda name: self.crds.reconcile_now(name),
+            first_status=lambda crd, value: self.crds.first_status(crd, value),
             report_blocked=self._stored_versions.start,
             webhooks=settings.gate("CustomResourceWebhookConversion"),
             defaulting=settings.gate("CustomResourceDefaulting"),

@@ -195,7 +195,7 @@ class Router:
         namespace: str | None = None
         if rest[0] == "namespaces" and len(rest) > 1:
             if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
-                namespace, rest = rest[1] or None, rest[2:]
+                namespace, rest = rest[1], rest[2:]
             elif group:
                 # kube-apiserver parses /apis/<group>/<version>/namespaces/<name> as a namespace, even if <group> has a
                 # resource called namespaces. Such a resource is therefore not found.
@@ -214,6 +214,8 @@ class Router:
             if not group or group in self._builtin_groups:
                 return error_response(request, errors.unknown_resource())
             return NOT_FOUND
+        if not namespace and not (served.is_builtin and _needs_namespace(request.method, served, name)):
+            namespace = None
         ctx = RequestContext(self._backend, request, served, namespace, name, subresource, revision_read)
         verb = builtin_verb(ctx, legacy_watch) if served.is_builtin else custom_verb(ctx, legacy_watch)
         if verb is None:
@@ -232,13 +234,15 @@ class Router:
             run = partial(_limited_watch, limits=limits) if limits is not None and verb is watch else verb
             response = await (self._run_converting(ctx, run) if served.converts else run(ctx))
         except errors.APIError as error:
+            if error.from_router:
+                request.warnings = {}
             response = error_response(request, error)
         except UnavailableError as error:
             response = error_response(request, _store_error(error))
         finally:
             inflight.value -= 1
             request.ended_by_router = False
-            if request.paused_young_only is not None:
+            if request.is_large:
                 ctx.end()
             if request.charges is not None:
                 request.close_charges()
@@ -420,6 +424,14 @@ def _collection_verb(ctx: RequestContext) -> Verb | None:
     return _raise(ctx.version.method_not_allowed(""))
 
 
+def _needs_namespace(method: str, version: ServedVersion, name: str) -> bool:
+    """True if kube-apiserver rejects a request for a built-in resource whose path has an empty namespace.
+
+    It lists the objects of all namespaces. The validation rejects a create.
+    """
+    return bool(name) or method in ("DELETE", "POST") or not version.resource.namespaced
+
+
 def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
     """Return the function that serves a request for a built-in resource.
 
@@ -443,6 +455,8 @@ def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
     served = version.subresources.get(ctx.subresource, frozenset()) if ctx.subresource else version.verbs
     verb = table.get(method, "")
     if verb in served:
+        if ctx.namespace == "" and (ctx.name or verb != "create"):
+            return _raise(errors.BadRequestError("Namespace parameter required."))
         return _builtin_function(ctx, verb)
     return _raise(errors.unknown_resource() if served.isdisjoint(table.values()) else errors.method_not_allowed())
 

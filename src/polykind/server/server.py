@@ -8,7 +8,6 @@ import secrets
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from datetime import UTC
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -54,7 +53,7 @@ from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 from polykind.store.sqlite import SingleReplicaLeadership, SqliteStore
-from polykind.verbs.context import Backend
+from polykind.verbs.context import Backend, timestamp
 from polykind.webhook.target import Resolver, parse_resolve
 
 if TYPE_CHECKING:
@@ -189,7 +188,7 @@ class Server:
             self.leadership,
             self.registry,
             lambda: self.http,
-            lambda: [self.cache.workers.queue, self.http.write_turns],
+            lambda: [self.cache.workers.queue, self.cache.workers.turns.queue],
         )
         self.unserved = router.unserved
         await self._start_http(self._traced(self._audited(router, audit_policy)))
@@ -262,6 +261,7 @@ class Server:
             app,
             Limits(request_seconds=settings.request_timeout),
             Http2Options(settings.http2_max_streams_per_connection or 100, settings.goaway_chance),
+            self.cache.workers.turns,
         )
         on_stop(lambda: self.http.stop(self._grace_seconds))
         self.port = await self.http.start(
@@ -365,7 +365,7 @@ class Server:
         return self.settings.advertise_address or (bound if bound not in ALL_ADDRESSES else "")
 
     def _now(self) -> str:
-        return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return timestamp(int(self.clock.now().timestamp()))
 
     def _build_converter(self, crd: JsonObject, on_health: Callable[[Health], None]) -> MonitoredConverter:
         return build_converter(

@@ -144,13 +144,28 @@ class EncryptedStore:
         return ScanPage(self._items(page.items), page.revision, page.last)
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
+        try:
+            return await self._inner.put(key, self._encrypt(key, value), expect=expect)
+        except RevisionConflictError as error:
+            raise self._conflict(error) from None
+
+    @property
+    def can_put_twice(self) -> bool:
+        return self._inner.can_put_twice
+
+    async def put_twice(self, key: str, first: bytes, second: bytes, *, expect: int | None) -> int:
+        try:
+            return await self._inner.put_twice(
+                key, self._encrypt(key, first), self._encrypt(key, second), expect=expect
+            )
+        except RevisionConflictError as error:
+            raise self._conflict(error) from None
+
+    def _encrypt(self, key: str, value: bytes) -> bytes:
         # kube-apiserver encrypts JSON with a trailing newline, and would treat a value without one as changed.
         plain = value + b"\n" if value[-1:] == b"}" else value
         sealed = self.transformer.to_storage(key, plain)
-        try:
-            return await self._inner.put(key, value if sealed is plain else sealed, expect=expect)
-        except RevisionConflictError as error:
-            raise self._conflict(error) from None
+        return value if sealed is plain else sealed
 
     async def delete(self, key: str, *, expect: int | None) -> int:
         try:

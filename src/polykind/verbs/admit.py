@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
 
 from polykind import errors
-from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, RequestResource
+from polykind.admission.attributes import CONNECT, CREATE, DELETE, UPDATE, Attributes, RequestResource
 from polykind.apply import managed_fields
 from polykind.apply.model import Type
 from polykind.codec import json_codec
@@ -147,6 +147,27 @@ async def approve_delete(
     await _run_step(ctx, "validate", admission.validate, attributes, large=large)
 
 
+async def admit_connect(
+    ctx: RequestContext, requested: JsonObject, decode: Callable[[JsonObject], tuple[JsonObject, list[str]]]
+) -> JsonObject:
+    """Run mutating and validating admission on a request that connects to a pod, a service or a node.
+
+    `decode` decodes options, such as a PodExecOptions, and returns them with the unknown fields. Return the requested
+    options as mutating admission has changed them.
+    """
+    options, _ = decode(requested)
+    admission = ctx.backend.admission
+    if ctx.request.user is None or not (admission.mutates or admission.validates):
+        return options
+    attributes = _attributes(ctx, CONNECT, options, None, None, large=False)
+    attributes.default = lambda mutated: decode(mutated)[0]
+    attributes.strict_error = lambda mutated: _unknown_fields_error(decode(mutated)[1])
+    attributes.apply_type = lambda api_version: None
+    await _run_step(ctx, "admit", admission.mutate, attributes, large=False)
+    await _run_step(ctx, "validate", admission.validate, attributes, large=False)
+    return attributes.obj or options
+
+
 async def _run_step(
     ctx: RequestContext,
     kind: str,
@@ -173,12 +194,15 @@ def _attributes(
     operation: str,
     obj: JsonObject | None,
     old: JsonObject | None,
-    options: WriteOptions | DeleteOptions,
+    options: WriteOptions | DeleteOptions | None,
     *,
     large: bool,
 ) -> Attributes:
+    """Return the attributes of a request. A CONNECT has no options; its object is the PodExecOptions or similar."""
     resource, version = ctx.resource, ctx.version
     payload = _SCALE if ctx.subresource == "scale" else (resource.kind, version.api_version)
+    if operation == CONNECT and obj is not None:
+        payload = obj["kind"], obj["apiVersion"]
     meta = (obj or old or {}).get("metadata") or {}
     name = ctx.name or meta.get("name") or ""
     attributes = Attributes(
@@ -197,8 +221,8 @@ def _attributes(
         name,
         obj,
         old,
-        _options_object(ctx, operation, options),
-        options.dry_run,
+        None if options is None else _options_object(ctx, operation, options),
+        options is not None and options.dry_run,
         ctx.user,
         version.representer.convert_for_admission,
         lambda mutated: _default(ctx, mutated),
@@ -249,7 +273,11 @@ def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
         return error.detail
     except errors.APIError:
         return ""
-    unknown = ", ".join(f"unknown field {go_quote(path)}" for path in decoded.unknown_fields)
+    return _unknown_fields_error(decoded.unknown_fields)
+
+
+def _unknown_fields_error(paths: Sequence[str]) -> str:
+    unknown = ", ".join(f"unknown field {go_quote(path)}" for path in paths)
     return f"strict decoding error: {unknown}" if unknown else ""
 
 
@@ -261,7 +289,7 @@ def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
     for version in ctx.resource.versions.values():
         if version.api_version == requested:
             metadata = obj.get("metadata")
-            defaulted = version.codec.default(obj)
+            defaulted = version.codec.default(obj).obj
             if not version.is_builtin and isinstance(metadata, dict):
                 # Keep invalid metadata unchanged until all webhooks have run.
                 defaulted["metadata"] = metadata

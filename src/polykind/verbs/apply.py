@@ -16,7 +16,7 @@ from polykind.http.options import CreateOptions, PatchOptions
 from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create_object
 from polykind.verbs.metadata import ignore_resource_version, match_namespace, metadata_decode_error, raw_metadata
-from polykind.verbs.update import Change
+from polykind.verbs.update import Change, may_share_old
 from polykind.verbs.write import APPLY, Write
 
 _YAML_ERROR = "error converting YAML to JSON: "
@@ -27,6 +27,10 @@ class AppliedConfiguration(msgspec.Struct, frozen=True):
 
     value: JsonObject
     duplicates: list[str]
+    integers_only: bool = False
+    """True if all numbers in the request's body are known to be integers. The merged object may then share values with
+    the configuration.
+    """
 
     def report_duplicates(self, ctx: RequestContext, options: PatchOptions) -> None:
         """Raise BadRequestError for duplicate fields or send warnings, as the option `field_validation` demands.
@@ -45,7 +49,7 @@ class AppliedConfiguration(msgspec.Struct, frozen=True):
 async def read_applied(ctx: RequestContext, api_version: str, kind: str) -> AppliedConfiguration:
     """Decode the body of an apply (see `decode_applied`), in a worker thread if the body is large."""
     decode = partial(decode_applied, ctx.request.body, api_version, kind, ctx.version.strategy.max_objects)
-    return await ctx.compute(decode) if ctx.is_large(ctx.request.body) else decode()
+    return await ctx.compute(decode) if ctx.body_is_large else decode()
 
 
 def decode_applied(data: bytes, api_version: str, kind: str, max_objects: int) -> AppliedConfiguration:
@@ -54,7 +58,7 @@ def decode_applied(data: bytes, api_version: str, kind: str, max_objects: int) -
     Raise BadRequestError if the body is not of the request's kind, RequestTooLargeError if it has too many objects.
     """
     try:
-        value, duplicates = yaml_codec.decode_strict(data)
+        value, integers_only, duplicates = yaml_codec.decode_strict(data)
     except (errors.BadRequestError, yaml_codec.MalformedYAMLError) as error:
         raise errors.BadRequestError(f"error decoding YAML: {_YAML_ERROR}{error}") from None
     if value is None:
@@ -67,22 +71,29 @@ def decode_applied(data: bytes, api_version: str, kind: str, max_objects: int) -
     if len(data) > 2 * max_objects:
         json_codec.check_object_count(value, max_objects)
     apply_body.check_kind(value, api_version, kind)
-    return AppliedConfiguration(value, duplicates)
+    return AppliedConfiguration(value, duplicates, integers_only)
 
 
 def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: PatchOptions) -> Change:
     """Return the change that an apply makes to an existing object."""
+    unmodified = [applied]
 
     async def change(old: JsonObject, write: Write) -> JsonObject:
-        merging = _merge(ctx, old, applied.value, options)
+        if not unmodified:
+            # An earlier attempt lost a race. It may have set defaults in the configuration, so decode it again.
+            unmodified.append(await read_applied(ctx, ctx.version.api_version, ctx.resource.kind))
+        config = unmodified.pop() if applied.integers_only else applied
+        write.integers_only = config.integers_only
+        merging = _merge(ctx, old, config.value, options)
         merged = await (ctx.compute_async(merging) if write.large else merging)
-        applied.report_duplicates(ctx, options)
-        finish = partial(finish_change, old, write, merged)
-        return await ctx.compute(finish) if write.large else finish()
+        config.report_duplicates(ctx, options)
+        if write.large:
+            return await ctx.compute(partial(finish_change, old, write, config, merged))
+        return finish_change(old, write, config, merged)
 
-    def finish_change(old: JsonObject, write: Write, merged: JsonObject) -> JsonObject:
+    def finish_change(old: JsonObject, write: Write, config: AppliedConfiguration, merged: JsonObject) -> JsonObject:
         kubectl = options.field_manager == last_applied.MANAGER
-        ignores_last_applied = kubectl and last_applied.is_server_annotation(old, merged, applied.value)
+        ignores_last_applied = kubectl and last_applied.is_server_annotation(old, merged, config.value)
         only_managers = only_managers_changed(old, merged, ignore_last_applied=ignores_last_applied)
         new = _decode_merged(ctx, write, merged, default=not only_managers)
         # If the resourceVersion differs, return the new object, so that a later stage rejects the conflict.
@@ -96,7 +107,7 @@ def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: Pa
 
 async def apply_create(ctx: RequestContext, applied: AppliedConfiguration, options: PatchOptions) -> bytes:
     """Create the object that an apply request describes. Return its representation."""
-    large = ctx.is_large(ctx.request.body)
+    large = ctx.body_is_large
     merging = _merge(ctx, None, applied.value, options)
     merged = await (ctx.compute_async(merging) if large else merging)
     applied.report_duplicates(ctx, options)
@@ -148,19 +159,25 @@ def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, def
         # The managers of many fields take much memory, and are no part of the applied configuration: do not copy them.
         managers = meta.get("managedFields")
         merged = {**merged, "metadata": {name: value for name, value in meta.items() if name != "managedFields"}}
-    encoded = json_codec.encode(merged)
     obj: JsonObject
-    obj, write.integers_only = json_codec.decode_flagged(encoded)
-    if managers is not None:
-        obj["metadata"]["managedFields"] = managers
-    if write.large:
-        ctx.version.codec.check_default_size(encoded, obj)
+    if may_share_old(ctx, write, merged):
+        obj = {**merged, "metadata": dict(merged["metadata"])}
+    else:
+        encoded = json_codec.encode(merged)
+        obj, write.integers_only = json_codec.decode_flagged(encoded)
+        if managers is not None:
+            obj["metadata"]["managedFields"] = managers
+        if write.large:
+            ctx.version.codec.check_default_size(encoded, obj)
     if default:
         requested = obj.get("metadata") or {}
-        obj = ctx.version.codec.default(obj)
+        codec = ctx.version.codec
+        decoded = codec.decode_converted(obj, report_unknown=False) if ctx.version.is_builtin else codec.default(obj)
+        obj, _, write.values_validated = decoded
         if obj["metadata"] is not requested and not (ctx.version.is_builtin or ctx.subresource):
             write.metadata_error = metadata_decode_error(requested)
             write.raw_metadata = raw_metadata(requested, obj["metadata"])
+        write.normalized = write.values_validated and not write.raw_metadata
     match_namespace(ctx, obj["metadata"])
     return obj
 

@@ -20,7 +20,7 @@ from polykind.verbs.admit import admit, approve
 from polykind.verbs.commit import LostRaceError, commit
 from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
-from polykind.verbs.metadata import check_namespace, match_namespace
+from polykind.verbs.metadata import check_namespace, match_namespace, track_create
 from polykind.verbs.update import check_precondition
 from polykind.verbs.write import PATCH, POST, Write
 
@@ -52,6 +52,8 @@ async def _create(ctx: RequestContext) -> Response:
     write = await decode(ctx, POST, CreateOptions.from_query(ctx.query))
     match_namespace(ctx, write.obj["metadata"])
     await check_namespace(ctx, ctx.name or write.obj["metadata"].get("name", ""))
+    # A Binding of a pod keeps its uid, which is a precondition.
+    await track_create(ctx, write, wipe=not ctx.subresource)
     await admit(ctx, write)
     binding = write.obj
     name = binding["metadata"].get("name") or ""

@@ -98,7 +98,7 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     )
     if unpruned is not None and same_schema and not unpruned.same(encoded):
         encoded, normalized = unpruned, False
-    if cached is not None and encoded.served(cached.revision) == cached.raw and not await _is_stale(ctx, key, write):
+    if cached is not None and encoded.matches(cached) and not await _is_stale(ctx, key, write):
         return await _represent(write, version, cached)
     value = encoded.stored()
     if ctx.namespace in ctx.backend.admission.sized_namespaces:
@@ -108,14 +108,21 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
         unstored = CachedObject(raw, None, key=key, revision=0, version=version.resource.storage, normalized=normalized)
         unstored.schema_generation = version.cache.schema_generation
         return await _represent(write, version, unstored)
+    status = None
+    if cached is None and normalized and ctx.resource.has_first_status and ctx.backend.store.can_put_twice:
+        status = await ctx.resource.first_status(stored, value)
     if normalized:
-        cache.expect_write(key, value, version.schema_generation, encoded.cached_object)
+        second = status.value if status is not None else None
+        cache.expect_write(key, value, version.schema_generation, encoded.cached_object, second)
     charges = ctx.request.charges or ()
     for charge in charges:
         charge.sent()
     operation, started = "update" if cached else "create", perf_counter()
     try:
-        revision = await ctx.backend.store.put(cache.prefix + key, value, expect=cached.revision if cached else 0)
+        if status is not None:
+            revision = await status.put(cache.prefix + key, value)
+        else:
+            revision = await ctx.backend.store.put(cache.prefix + key, value, expect=cached.revision if cached else 0)
     except BaseException as error:
         cache.cancel_expected_write(key)
         if isinstance(error, RevisionConflictError | RequestSizeError):
@@ -135,7 +142,8 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
         await asyncio.wait(list(cache.deliveries))
     written = cache.get(key)
     if written is None or written.revision != revision:
-        written = parse_stored(key, value, revision, False)
+        unchanged = normalized and version.schema_generation == cache.schema_generation
+        written = (encoded.cached_object if unchanged else parse_stored)(key, value, revision, unchanged)
         written.schema_generation = cache.schema_generation
     return version.representer.known(written) or await version.representer.view(written)
 

@@ -19,7 +19,8 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, IdSource, RevisionRead, StaleValues, Store
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import Request, parse_query
-from polykind.http.options import WriteOptions
+from polykind.http.options import PatchOptions, WriteOptions
+from polykind.memory_policy import memory_policy
 from polykind.metrics.metrics import Metrics
 from polykind.resources.registry import Registry
 from polykind.resources.resource import Resource, ServedVersion
@@ -41,10 +42,15 @@ def is_large(data: bytes, steps_per_value: int = 1) -> bool:
     """
     if len(data) > INLINE_BYTES:
         return True
-    containers = data.count(b"{") + data.count(b"[") + data.count(b"- ")  # "- " begins a list in YAML
+    # In YAML, lines and "- " separate values, unless the text begins with a bracket, as JSON does.
+    in_lines = data[:1] != b"{"
+    containers = data.count(b"{") + data.count(b"[") + (data.count(b"- ") if in_lines else 0)
     if containers > _INLINE_CONTAINERS:
         return True
-    return steps_per_value > 1 and (containers + data.count(b",") + data.count(b"\n")) * steps_per_value > _INLINE_STEPS
+    if steps_per_value <= 1:
+        return False
+    values = containers + data.count(b",") + (data.count(b"\n") if in_lines else 0)
+    return values * steps_per_value > _INLINE_STEPS
 
 
 class Backend(msgspec.Struct):
@@ -82,8 +88,14 @@ def _write_options(kind: Any, query: str) -> Any:
     return kind.from_query(parse_query(query))
 
 
+@lru_cache(maxsize=256)
+def _patch_options(query: str, apply: bool) -> PatchOptions:
+    return PatchOptions.from_query(parse_query(query), apply=apply)
+
+
 @lru_cache(maxsize=64)
-def _timestamp(second: int) -> str:
+def timestamp(second: int) -> str:
+    """Return a Unix time as text, as in metadata.creationTimestamp."""
     return datetime.fromtimestamp(second, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -91,6 +103,7 @@ class RequestContext:
     """A request, the resource version that it addresses, and the backend. Verbs do not modify the context."""
 
     __slots__ = (
+        "_body_is_large",
         "_now",
         "_query",
         "backend",
@@ -125,6 +138,7 @@ class RequestContext:
         """The pending read of the store's newest revision that this request has started, or None."""
         self._query: dict[str, list[str]] | None = None
         self._now = ""
+        self._body_is_large: bool | None = None
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -139,6 +153,13 @@ class RequestContext:
             return kind.from_query(self.query)
         options: W = _write_options(cast(Hashable, kind), text)
         return options
+
+    def patch_options(self, *, apply: bool) -> PatchOptions:
+        """Return the options of a patch, cached like those of a create. `apply` is true for server-side apply."""
+        text = self.request.query
+        if len(text) > _MAX_CACHED_QUERY:
+            return PatchOptions.from_query(self.query, apply=apply)
+        return _patch_options(text, apply)
 
     @property
     def user(self) -> User:
@@ -160,6 +181,13 @@ class RequestContext:
             return True
         return len(data) > version.codec.small_bytes and is_large(data, version.codec.steps_per_value)
 
+    @property
+    def body_is_large(self) -> bool:
+        """True if work on the request's body belongs in a worker thread."""
+        if self._body_is_large is None:
+            self._body_is_large = self.is_large(self.request.body)
+        return self._body_is_large
+
     async def compute(self, call: Callable[[], T]) -> T:
         """Run a stage of a large write in a worker thread. Users with waiting requests take turns."""
         self._begin_large()
@@ -172,19 +200,22 @@ class RequestContext:
         self._begin_large()
         return await self.backend.workers.run_coroutine(self._requester, coroutine)
 
+    async def take_turn(self) -> None:
+        """Wait until the next slice of a long response may be encoded. Users take turns."""
+        await self.backend.workers.turns.take(self._requester)
+
     def _begin_large(self) -> None:
         request = self.request
-        if request.ended_by_router and request.paused_young_only is None:
-            # What a controller compiles stays in memory, so it must leave the youngest generation step by step.
-            request.paused_young_only = self.version.strategy.compiled
-            self.backend.workers.begin_large(young_only=request.paused_young_only)
+        if request.ended_by_router and not request.is_large:
+            request.is_large = True
+            memory_policy.begin_large()
 
     def end(self) -> None:
         """End the request. The router calls this when the verb has returned."""
         request = self.request
-        if request.paused_young_only is not None:
-            self.backend.workers.end_large(young_only=request.paused_young_only)
-            request.paused_young_only = None
+        if request.is_large:
+            memory_policy.end_large()
+            request.is_large = False
 
     @property
     def _requester(self) -> str:
@@ -209,5 +240,5 @@ class RequestContext:
     def now(self) -> str:
         """Return the time of the request. All timestamps that the request writes are the same."""
         if not self._now:
-            self._now = _timestamp(int(self.backend.clock.now().timestamp()))
+            self._now = timestamp(int(self.backend.clock.now().timestamp()))
         return self._now

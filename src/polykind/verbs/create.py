@@ -67,7 +67,8 @@ async def _store(ctx: RequestContext, write: Write) -> bytes:
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_ATTEMPTS if prefix else 1):
         if prefix:
-            meta["name"] = prefix[:_MAX_PREFIX] + ctx.backend.ids.suffix()
+            appends = ctx.version.strategy.appends_suffix
+            meta["name"] = prefix[:_MAX_PREFIX] + ctx.backend.ids.suffix() if appends else prefix
         if attempt == 0:
             _assign_identity(ctx, write)
             if ctx.resource.has_effects:

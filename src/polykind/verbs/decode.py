@@ -30,7 +30,7 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
 
 async def decode(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
     """Decode the request body (see `decode_body`), in a worker thread if the body is large."""
-    if not ctx.is_large(ctx.request.body):
+    if not ctx.body_is_large:
         write = decode_body(ctx, origin, options)
     else:
         write = await ctx.compute(lambda: decode_body(ctx, origin, options))
@@ -57,7 +57,7 @@ def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> W
         value, integers_only, duplicates = _parse(ctx, body, media, field_validation)
         if version.is_builtin or media == "yaml":
             _check_object_count(ctx, value)
-        if not _states_expected_type(ctx, value):
+        if not states_expected_type(ctx, value):
             value = _with_type_meta(ctx, value, media, field_validation)
     version_error = _version_error(ctx, value.get("apiVersion", ""))
     if version_error is not None and version.is_builtin:
@@ -119,7 +119,7 @@ def _check_object_count(ctx: RequestContext, value: Any) -> None:
         json_codec.check_object_count(value, limit)
 
 
-def _states_expected_type(ctx: RequestContext, value: Any) -> bool:
+def states_expected_type(ctx: RequestContext, value: Any) -> bool:
     """True if the body is a custom object of the request's kind and apiVersion. A fast test that most bodies pass."""
     if type(value) is not dict or ctx.version.is_builtin:
         return False
@@ -140,7 +140,7 @@ def _parse(ctx: RequestContext, body: bytes, media: str, field_validation: str) 
     integers_only = False
     try:
         if media == "yaml":
-            value, duplicates = yaml_codec.decode_strict(body)
+            value, _, duplicates = yaml_codec.decode_strict(body)
             if ctx.version.is_builtin:
                 # kube-apiserver converts YAML to JSON with sorted keys, so it reports unknown fields in that order.
                 value = json_codec.decode(json_codec.encode(value))

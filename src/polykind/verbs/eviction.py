@@ -106,6 +106,8 @@ async def _evict(ctx: RequestContext, options: DeleteOptions) -> None:
                 raise
             if needs_budget:
                 raise disruption.still_processing(budget) from None
+            if options.uid and options.uid != pod["metadata"]["uid"]:
+                raise  # the pod's uid never changes
 
 
 async def _read_pod(ctx: RequestContext) -> JsonObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
+from polykind.cache.watch_cache import resource_version_too_large
 from polykind.codec import negotiation
 from polykind.http.messages import Response, bool_value
 from polykind.verbs import respond
@@ -51,6 +52,13 @@ async def _wait_for_stated_revision(ctx: RequestContext) -> None:
         raise errors.BadRequestError("the export parameter, deprecated since v1.14, is no longer supported")
     values = ctx.query.get("resourceVersion")
     if values and values[0]:
-        revision = parse_resource_version(values[0], for_list=False)
-        if revision:
-            await ctx.backend.cache.wait_for_revision(revision)
+        # kube-apiserver has no watch cache for Events. It checks the revision in the store, without waiting.
+        is_event = ctx.version.is_builtin and ctx.resource.plural == "events"
+        revision = parse_resource_version(values[0], for_list=is_event)
+        cache = ctx.backend.cache
+        if revision and is_event:
+            await cache.wait_until_fresh(ctx.resource.cache, ctx.revision_read)
+            if revision > cache.revision:
+                raise resource_version_too_large(revision, cache.revision, retry=False)
+        elif revision:
+            await cache.wait_for_revision(revision)

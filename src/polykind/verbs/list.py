@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -128,8 +127,11 @@ async def _current_page(ctx: RequestContext, selection: RequestSelection, after:
     cache = ctx.resource.cache
     if selection.everything and selection.name is None and not limit:
         if cache.uniform == (ctx.version.representer.version, cache.schema_generation):
-            objects = cache.snapshot(selection.namespace, after)
-            return _Page(Selected(objects, objects, None if after else cache.data_size(selection.namespace)))
+            if after:
+                rest = cache.snapshot(selection.namespace, after)
+                return _Page(Selected(rest, rest))
+            objects = cache.view(selection.namespace)
+            return _Page(Selected(objects, objects, cache.data_size(selection.namespace)))
         changed = cache.last_change
         page = await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining)
         if selection.namespace is None and not after and cache.last_change == changed:
@@ -219,7 +221,7 @@ async def _objects_at_revision(
             cached = parse_stored(key, item.value, item.revision, False)
         objects.append(cached)
         if index % _SLICE == _SLICE - 1:
-            await asyncio.sleep(0)
+            await ctx.take_turn()
     return objects, page.remaining
 
 
@@ -239,6 +241,8 @@ async def _matching_page(
     shown: list[Representation] = []
     start = 0
     while start < len(candidates):
+        if len(candidates) > _SLICE:
+            await ctx.take_turn()
         part = candidates[start : start + _SLICE]
         if limit and (selection.everything or ctx.version.converts):
             part = part[: max(limit - len(objects), start // _UNMATCHED_PER_CONVERSION)]
@@ -258,8 +262,6 @@ async def _matching_page(
                 return _Page(Selected(objects, shown), last.key, 0 if selection.has_selector else remaining)
             break
         start += len(part)
-        if len(candidates) > _SLICE:
-            await asyncio.sleep(0)
     return _Page(Selected(objects, shown))
 
 

@@ -24,7 +24,8 @@ _MAX_REVISION = 2**64 - 1
 
 async def check_namespace(ctx: RequestContext, name: str) -> None:
     """Raise NotFoundError if the namespace of a create does not exist, ForbiddenError if it is terminating."""
-    if not ctx.resource.namespaced:
+    if not ctx.resource.namespaced or ctx.namespace == "":
+        # Validation rejects an object without a namespace.
         return
     namespaces = ctx.backend.registry.resource("", "namespaces")
     if namespaces is None:
@@ -57,7 +58,7 @@ def match_namespace(ctx: RequestContext, meta: JsonObject) -> None:
         meta.pop("namespace", None)
         return
     requested = meta.get("namespace")
-    if requested and requested != ctx.namespace:
+    if requested and ctx.namespace and requested != ctx.namespace:
         raise errors.BadRequestError(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -131,10 +132,12 @@ async def dedupe_owners(ctx: RequestContext, write: Write, *, after_admission: b
         ctx.request.warn(warning)
 
 
-async def track_create(ctx: RequestContext, write: Write) -> None:
-    """Set managedFields for a create. For a POST, first remove the fields that only the server can set."""
+async def track_create(ctx: RequestContext, write: Write, *, wipe: bool = True) -> None:
+    """Set managedFields for a create. For a POST, if `wipe` is true, first remove the fields that only the server can
+    set.
+    """
     meta = write.obj["metadata"]
-    if write.origin is POST:
+    if write.origin is POST and wipe:
         for name in _SERVER_FIELDS & meta.keys():
             del meta[name]
     tracking = _track(ctx, write)
@@ -175,6 +178,7 @@ async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:
         convert=ctx.version.representer.convert,
         reset=ctx.resource.reset(ctx.version, ctx.subresource),
         raise_conversion_errors=ctx.version.representer.has_fallback,
+        validated=write.values_validated,
     )
 
 

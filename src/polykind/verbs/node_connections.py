@@ -16,6 +16,7 @@ from polykind.golang.strconv import parse_int64
 from polykind.golang.time import parse_rfc3339
 from polykind.http.messages import Response, first_value, int_value
 from polykind.resources.builtin import find_builtin
+from polykind.verbs.connect_options import admitted_options
 from polykind.verbs.context import RequestContext
 
 _ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
@@ -28,7 +29,7 @@ async def get_log(ctx: RequestContext) -> Response:
     if found := _log_option_errors(ctx):
         raise errors.InvalidError("PodLogOptions", "", ctx.name, found)
     pod = await _find(ctx, "pods", ctx.name)
-    container = _container(ctx, pod)
+    container = _container(ctx, pod, first_value(ctx.query, "container"))
     if not pod["spec"].get("nodeName"):
         return Response(204, b"", b"")
     host, port = await _kubelet_address(ctx, pod)
@@ -39,13 +40,10 @@ async def get_log(ctx: RequestContext) -> Response:
 
 async def open_stream(ctx: RequestContext) -> Response:
     """Serve exec, attach and portforward of a pod."""
-    for port in ctx.query.get("ports") or () if ctx.subresource == "portforward" else ():
-        if not port.isascii() or not port.isdigit():
-            reason = f"strconv.ParseUint: parsing {go_quote(port)}: invalid syntax"
-            raise errors.BadRequestError(f"cannot convert to []int32: {reason}")
+    options = await admitted_options(ctx)
     pod = await _find(ctx, "pods", ctx.name)
     if ctx.subresource != "portforward":
-        _container(ctx, pod)
+        _container(ctx, pod, options.get("container") or "")
     if not pod["spec"].get("nodeName"):
         raise errors.BadRequestError(f"pod {ctx.name} does not have a host assigned")
     host, number = await _kubelet_address(ctx, pod)
@@ -56,6 +54,7 @@ async def open_stream(ctx: RequestContext) -> Response:
 
 async def proxy_pod(ctx: RequestContext) -> Response:
     """Serve pods/<name>/proxy."""
+    await admitted_options(ctx)
     _, name, port = _split_target(ctx, "pod")
     pod = await _find(ctx, "pods", name)
     if not port:
@@ -66,6 +65,7 @@ async def proxy_pod(ctx: RequestContext) -> Response:
 
 async def proxy_service(ctx: RequestContext) -> Response:
     """Serve services/<name>/proxy."""
+    await admitted_options(ctx)
     _, name, port = _split_target(ctx, "service")
     number = parse_int64(port) if port else None
     if number is not None:
@@ -89,6 +89,7 @@ async def proxy_service(ctx: RequestContext) -> Response:
 
 async def proxy_node(ctx: RequestContext) -> Response:
     """Serve nodes/<name>/proxy."""
+    await admitted_options(ctx)
     _, name, port = _split_target(ctx, "node")
     host, kubelet_port = _preferred_address(await _find(ctx, "nodes", name))
     raise _unreachable(host, port or str(kubelet_port))
@@ -143,9 +144,8 @@ async def _is_pod(ctx: RequestContext, address: JsonObject) -> bool:
     return any(item.get("ip") == address.get("ip") for item in (pod.get("status") or {}).get("podIPs") or ())
 
 
-def _container(ctx: RequestContext, pod: JsonObject) -> str:
-    """Return the name of the container that the request asks for, or of the only container of the pod."""
-    wanted = first_value(ctx.query, "container")
+def _container(ctx: RequestContext, pod: JsonObject, wanted: str) -> str:
+    """Return `wanted`, or the name of the only container of the pod if `wanted` is empty."""
     names = [container.get("name") or "" for _, container in all_containers(pod["spec"])]
     if wanted:
         if wanted not in names:

@@ -13,16 +13,15 @@ from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_print
 from polykind.http.messages import Response
-from polykind.http.options import PatchOptions
 from polykind.names import path_segment
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from polykind.schema.object_meta import BadObjectMetaError
 from polykind.verbs import respond
 from polykind.verbs.apply import apply_change, apply_create, read_applied
 from polykind.verbs.context import RequestContext
-from polykind.verbs.decode import relevant_duplicates, unknown_field_errors
+from polykind.verbs.decode import relevant_duplicates, states_expected_type, unknown_field_errors
 from polykind.verbs.metadata import check_name, match_namespace
-from polykind.verbs.update import Change, change_object
+from polykind.verbs.update import Change, change_object, may_share_old
 from polykind.verbs.write import APPLY, PATCH, Write
 
 T = TypeVar("T")
@@ -36,7 +35,7 @@ _PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
 async def patch(ctx: RequestContext) -> Response:
     content_type = patch_type(ctx)
     response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
-    options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
+    options = ctx.patch_options(apply=content_type == APPLY_PATCH)
     all_versions = respond.wants_all_versions(response_format, options)
     if ctx.request.audit is not None:
         ctx.request.audit.record_patch()
@@ -95,7 +94,8 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
 
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
-                return go_print(strategic_merge_patch.remaining_patch(decoded.get().patch) or {})
+                patch = decoded.get().patch or {}
+                return go_print(strategic_merge_patch.remaining_patch(patch, old, ctx.version.codec.merge_strategy))
             return patched_text(ctx.version.codec.ordered(old), ctx.request.body, patched.get(), content_type)
 
         def release() -> None:
@@ -112,7 +112,7 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
             field_validation,
             shown,
             from_struct=from_struct,
-            shares_old=content_type == MERGE_PATCH and _may_share_old(ctx, write, patched.get()),
+            shares_old=content_type == MERGE_PATCH and may_share_old(ctx, write, patched.get()),
         )
 
     return change
@@ -149,7 +149,9 @@ def decode_patch(body: bytes, content_type: str, field_validation: str, *, spell
     integral.
     """
     try:
-        patch, integers_only = json_codec.decode_flagged(body, keep_fractions=spelled)
+        # The key of a strategic merge is compared with its type: 80.0 does not match 80.
+        fractions = spelled or content_type == STRATEGIC_PATCH
+        patch, integers_only = json_codec.decode_flagged(body, keep_fractions=fractions)
     except json_codec.MalformedJSONError as error:
         raise _malformed_patch(error, content_type, field_validation) from None
     strict_errors = json_codec.duplicate_field_errors(body, patch) if field_validation != "Ignore" else []
@@ -224,7 +226,10 @@ def _decode_patched(
         if write.large and isinstance(value, dict):
             version.codec.check_default_size(encoded, value)
     try:
-        api_version, kind = json_codec.read_type_meta(value) if not from_struct else ("", "")
+        if states_expected_type(ctx, value):
+            api_version, kind = version.api_version, ctx.resource.kind
+        else:
+            api_version, kind = json_codec.read_type_meta(value) if not from_struct else ("", "")
         if conversion_error:
             raise _invalid_patch(shown(), conversion_error)
         if version.is_builtin and not from_struct and not api_version:
@@ -235,7 +240,8 @@ def _decode_patched(
                 version.codec.check_kind(value["kind"], value["apiVersion"])
             elif not kind:
                 raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")
-            obj, unknown, _ = version.codec.decode(value, report_unknown=field_validation != "Ignore")
+            decode = version.codec.decode_converted if from_struct else version.codec.decode
+            obj, unknown, write.values_validated = decode(value, report_unknown=field_validation != "Ignore")
     except (BadObjectMetaError, UndecodableObjectError) as error:
         raise _invalid_patch(shown(), error.detail) from None
     except errors.BadRequestError as error:
@@ -252,27 +258,6 @@ def _decode_patched(
     match_namespace(ctx, obj["metadata"])
     check_name(ctx, obj)
     return obj
-
-
-def _may_share_old(ctx: RequestContext, write: Write, patched: Any) -> bool:
-    """True if pruning and defaulting the result of a merge patch cannot change the values of the old object in it.
-
-    This holds if the old object is normalized. A mutating webhook or policy might change them. Numbers with a fraction
-    have to be decoded again.
-    """
-    cached, version = write.cached, ctx.version
-    return (
-        cached is not None
-        and version.representer.stores_normalized
-        and not version.is_builtin
-        and version.representer.known(cached) is cached
-        and write.integers_only
-        and write.old_integers_only
-        and not write.large
-        and not ctx.backend.admission.mutates
-        and type(patched) is dict
-        and type(patched.get("metadata")) is dict
-    )
 
 
 def _decode_without_version(value: JsonObject) -> tuple[JsonObject, list[str]]:

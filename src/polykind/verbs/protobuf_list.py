@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
@@ -60,16 +59,19 @@ class ProtobufList:
         yield tail
 
     async def _encode_items(self) -> AsyncIterator[bytes]:
-        """Yield the encoded items, joined to parts. Yield to the event loop after each item."""
+        """Yield the encoded items, joined to parts. Take a turn on the event loop for each slice of them."""
         part = bytearray()
-        number = self._frame.item_number
+        number, slice_bytes = self._frame.item_number, 0
         for data in self._items:
+            if slice_bytes >= INLINE_BYTES:
+                await self._ctx.take_turn()
+                slice_bytes = 0
+            slice_bytes += len(data)
             encode = partial(self._encode_item, data)
             part += bytes_field(number, await self._ctx.compute(encode) if len(data) > INLINE_BYTES else encode())
             if len(part) >= _PART_BYTES:
                 yield bytes(part)
                 part.clear()
-            await asyncio.sleep(0)
         if part:
             yield bytes(part)
 

@@ -34,8 +34,10 @@ _YAML = b"application/yaml"
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 GZIP_HEADERS = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
 _SLICE = 200
-_BATCH_BYTES = 64 * 1024
-"""The maximum number of bytes that are encoded before the coroutine yields to the event loop."""
+_BATCH_BYTES = 32 * 1024
+"""The maximum number of bytes that are encoded in one turn on the event loop."""
+_YAML_BATCH_BYTES = INLINE_BYTES // 4
+"""The same for YAML."""
 
 Encode = Callable[[JsonObject], bytes]
 
@@ -233,7 +235,7 @@ async def _json_list(
     *,
     pretty: bool,
 ) -> AsyncIterator[bytes]:
-    """Yield the parts of a list in JSON. Yield to the event loop after each part."""
+    """Yield the parts of a list in JSON. Take a turn on the event loop for each part."""
     ending = b"" if pretty else b"\n"
     if items:
         value[key] = []
@@ -247,11 +249,12 @@ async def _json_list(
     yield head + found.removesuffix(b"[]") + opening
     before = b""
     for batch in _batches(items, member_bytes):
+        if before:
+            await ctx.take_turn()
         encode_batch = partial(_encode_batch, batch, member, encode, separator, pretty)
         large = len(batch) == 1 and len(batch[0]) + member_bytes > INLINE_BYTES
         yield before + (await ctx.compute(encode_batch) if large else encode_batch())
         before = separator
-        await asyncio.sleep(0)
     yield closing + tail + ending
 
 
@@ -269,14 +272,17 @@ async def _yaml_list(
     before = {name: value[name] for name in value if name < key}
     after = {name: value[name] for name in value if name > key}
     yield (yaml_codec.encode(before) if before else b"") + b"%b:\n" % key.encode()
-    part = bytearray()
+    part, batch_bytes = bytearray(), 0
     for data in items:
+        if batch_bytes >= _YAML_BATCH_BYTES:
+            await ctx.take_turn()
+            batch_bytes = 0
+        batch_bytes += len(data)
         encode = partial(_encode_yaml_member, data, member)
-        part += await ctx.compute(encode) if len(data) > INLINE_BYTES // 4 else encode()
+        part += await ctx.compute(encode) if len(data) > _YAML_BATCH_BYTES else encode()
         if len(part) >= _BATCH_BYTES:
             yield bytes(part)
             part.clear()
-        await asyncio.sleep(0)
     yield bytes(part) + (yaml_codec.encode(after) if after else b"")
 
 
@@ -309,7 +315,7 @@ async def _parts_response(ctx: RequestContext, parts: Body, content_type: bytes 
     if not negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), size):
         return Response(200, parts, content_type)
     if size > STREAM_ABOVE_BYTES:
-        return _streamed(_compressed(_asynchronous(parts)), content_type, GZIP_HEADERS)
+        return _streamed(_compressed(_take_turns(ctx, parts)), content_type, GZIP_HEADERS)
     return Response(200, await asyncio.to_thread(_compress_parts, parts), content_type, GZIP_HEADERS)
 
 
@@ -319,8 +325,9 @@ def _compress_parts(parts: Body) -> list[bytes]:
     return [part for part in (*compressed, compressor.flush()) if part]
 
 
-async def _asynchronous(parts: Body) -> AsyncIterator[bytes]:
+async def _take_turns(ctx: RequestContext, parts: Body) -> AsyncIterator[bytes]:
     for part in parts:
+        await ctx.take_turn()
         yield part
 
 

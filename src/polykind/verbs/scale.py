@@ -244,7 +244,7 @@ def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]
     data = ctx.request.body
     try:
         if media == "yaml":
-            value, strict_errors = yaml_codec.decode_strict(data)
+            value, _, strict_errors = yaml_codec.decode_strict(data)
         elif media == "protobuf":
             api_version, kind, message = decode_envelope(data)
             value, strict_errors = {**decode_message(message, SCALE), "apiVersion": api_version, "kind": kind}, []

@@ -103,15 +103,7 @@ class RequestSelection:
             return False
         if self._fields.empty:
             return True
-        return self._fields.matches(self._field_texts(representation).get)
-
-    def _field_texts(self, representation: Representation) -> dict[str, str]:
-        """Return the texts of the selectable fields. They are kept with the representation."""
-        if representation.fields is None:
-            value = json_codec.decode(representation.data)
-            is_object = isinstance(value, dict)
-            representation.fields = selectable_fields.selectable_field_texts(value, self._paths) if is_object else {}
-        return representation.fields
+        return self._fields.matches(_field_texts(representation, self._paths).get)
 
     def may_match(self, cached: CachedObject) -> bool:
         """False if the object's namespace or name differs from the selected one."""
@@ -162,26 +154,9 @@ class RequestSelection:
         indexed = (r for r in self._fields.requirements if r.field not in ("metadata.name", "metadata.namespace"))
         fields = sorted(indexed, key=lambda requirement: not requirement.equal)[:_MAX_QUERIES]
         labels = sorted(self._labels.requirements, key=lambda requirement: requirement.operator not in _SELECTIVE)
-        queries = [self._field_query(version, requirement) for requirement in fields]
+        queries = [_field_query(version, requirement, self._paths) for requirement in fields]
         queries += [_label_query(version, requirement) for requirement in labels[:_MAX_QUERIES]]
         return sorted(queries, key=lambda query: query.values is None)
-
-    def _field_query(self, version: ServedVersion, requirement: FieldRequirement) -> IndexQuery:
-        representer, (field, equal, value) = version.representer, requirement
-
-        def value_of(cached: CachedObject) -> str | Unknown:
-            try:
-                representation = representer.ready(cached)
-            except errors.APIError:
-                return UNKNOWN
-            return UNKNOWN if representation is None else self._field_texts(representation).get(field) or ""
-
-        return IndexQuery(
-            ("field", version.version, version.schema_generation, field),
-            value_of,
-            lambda text: (text == value) is equal,
-            (value,) if equal else None,
-        )
 
 
 _key_of = attrgetter("key")
@@ -189,16 +164,43 @@ _name_of = attrgetter("name")
 _namespace_of = attrgetter("namespace")
 
 
+def _field_texts(representation: Representation, paths: tuple[str, ...]) -> dict[str, str]:
+    """Return the texts of the selectable fields. They are kept with the representation."""
+    if representation.fields is None:
+        value = json_codec.decode(representation.data)
+        is_object = isinstance(value, dict)
+        representation.fields = selectable_fields.selectable_field_texts(value, paths) if is_object else {}
+    return representation.fields
+
+
+def _field_query(version: ServedVersion, requirement: FieldRequirement, paths: tuple[str, ...]) -> IndexQuery:
+    representer, (field, equal, value) = version.representer, requirement
+
+    def value_of(cached: CachedObject) -> str | Unknown:
+        try:
+            representation = representer.ready(cached)
+        except errors.APIError:
+            return UNKNOWN
+        return UNKNOWN if representation is None else _field_texts(representation, paths).get(field) or ""
+
+    return IndexQuery(
+        ("field", version.version, version.schema_generation, field),
+        value_of,
+        lambda text: (text == value) is equal,
+        (value,) if equal else None,
+    )
+
+
 def _label_query(version: ServedVersion, requirement: Requirement) -> IndexQuery:
     key, matches, representer = requirement.key, requirement.matcher(), version.representer
 
     def value_of(cached: CachedObject) -> str | None:
-        return cached.labels.get(key) if cached.labels else None
+        return cached.label(key)
 
     def converted_value_of(cached: CachedObject) -> str | Unknown | None:
         # A converter may change labels.
         representation = representer.known(cached)
-        return UNKNOWN if representation is None else (representation.labels or {}).get(key)
+        return UNKNOWN if representation is None else representation.label(key)
 
     values: tuple[str | None, ...] | None = None
     if requirement.operator in ("=", "==", "in"):
@@ -210,4 +212,5 @@ def _label_query(version: ServedVersion, requirement: Requirement) -> IndexQuery
         converted_value_of if version.converts else value_of,
         lambda value: matches({key: value} if value is not None else {}),
         values,
+        None if version.converts else key,
     )

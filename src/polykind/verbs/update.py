@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 from polykind import errors, names
 from polykind.cache.cached_object import CachedObject
@@ -53,7 +54,7 @@ async def update(ctx: RequestContext) -> Response:
     async def replace(_: JsonObject, write: Write) -> JsonObject:
         # If an attempt lost a race, decode the body again, because that attempt has modified the decoded object.
         sent = decoded.pop() if decoded else await _decode_update(ctx, options)
-        write.integers_only = sent.integers_only
+        write.integers_only, write.values_validated = sent.integers_only, sent.values_validated
         return sent.obj
 
     if ctx.version.strategy.creates_on_update and not all_versions:
@@ -111,7 +112,7 @@ async def change_object(
             raise ctx.not_found()
         representation = representer.known(cached) or await representer.view(cached)
         data = representation.data
-        large = ctx.is_large(ctx.request.body) or ctx.is_large(data)
+        large = ctx.body_is_large or ctx.is_large(data)
         old, old_integers_only = (
             await ctx.compute(partial(json_codec.decode_flagged, data)) if large else json_codec.decode_flagged(data)
         )
@@ -154,12 +155,20 @@ async def _store(
     await dedupe_owners(ctx, write, after_admission=True)
     if ctx.resource.has_effects:
         write.finish = await ctx.resource.begin_update(ctx, write.obj, old, dry_run=write.options.dry_run)
-    prepare = partial(_prepare, ctx, write.obj, old)
-    write.obj = await ctx.compute(prepare) if write.large else prepare()
+    if write.values_validated and (ctx.subresource or _restores_status(ctx, write.obj, old)):
+        # The values that the endpoint restores are not those that decoding has validated.
+        write.values_validated = False
+        write.normalized = not write.origin.merges
+    if write.large:
+        write.obj = await ctx.compute(partial(_prepare, ctx, write.obj, old))
+    else:
+        write.obj = _prepare(ctx, write.obj, old)
     await _validate(ctx, write, old)
     if not write.raw_metadata:
-        keep_times = partial(keep_manager_times, write.obj, old)
-        await ctx.compute(keep_times) if write.large else keep_times()
+        if write.large:
+            await ctx.compute(partial(keep_manager_times, write.obj, old))
+        else:
+            keep_manager_times(write.obj, old)
     admission = ctx.backend.admission
     if admission.validates or ctx.version.is_builtin or ctx.namespace in admission.quota_namespaces:
         await approve(ctx, write, admission_view)
@@ -173,6 +182,32 @@ async def _store(
     if not write.options.dry_run:
         await ctx.resource.after_write(ctx.name)
     return representation.data
+
+
+def may_share_old(ctx: RequestContext, write: Write, merged: Any) -> bool:
+    """True if pruning and defaulting the result of a merge cannot change the values of the old object in it.
+
+    This holds if the old object is normalized. A mutating webhook or policy might change them. Numbers with a fraction
+    have to be decoded again.
+    """
+    cached, version = write.cached, ctx.version
+    return (
+        cached is not None
+        and version.representer.stores_normalized
+        and not version.is_builtin
+        and version.representer.known(cached) is cached
+        and write.integers_only
+        and write.old_integers_only
+        and not write.large
+        and not ctx.backend.admission.mutates
+        and type(merged) is dict
+        and type(merged.get("metadata")) is dict
+    )
+
+
+def _restores_status(ctx: RequestContext, new: JsonObject, old: JsonObject) -> bool:
+    """True if an update of an object cannot change its status and the new object has another status."""
+    return ctx.version.has_status and new.get("status") is not old.get("status")
 
 
 def _share_unchanged(new: JsonObject, old: JsonObject) -> None:
@@ -253,24 +288,33 @@ async def _validate(ctx: RequestContext, write: Write, old: JsonObject) -> None:
     strategy, meta = ctx.version.strategy, new["metadata"]
 
     def validate_all(check: InterruptCheck | None) -> Validation:
-        field_errors = metadata_validation.validate_object_meta(
-            meta, namespaced=ctx.resource.namespaced, name_rule=names.path_segment
-        )
-        field_errors += metadata_validation.validate_object_meta_update(meta, old["metadata"])
         if ctx.subresource in ("", "scale"):
-            validation = strategy.validate_update(new, old, check=check)
+            validation = strategy.validate_update(new, old, values_validated=write.values_validated, check=check)
         else:
             validation = strategy.validate_subresource(ctx.subresource, new, old, check=check)
-        return Validation(field_errors + validation.errors, validation.ratcheted)
+        meta_errors = []
+        if validation.errors or ctx.version.is_builtin:
+            # In kube-apiserver, the strategy of a custom resource repeats this validation. If it has found no errors,
+            # there are none.
+            meta_errors = metadata_validation.validate_object_meta_update(meta, old["metadata"])
+        field_errors = metadata_validation.validate_object_meta(
+            meta, namespaced=ctx.resource.namespaced, name_rule=names.path_segment, only_identity=not meta_errors
+        )
+        return Validation(field_errors + meta_errors + validation.errors, validation.ratcheted)
 
-    validation = await run_validation(ctx, write, validate_all)
+    if write.large or strategy.evaluates_rules:
+        validation = await run_validation(ctx, write, validate_all)
+    else:
+        validation = validate_all(None)
     field_errors = validation.errors
     if strategy.reads_params and not (field_errors or ctx.subresource or ctx.backend.authorizer.allows_everything):
         from polykind.verbs.privileges import param_errors
 
         field_errors = await param_errors(ctx, new, old)
-    canonicalize = partial(strategy.canonicalize, new)
-    await ctx.compute(canonicalize) if write.large else canonicalize()
+    if write.large:
+        await ctx.compute(partial(strategy.canonicalize, new))
+    else:
+        strategy.canonicalize(new)
     for text in validation.ratcheted:
         ctx.request.warn(text)
     if field_errors:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -70,7 +69,7 @@ async def watch(ctx: RequestContext) -> Response | Stream:
     streams_list = bool(options.send_initial_events and options.allow_watch_bookmarks)
     framing = _framing(ctx, encoder, streams_list=streams_list)
     channel = _join_channel(ctx, selection, encoder, framing)
-    watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, backend.bookmark_interval)
+    watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, backend.bookmark_interval, ctx.user.name)
     channel.join(watcher)
     if encoder.key is None:
         # Only the first event has the column headers, so later changes wait until the first events are encoded.
@@ -162,8 +161,9 @@ async def _start_with_state(
     if not selection.everything:
         for start in range(0, len(representations), _SLICE):
             matching = partial(_matching, selection, representations[start : start + _SLICE])
+            if start:
+                await ctx.take_turn()
             selected += await ctx.compute(matching) if selection.expensive else matching()
-            await asyncio.sleep(0)
 
     def encode(representation: Representation) -> bytes:
         return channel.projection.event("ADDED", channel.encode_object(representation, 0))
@@ -196,14 +196,22 @@ async def _start_with_past(
         kind, representation, stamp = event
         return channel.projection.event(kind, channel.encode_object(representation, stamp))
 
-    events = []
-    for index, change in enumerate(past, 1):
-        data = await ctx.compute(partial(encode, change)) if channel.needs_worker(change) else encode(change)
-        if data is not None:
-            events.append(data)
+    first, changes = None, iter(past)
+    for index, change in enumerate(changes, 1):
+        first = await ctx.compute(partial(encode, change)) if channel.needs_worker(change) else encode(change)
+        if first is not None:
+            break
         if index % _SLICE == 0:
-            await asyncio.sleep(0)
-    watcher.initial_events = events
+            await ctx.take_turn()
+
+    def events() -> Iterator[bytes | Callable[[], bytes | None]]:
+        """Encode each event when the client has read the events before it, so that few of them are in memory."""
+        if first is not None:
+            yield first
+        for change in changes:
+            yield partial(encode, change) if channel.needs_worker(change) else encode(change) or b""
+
+    watcher.initial_events = events()
 
 
 def _matching(selection: RequestSelection, representations: list[Representation]) -> list[Representation]:

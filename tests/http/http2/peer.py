@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import hpack
+
 from polykind.http.connection import App
 from polykind.http.http2 import frames
 from polykind.http.http2.frames import (

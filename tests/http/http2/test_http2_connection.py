@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-from typing import Any, cast
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -12,51 +11,8 @@ from hypothesis import strategies as st
 from polykind.http.http2 import frames
 from polykind.http.http2.frames import PREFACE, encode_frame, encode_settings
 from polykind.http.http2.http2_connection import Http2Connection
-from polykind.http.listener import HttpServer, Limits
 from polykind.http.messages import Request, Response, Sink, Stream
-
-
-class FakeTransport:
-    """A transport that records what is written."""
-
-    def __init__(self) -> None:
-        self.written = b""
-        self.closed = False
-        self.reading = True
-
-    def write(self, data: bytes) -> None:
-        assert not self.closed
-        self.written += data
-
-    def close(self) -> None:
-        self.closed = True
-
-    abort = close
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def pause_reading(self) -> None:
-        assert self.reading
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        assert not self.reading
-        self.reading = True
-
-    def get_extra_info(self, name: str) -> Any:
-        return None
-
-    def frames(self) -> list[tuple[int, int, bytes]]:
-        """Return the type, the stream and the payload of each written frame. Fail if a frame is incomplete."""
-        out, at = [], 0
-        while at < len(self.written):
-            head, _, stream_id = frames.unpack_header(self.written, at)
-            end = at + 9 + (head >> 8)
-            assert end <= len(self.written)
-            out.append((head & 0xFF, stream_id, self.written[at + 9 : end]))
-            at = end
-        return out
+from tests.http import fake_transport
 
 
 async def app(request: Request) -> Response | Stream:
@@ -72,26 +28,23 @@ async def app(request: Request) -> Response | Stream:
     return Response(200, b"{}")
 
 
-async def exchange(pieces: list[bytes]) -> FakeTransport:
-    """Feed the pieces to a connection while it reads."""
-    http = HttpServer(app, Limits(max_body_bytes=2000, max_head_bytes=2000))
-    http.loop = asyncio.get_running_loop()
-    connection, transport = Http2Connection(http), FakeTransport()
-    connection.connection_made(cast(asyncio.Transport, transport))
-    for piece in pieces:
-        for _ in range(200):
-            if transport.reading or connection.closing:
-                break
-            await asyncio.sleep(0)
-        if connection.closing:
-            break
-        assert transport.reading
-        connection.data_received(piece)
-    for _ in range(20):
-        await asyncio.sleep(0)
-    connection.connection_lost(None)
-    assert not http.connections
-    return transport
+def exchange(pieces: list[bytes]) -> list[tuple[int, int, bytes]]:
+    """Return the type, the stream and the payload of each frame that the server writes. Fail if one is incomplete."""
+    written = asyncio.run(fake_transport.exchange(Http2Connection, app, pieces)).written
+    out, at = [], 0
+    while at < len(written):
+        head, _, stream_id = frames.unpack_header(written, at)
+        end = at + 9 + (head >> 8)
+        assert end <= len(written)
+        out.append((head & 0xFF, stream_id, written[at + 9 : end]))
+        at = end
+    return out
+
+
+def test_memory_of_a_lost_connection_is_freed_without_the_garbage_collector() -> None:
+    requests = encode_frame(1, 5, 1, b"\x82\x87\x84") + encode_frame(1, 5, 3, b"\x82\x87\x85")
+    received = PREFACE + encode_settings({}) + requests
+    assert fake_transport.is_freed_by_reference_counting(Http2Connection, app, received)
 
 
 blocks = st.sampled_from(
@@ -121,14 +74,14 @@ conversations = st.lists(st.one_of(any_frames, requests, bodies), max_size=12).m
 def test_arbitrary_frames_in_arbitrary_pieces(data: bytes, cuts: list[int]) -> None:
     whole = PREFACE + encode_settings({}) + data
     places = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
-    asyncio.run(exchange([whole[start:end] for start, end in pairwise(places)])).frames()
+    exchange([whole[start:end] for start, end in pairwise(places)])
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes(data: bytes) -> None:
-    asyncio.run(exchange([data])).frames()
-    asyncio.run(exchange([PREFACE + encode_settings({}) + data])).frames()
+    exchange([data])
+    exchange([PREFACE + encode_settings({}) + data])
 
 
 @settings(deadline=None)
@@ -138,7 +91,7 @@ def test_pieces_do_not_matter(data: bytes) -> None:
     whole = PREFACE + encode_settings({}) + data
 
     def sent(pieces: list[bytes]) -> list[tuple[int, int]]:
-        kinds = [(kind, stream_id) for kind, stream_id, _ in asyncio.run(exchange(pieces)).frames()]
+        kinds = [(kind, stream_id) for kind, stream_id, _ in exchange(pieces)]
         return sorted(kinds)
 
     assert sent([whole]) == sent([whole[at : at + 1] for at in range(len(whole))])

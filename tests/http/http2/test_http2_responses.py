@@ -24,11 +24,12 @@ from polykind.http.http2.frames import (
     encode_frame,
     encode_settings,
 )
+from polykind.http.http2.http2_connection import Http2Connection
 from polykind.http.listener import Http2Options, Limits
 from polykind.http.messages import JoinedParts, Request, Response
 from tests.http.apps import BlockedApp, StreamingApp, echo
 from tests.http.helpers import until
-from tests.http.http2.peer import head, served_http2
+from tests.http.http2.peer import RunningHttp2, head, served_http2
 
 BIG = {INITIAL_WINDOW_SIZE: 2**31 - 1}
 
@@ -276,6 +277,42 @@ async def test_window_below_zero() -> None:
         await peer.ping()
         peer.add_window(1, 10)
         assert len((await peer.frame(DATA)).payload) == 10
+
+
+def unsent(server: RunningHttp2) -> list[bytes | memoryview]:
+    """Return the pieces that the streams of the only connection hold."""
+    (connection,) = server.http.connections
+    assert isinstance(connection, Http2Connection)
+    return [piece for stream in connection.streams.values() for piece in stream.unsent]
+
+
+async def test_streams_that_wait_for_the_connection_hold_no_data() -> None:
+    async def app(request: Request) -> Response:
+        return Response(200, b"x" * 600_000)
+
+    async with served_http2(app) as server:
+        peer = await server.peer(BIG)
+        for stream_id in range(1, 21, 2):
+            peer.request(stream_id, head())
+        for _ in range(4):
+            await peer.frame(DATA, stream_id=1)
+        await peer.ping()
+        assert len(unsent(server)) == 1
+        peer.add_window(0, 10_000_000)
+        for stream_id in range(3, 21, 2):
+            assert len((await peer.response(stream_id)).body) == 600_000
+
+
+async def test_short_rest_of_a_long_event_does_not_keep_the_event() -> None:
+    app = StreamingApp()
+    async with served_http2(app) as server:
+        peer = await server.peer({INITIAL_WINDOW_SIZE: 999})
+        peer.request(1, head(path="/watch"))
+        await peer.head(1)
+        app.sinks[0].send(b"x" * 1_000)
+        await peer.frame(DATA, stream_id=1)
+        assert unsent(server) == [b"x"]
+        assert isinstance(unsent(server)[0], bytes)
 
 
 async def test_client_that_reads_nothing_is_given_up() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from polykind.apis.apiextensions.plain_schema import decode_plain
 from polykind.apis.machinery.decoding import DecodeError, Decoding, Location
 from polykind.apis.machinery.structs import Field, GroupVersion, Struct
 from polykind.apis.machinery.value_types import (
@@ -82,6 +83,22 @@ class SchemaOrStrings(_SchemaOr):
         return None
 
 
+class _SchemaStruct(Struct):
+    """The struct JSONSchemaProps. It decodes most schemas at once, without a step for each field."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        # Try this only near the root, so that a large schema that is not plain is not checked again at every level.
+        near_root = at is not None and at.depth <= _PLAIN_DEPTH
+        if near_root and type(value) is dict and "properties" in value and (plain := decode_plain(value)) is not None:
+            return plain
+        return super().decode(value, at, run)
+
+
+_PLAIN_DEPTH: Final = 12
+
+
 def json_schema_props(api: GroupVersion) -> Struct:
     """Declare JSONSchemaProps for one version of the API."""
     version, models = api.version, api.models
@@ -89,7 +106,7 @@ def json_schema_props(api: GroupVersion) -> Struct:
     def fields() -> Sequence[Field]:
         return _fields(api, schema)
 
-    schema = Struct(
+    schema = _SchemaStruct(
         f"{version}.JSONSchemaProps",
         fields,
         model=f"{models}.JSONSchemaProps",

@@ -24,11 +24,14 @@ from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.builtin_codec import BuiltinCodec, BuiltinRepresenter
 from polykind.resources.cel_loader import Compiler
+from polykind.resources.resource import FirstStatus
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 ReconcileCRD = Callable[[str], Awaitable[None]]
 """A function that updates the status of a CRD. The argument is the name of the CRD."""
+ComputeFirstStatus = Callable[[JsonObject, bytes], Awaitable[FirstStatus | None]]
+"""A function that returns the first status of a new CRD, as `Resource.first_status` does."""
 ReportBlocked = Callable[[JsonObject, list[str]], None]
 """A function that reports versions that a client must not remove from a CRD, because objects may be stored at them."""
 
@@ -47,6 +50,7 @@ class CRDResource(BuiltinResource):
         v1beta1: bool,
         *,
         reconcile: ReconcileCRD,
+        first_status: ComputeFirstStatus,
         report_blocked: ReportBlocked,
         webhooks: bool = True,
         defaulting: bool = True,
@@ -58,6 +62,7 @@ class CRDResource(BuiltinResource):
         """True if clients may add defaults to CRDs that have no defaults yet."""
         self._now = now
         self._reconcile = reconcile
+        self._first_status = first_status
         self.report_blocked = report_blocked
         self._structural: dict[str, None] = {}
         self._serve_version("v1", CUSTOM_RESOURCE_DEFINITION_V1)
@@ -73,6 +78,11 @@ class CRDResource(BuiltinResource):
         """Update the CRD's status before the server sends the response, so that the next request sees it."""
         await self._reconcile(name)
 
+    has_first_status = True
+
+    async def first_status(self, obj: JsonObject, value: bytes) -> FirstStatus | None:
+        return await self._first_status(obj, value)
+
     deletion_bumps_generation = False
     deletion_applies_policy = False
     previews_changes = True
@@ -82,6 +92,10 @@ class CRDResource(BuiltinResource):
         self._structural[uid] = None
         if len(self._structural) > _MAX_REMEMBERED:
             del self._structural[next(iter(self._structural))]
+
+    def is_structural(self, uid: str) -> bool:
+        """True if validation found only structural schemas in a new CRD, and `pop_structural` has not been called."""
+        return uid in self._structural
 
     def pop_structural(self, uid: str) -> bool:
         """Return True if validation found only structural schemas in a new CRD.
@@ -135,7 +149,6 @@ class CRDStrategy(BuiltinStrategy):
     """Prepares and validates CustomResourceDefinitions, after converting v1beta1 objects to v1."""
 
     expensive = True
-    compiled = True
     max_objects = 100_000
 
     def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
@@ -305,12 +318,20 @@ def replace_stored_status(cached: CachedObject, metadata: JsonObject, status: Js
     """
     metadata = {key: value for key, value in metadata.items() if key != "resourceVersion"}
     if cached.normalized and cached.version == "v1":
-        parts = split_crd(cached.raw)
-        return b'{"apiVersion":"%b","kind":"%b","metadata":%b,"spec":%b,"status":%b}' % (
-            parts.apiVersion.encode(),
-            parts.kind.encode(),
-            json_codec.encode(metadata),
-            bytes(parts.spec),
-            json_codec.encode(status),
-        )
+        return replace_encoded_status(cached.raw, metadata, status)
     return Encoded({**decode_stored_crd(cached), "metadata": metadata, "status": status}).stored()
+
+
+def replace_encoded_status(encoded: bytes, metadata: JsonObject, status: JsonObject) -> bytes:
+    """Return the bytes of a v1 CRD with new metadata and status. Copy its spec from `encoded`, whose keys are sorted.
+
+    Quotes in strings are escaped, so the first `"spec":{` and the last `"status":{` are fields of the CRD itself: no
+    field of ObjectMeta or of the status has such a name and is an object.
+    """
+    spec = encoded[encoded.index(_SPEC) : encoded.rindex(_STATUS)]
+    return b'%b"metadata":%b%b,"status":%b}' % (_HEAD, json_codec.encode(metadata), spec, json_codec.encode(status))
+
+
+_HEAD: Final = b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",'
+_SPEC: Final = b',"spec":{'
+_STATUS: Final = b',"status":{'

@@ -7,6 +7,7 @@ exhausted, or the client reads nothing, the waiting streams take turns afterward
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from polykind.http.http2.frames import (
@@ -108,15 +109,24 @@ class Http2Output:
 
     # ------------------------------------------------------------------ flow control
 
+    def is_blocked(self) -> bool:
+        """True if no stream can send: the window of the connection is exhausted, or the client reads nothing."""
+        return self.paused or self.window <= 0
+
+    def await_turn(self, stream: Http2Stream) -> None:
+        """Call the stream's `on_sent` when the streams that wait for the connection take turns."""
+        if stream.window > 0:
+            self._blocked[stream] = None
+
     def pump(self, stream: Http2Stream, limit: int = MAX_WINDOW) -> None:
         """Send the queued data of a stream as far as the windows allow, but not many more bytes than `limit`."""
         queue = stream.unsent
         while queue and limit > 0:
             allowed = min(stream.window, self.window, self.max_frame)
-            if self.paused or (allowed <= 0 < stream.window):
-                self._blocked[stream] = None
-                return
-            if allowed <= 0:
+            if self.paused or allowed <= 0:
+                if self.paused or stream.window > 0:
+                    self._blocked[stream] = None
+                _release_sent(queue)
                 return
             data = queue.popleft()
             if len(data) > allowed:
@@ -137,6 +147,7 @@ class Http2Output:
                 return
         if queue:
             self._blocked[stream] = None
+            _release_sent(queue)
         elif stream.finished:
             self.write(pack_header(0, END_STREAM, stream.stream_id))
             stream.on_sent()
@@ -179,3 +190,10 @@ class Http2Output:
             raise ConnectionFailure(FLOW_CONTROL_ERROR, "the window of the connection is too large")
         if self._blocked:
             self.pump_blocked()
+
+
+def _release_sent(queue: deque[bytes | memoryview]) -> None:
+    """Copy the rest of a piece of which the larger part was sent, so that a waiting stream does not keep the piece."""
+    rest = queue[0]
+    if isinstance(rest, memoryview) and len(rest) * 2 < len(rest.obj):  # type: ignore[arg-type]
+        queue[0] = bytes(rest)

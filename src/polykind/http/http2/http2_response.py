@@ -12,6 +12,8 @@ from polykind.hpack.header_encoding import encode_header, encode_name, encode_st
 from polykind.http.messages import Response, Stream, body_size
 
 CONTINUE_BLOCK = encode_header(b":status", b"100")
+TOO_LARGE_BODY = b"<h1>HTTP Error 431</h1><p>Request Header Field(s) Too Large</p>"
+"""The body of Go's response to a request with a head that is too large."""
 _AUDIT_ID = encode_name(b"audit-id")
 _CONTENT_LENGTH = encode_name(b"content-length")
 _CACHE_CONTROL = encode_header(b"cache-control", b"no-cache, private")
@@ -52,3 +54,9 @@ def encode_response_head(response: Response | Stream, audit_id: bytes, date: byt
         length = b"%d" % (len(body) if type(body) is bytes else body_size(body))
         parts.append(b"%b%c%b" % (_CONTENT_LENGTH, len(length), length))
     return b"".join(parts)
+
+
+def encode_too_large_head(date: bytes) -> bytes:
+    """Return the header block of Go's response to a request with a head that is too large."""
+    length = encode_header(b"content-length", b"%d" % len(TOO_LARGE_BODY))
+    return _fixed_fields(431, b"text/html; charset=utf-8") + length + _date_field(date)

@@ -14,7 +14,7 @@ from polykind.http.connection import body_pieces
 from polykind.http.http2.body_credit import INITIAL_CREDIT
 from polykind.http.http2.frames import CANCEL, INTERNAL_ERROR, pack_header
 from polykind.http.http2.http2_request import RequestHead
-from polykind.http.messages import Body, Response, Stream
+from polykind.http.messages import Body, Response, Stream, body_size
 from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
@@ -113,11 +113,17 @@ class Http2Stream:
     async def _send_long(self, body: Body, user: str) -> None:
         """Send a long body in pieces, each when the client has read the previous one."""
         try:
-            if self.window <= 0:
-                # Make no piece for a client that may never open its window.
-                await self._wait()
-            for piece in body_pieces(body):
+            pieces, missing = body_pieces(body), body_size(body)
+            while missing > 0:
+                # Make no piece for a client that may never read it.
+                while self.window <= 0 or self._output.is_blocked():
+                    self._output.await_turn(self)
+                    await self._wait()
                 await self._connection.take_write_turn(user)
+                if self._output.is_blocked():
+                    continue
+                piece = next(pieces)
+                missing -= len(piece)
                 self._queue(piece)
                 del piece
                 self._output.pump(self)

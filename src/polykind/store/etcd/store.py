@@ -212,6 +212,11 @@ class EtcdStore:
                 raise RequestSizeError(TOO_LARGE) from None
             raise
 
+    can_put_twice = False
+
+    async def put_twice(self, key: str, first: bytes, second: bytes, *, expect: int | None) -> int:
+        raise NotImplementedError("etcd cannot write a key twice in one transaction")
+
     async def delete(self, key: str, *, expect: int | None) -> int:
         if expect == 0:
             # An absent key cannot be deleted, and no existing key has revision 0.

@@ -184,17 +184,27 @@ class SqliteStore:
             check_request_size(key, value, expect)
         return await self._write(key, value, expect)
 
+    can_put_twice = True
+
+    async def put_twice(self, key: str, first: bytes, second: bytes, *, expect: int | None) -> int:
+        for value in (first, second):
+            if len(value) > ALWAYS_ACCEPTED_BYTES:
+                check_request_size(key, value, expect)
+        return await self._write(key, first, expect, second)
+
     async def delete(self, key: str, *, expect: int | None) -> int:
         return await self._write(key, None, expect)
 
-    def _write(self, key: str, value: bytes | None, expect: int | None) -> asyncio.Future[int]:
+    def _write(
+        self, key: str, value: bytes | None, expect: int | None, second: bytes | None = None
+    ) -> asyncio.Future[int]:
         self._check_open()
         _check_text(key)
         future: asyncio.Future[int] = self._loop.create_future()
         if not self._waiting_writes:
             # Collect writes: waking the writer thread costs more than a write, and both threads compete for the GIL.
             self._coalescer.start()
-        self._waiting_writes.append(Write(key, value, expect, future))
+        self._waiting_writes.append(Write(key, value, expect, future, second))
         return future
 
     def _submit_writes(self) -> None:

@@ -45,12 +45,13 @@ Results = list[tuple["asyncio.Future[int]", int | StoreError]]
 
 
 class Write(NamedTuple):
-    """A pending write. A value of None deletes the key."""
+    """A pending write. A value of None deletes the key. `second` is a value to write at the next revision."""
 
     key: str
     value: bytes | None
     expect: int | None
     future: asyncio.Future[int]
+    second: bytes | None = None
 
 
 class Compaction(NamedTuple):
@@ -172,7 +173,7 @@ class Writer:
         while request is not None:
             if isinstance(request, list):
                 batch += request
-                size += sum(len(write.value or b"") for write in request)
+                size += sum(len(write.value or b"") + len(write.second or b"") for write in request)
                 if len(batch) >= MAX_BATCH_WRITES or size >= MAX_BATCH_BYTES:
                     break
             elif isinstance(request, Compaction):
@@ -302,7 +303,8 @@ class Writer:
         results: Results = []
         written: dict[str, KeyValue | None] = {}
         revision = self._revision
-        for (key, value, expect, future), stored in zip(batch, self._log.latest([w.key for w in batch]), strict=True):
+        latest = self._log.latest([write.key for write in batch])
+        for (key, value, expect, future, second), stored in zip(batch, latest, strict=True):
             pending = written.get(key)
             current = stored if key not in written else pending.revision if pending else 0
             if (expect is not None and expect != current) or (value is None and not current):
@@ -314,6 +316,10 @@ class Writer:
             rows.append(log_row(revision, key, current, value))
             written[key] = None if value is None else KeyValue(key, value, revision)
             results.append((future, revision))
+            if second is not None:
+                revision += 1
+                rows.append(log_row(revision, key, revision - 1, second))
+                written[key] = KeyValue(key, second, revision)
         return rows, results
 
     def _maintain(self, written: int) -> None:
