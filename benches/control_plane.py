@@ -15,10 +15,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.envtest import ControlPlane
-
 from benches.process import cpu, rss
 from polykind.cli.assets import write_launchers
+from tests.support.envtest import ControlPlane
 
 TURNS = 5
 POLL_SECONDS = 0.005

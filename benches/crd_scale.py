@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import orjson
 import uvloop
-from tests.support.client import Client, Reply
-from tests.support.server import ServerProcess
 
 from benches.load import Target
 from benches.process import cpu, rss
 from benches.server_ratios import bare
 from benches.widgets import CRDS
+from tests.support.client import Client, Reply
+from tests.support.server import ServerProcess
 
 FIELDS, CONNECTIONS = 50, 4
 WARM_UP, MORE = 10, 40

@@ -14,8 +14,6 @@ import time
 from pathlib import Path
 
 import uvloop
-from tests.support.etcd import Etcd, etcd
-from tests.support.server import ServerProcess
 
 from benches import load
 from benches.load import Target
@@ -23,6 +21,8 @@ from benches.server_ratios import show
 from benches.widgets import GROUP, WIDGETS, first, listed, prepare, widget
 from polykind.store.etcd import EtcdAccess, rpc_messages
 from polykind.store.etcd.etcd_client import EtcdClient
+from tests.support.etcd import Etcd, etcd
+from tests.support.server import ServerProcess
 
 ROUNDS = 3
 

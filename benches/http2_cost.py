@@ -16,13 +16,12 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from benches.server_ratios import show
 from tests.robustness.http2_client import Http2Client, head, request, window
 from tests.robustness.probe import cpu_seconds
 from tests.support import raw
 from tests.support.client import Client
 from tests.support.server import ServerProcess
-
-from benches.server_ratios import show
 
 ITEM = "/api/v1/namespaces/default"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

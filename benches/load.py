@@ -11,9 +11,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from tests.support.client import Client
-
 from benches.process import cpu
+from tests.support.client import Client
 
 REPORT = (
     'done = function(s) io.write(string.format("RESULT %d %d %d\\n", s.requests, s.duration, s.errors.status)) end\n'

@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvloop
-from tests.support.server import ServerProcess
 
 from benches import load
 from benches.load import Target
 from benches.process import rss
 from benches.widgets import GROUP, WATCHERS, WIDGETS, fan_out, first, listed, newest, patches, prepare, widget
 from polykind.store.sqlite import SqliteStore
+from tests.support.server import ServerProcess
 
 IMPORTS = "import uvloop, httptools, orjson, msgspec, apsw, re2, yaml, cryptography.x509, ssl, logging, argparse"
 EVENTS = 40

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -40,12 +39,6 @@ class CountingObserver:
 
     def webhook_failed_open(self, webhook: str, kind: str) -> None:
         self.events.append(("failed open", kind))
-
-
-@pytest.fixture
-async def hook() -> AsyncIterator[AdmissionHook]:
-    async with AdmissionHook() as running:
-        yield running
 
 
 @pytest.fixture

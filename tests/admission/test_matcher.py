@@ -9,6 +9,7 @@ import pytest
 from polykind.admission.attributes import Attributes
 from polykind.admission.matcher import (
     Rule,
+    Rules,
     is_exempt_from_webhooks,
     matching_version,
     namespace_matches,
@@ -58,6 +59,47 @@ def rule(**more: Any) -> Rule:
 )
 def test_rule_matches_by_all_its_fields(more: dict[str, Any], attribute_values: dict[str, Any], matched: bool) -> None:
     assert rule(**more).matches(attributes_for(OBJ, **attribute_values)) is matched
+
+
+@pytest.mark.parametrize(
+    ("more", "comparisons"), [({}, 1), ({"operations": ["DELETE"]}, 1), ({"resourceNames": ["v"]}, 3)]
+)
+def test_rules_are_compared_once_for_each_resource_unless_they_name_objects(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], comparisons: int
+) -> None:
+    compared: list[Rule] = []
+    matches = Rule.matches
+
+    def count(self: Rule, attributes: Attributes, version: str = "") -> bool:
+        compared.append(self)
+        return matches(self, attributes, version)
+
+    monkeypatch.setattr(Rule, "matches", count)
+    given = {"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], **more}
+    rules = Rules([given], "Exact")
+    expected = None if "DELETE" in given["operations"] else "v1"
+    assert [rules.matching_version(attributes_for(OBJ)) for _ in range(3)] == [expected] * 3
+    assert len(compared) == comparisons
+
+
+def test_cached_matches_distinguish_operations_scopes_and_resources() -> None:
+    rules = Rules(
+        [
+            {
+                "operations": ["CREATE"],
+                "apiGroups": ["*"],
+                "apiVersions": ["*"],
+                "resources": ["vats"],
+                "scope": "Cluster",
+            }
+        ],
+        "Exact",
+    )
+    assert rules.matching_version(attributes_for(OBJ, namespace="")) == "v1"
+    assert rules.matching_version(attributes_for(OBJ)) is None
+    assert rules.matching_version(attributes_for(OBJ, namespace="", operation="UPDATE")) is None
+    assert rules.matching_version(attributes_for(OBJ, namespace="", plural="tubs")) is None
+    assert rules.matching_version(attributes_for(OBJ, namespace="")) == "v1"
 
 
 @pytest.mark.parametrize(("scope", "matched"), [("Cluster", True), ("Namespaced", False), ("*", True)])

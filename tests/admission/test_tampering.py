@@ -17,12 +17,6 @@ _OTHER_NAMESPACE = "the namespace of the provided object does not match the name
 
 
 @pytest.fixture
-async def hook() -> AsyncIterator[AdmissionHook]:
-    async with AdmissionHook() as running:
-        yield running
-
-
-@pytest.fixture
 async def running(tmp_path: Path, hook: AdmissionHook) -> AsyncIterator[Live]:
     async with live(tmp_path) as running:
         crd = definition()

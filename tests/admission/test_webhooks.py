@@ -32,12 +32,6 @@ V2 = WIDGETS.replace("/v1/", "/v2/")
 
 
 @pytest.fixture
-async def hook() -> AsyncIterator[AdmissionHook]:
-    async with AdmissionHook() as running:
-        yield running
-
-
-@pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Live]:
     async with live(tmp_path) as running:
         crd = definition()

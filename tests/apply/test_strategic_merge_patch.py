@@ -11,6 +11,7 @@ from hypothesis import given
 from polykind import errors
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as CRD
 from polykind.apis.core.types import NAMESPACE as NAMESPACE_KIND
+from polykind.apis.core.types import SERVICE
 from polykind.apis.machinery.apply_types import merge_strategy
 from polykind.apis.machinery.kinds import Kind
 from polykind.apply import merge_patch, strategic_merge_patch
@@ -110,8 +111,8 @@ def test_crd_conditions_and_versions_are_replaced() -> None:
         ),
         (
             {"metadata": {"finalizers": [["x"]]}},
-            PatchRejectedError,
-            "the server rejected our request due to an error in our request",
+            errors.UnknownReasonError,
+            "list element types are not identical: [[f1 f2 f3] [[x]]]",
         ),
         (
             {"metadata": {"$setElementOrder/finalizers": ["f1"], "finalizers": ["f9"]}},
@@ -124,6 +125,23 @@ def test_invalid_patch_is_rejected(patch: Any, kind: type[errors.APIError], text
     with pytest.raises(kind) as caught:
         apply_patch(patch)
     assert caught.value.message == text
+
+
+def test_list_of_lists_is_rejected() -> None:
+    with pytest.raises(PatchRejectedError):
+        apply_patch({"metadata": {"finalizers": [["x"]]}}, {"metadata": {"finalizers": []}})
+
+
+def test_merge_keys_are_compared_with_their_types() -> None:
+    live = {"spec": {"ports": [{"port": 80, "name": "a"}, {"port": 1}]}}
+    for port in (80.0, True, "80"):
+        patch = {"spec": {"ports": [{"port": port, "$patch": "delete"}]}}
+        assert apply_patch(patch, live, SERVICE) == live
+    merged = apply_patch({"spec": {"ports": [{"port": 80.0}]}}, live, SERVICE)["spec"]["ports"]
+    assert len(merged) == 3
+    patch = {"spec": {"ports": [{"port": 80}], "$setElementOrder/ports": [{"port": 80.0}]}}
+    with pytest.raises(errors.UnknownReasonError, match="doesn't match"):
+        apply_patch(patch, live, SERVICE)
 
 
 def test_null_patch_changes_nothing() -> None:
@@ -163,7 +181,20 @@ def test_errors_show_the_patch_without_the_parts_that_were_taken_out() -> None:
         "$setElementOrder/b": [{"n": 1}],
         "c": [{"$retainKeys": []}],
     }
-    assert strategic_merge_patch.remaining_patch(patch) == {"a": {"x": 1}, "c": [{}]}
+    assert strategic_merge_patch.remaining_patch(patch, {}) == {"a": {"x": 1}, "c": [{}]}
+
+
+def test_errors_show_the_patch_without_nulls_that_match_nothing() -> None:
+    owners = [{"uid": "u1", "name": None, "new": {"x": None}}, {"uid": "u9", "name": None}]
+    patch = {"metadata": {"labels": {"a": None}, "ownerReferences": owners}, "spec": {"a": None, "b": [{"c": None}]}}
+    live = {"metadata": {"labels": {}, "ownerReferences": [{"uid": "u1"}]}}
+    assert strategic_merge_patch.remaining_patch(patch, live) == {
+        "metadata": {
+            "labels": {"a": None},
+            "ownerReferences": [{"uid": "u1", "name": None, "new": {}}, {"uid": "u9", "name": None}],
+        },
+        "spec": {"b": [{}]},
+    }
 
 
 def test_long_lists_are_merged_by_key() -> None:

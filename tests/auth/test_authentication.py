@@ -26,7 +26,7 @@ def authenticate(
     return user
 
 
-@pytest.mark.parametrize("header", [b"Bearer t1", b"bearer t1", b"Bearer  t1 ", b"BEARER t1"])
+@pytest.mark.parametrize("header", [b"Bearer t1", b"bearer t1", b"Bearer t1 ", b"BEARER t1", b"Bearer t1 t2"])
 def test_bearer_token_authenticates(header: bytes) -> None:
     assert authenticate(header) == User("alice", "1", ("dev", AUTHENTICATED))
 
@@ -42,6 +42,18 @@ def test_missing_or_wrong_credentials_are_rejected(header: bytes | None) -> None
 @pytest.mark.parametrize("header", [None, b"", b"Bearer", b"Bearer ", b"Basic t1", b"t1"])
 def test_missing_credentials_become_the_anonymous_user(header: bytes | None) -> None:
     assert authenticate(header, anonymous=True) == User("system:anonymous", "", ("system:unauthenticated",))
+
+
+def test_token_after_two_spaces_is_ignored_with_a_warning() -> None:
+    request = Request("GET", "/", "", {b"authorization": b"Bearer  t1"}, b"")
+    tokens = Tokens()
+    tokens.add("t1", User("alice", "1", ()))
+    user = Authentication(tokens, anonymous=True).user(request)
+    assert user is not None
+    assert user.name == "system:anonymous"
+    assert list(request.warnings) == [
+        "the provided Authorization header contains extra space before the bearer token, and is ignored"
+    ]
 
 
 @pytest.mark.parametrize("header", [b"Bearer t2", b"Bearer t1,t1"])

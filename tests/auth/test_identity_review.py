@@ -30,7 +30,7 @@ def test_token_review_without_token_is_rejected(spec: JsonObject) -> None:
 
 @pytest.mark.parametrize("token", ["anns", "anns ", "anns and more"])
 async def test_known_token_is_authenticated(token: str) -> None:
-    assert await identity_review.token_status({"token": token}, find_user) == {
+    assert await identity_review.token_status({"spec": {"token": token}}, find_user) == {
         "authenticated": True,
         "user": ANN,
         "audiences": ["server"],
@@ -39,14 +39,23 @@ async def test_known_token_is_authenticated(token: str) -> None:
 
 @pytest.mark.parametrize("token", ["bobs", "ANNS", "anns\tx"])
 async def test_unknown_token_is_not_authenticated(token: str) -> None:
-    assert await identity_review.token_status({"token": token}, find_user) == INVALID
+    assert await identity_review.token_status({"spec": {"token": token}}, find_user) == INVALID
 
 
 @pytest.mark.parametrize("token", [" ", " anns"])
 async def test_blank_token_is_not_authenticated_and_no_error(token: str) -> None:
-    assert await identity_review.token_status({"token": token}, find_user) == {"user": {}}
+    assert await identity_review.token_status({"spec": {"token": token}}, find_user) == {"user": {}}
+
+
+async def test_status_of_the_client_remains_where_it_is_not_set() -> None:
+    sent: JsonObject = {"authenticated": True, "audiences": ["q"], "user": {"username": "z"}}
+    status = await identity_review.token_status({"spec": {"token": "bobs"}, "status": sent}, find_user)
+    assert status == {"audiences": ["q"], "user": {"username": "z"}, "error": "invalid bearer token"}
+    review: JsonObject = {"spec": {"token": "anns"}, "status": {**sent, "error": "e"}}
+    status = await identity_review.token_status(review, find_user)
+    assert status == {"authenticated": True, "audiences": ["server"], "user": ANN, "error": "e"}
 
 
 async def test_audiences_are_passed_on() -> None:
-    status = await identity_review.token_status({"token": "anns", "audiences": ["others"]}, find_user)
+    status = await identity_review.token_status({"spec": {"token": "anns", "audiences": ["others"]}}, find_user)
     assert status["audiences"] == ["others"]

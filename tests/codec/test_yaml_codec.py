@@ -71,7 +71,7 @@ def test_malformed_bodies(body: bytes, message: str) -> None:
 
 
 def test_duplicate_keys() -> None:
-    value, strict_errors = yaml_codec.decode_strict(b'a: 1\nb:\n  x: 1\n  x: 2\n  1: a\n  1: b\n"a":\n  c: 1\n')
+    value, _, strict_errors = yaml_codec.decode_strict(b'a: 1\nb:\n  x: 1\n  x: 2\n  1: a\n  1: b\n"a":\n  c: 1\n')
     assert value == {"a": {"c": 1}, "b": {"x": 2, "1": "b"}}
     assert strict_errors == [
         'line 4: key "x" already set in map',
@@ -81,7 +81,7 @@ def test_duplicate_keys() -> None:
     assert yaml_codec.strict_error(strict_errors[:2]) == (
         'yaml: unmarshal errors:\n  line 4: key "x" already set in map\n  line 6: key 1 already set in map'
     )
-    assert yaml_codec.decode_strict(b'{"a":1,"a":2}') == ({"a": 2}, ['line 1: key "a" already set in map'])
+    assert yaml_codec.decode_strict(b'{"a":1,"a":2}') == ({"a": 2}, False, ['line 1: key "a" already set in map'])
 
 
 def test_alias_bombs_are_rejected() -> None:

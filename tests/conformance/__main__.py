@@ -1,6 +1,7 @@
 """Replay recorded API conversations against a server and print where its responses differ.
 
   python -m tests.conformance [-j N] [-v] [AREA or SCENARIO ...]              against a server started for the run
+  python -m tests.conformance --http2 [...]                                  over HTTP/2
   python -m tests.conformance --server URL --token T [...]                   against a running server
   python -m tests.conformance record --server URL --token T [SCENARIO ...]   save its responses as the recording
 
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 from tests.conformance.client import Server
 from tests.conformance.grades import by_area, check_all, details, table
+from tests.conformance.http2_client import Http2Server
 from tests.conformance.scenario import Scenario
 from tests.support.server import ServerProcess
 
@@ -64,16 +66,16 @@ def paths(wanted: list[str]) -> list[Path]:
 
 
 @contextmanager
-def target(url: str, token: str) -> Iterator[Servers]:
+def target(url: str, token: str, client: type[Server] = Server) -> Iterator[Servers]:
     if url:
-        yield Servers(Server(url, token), Server(url, token))
+        yield Servers(client(url, token), client(url, token))
         return
     with (
         tempfile.TemporaryDirectory(prefix="conformance-") as folder,
         ServerProcess(Path(folder) / "builtin", *BUILTIN_FLAGS) as builtin,
         ServerProcess(Path(folder) / "other", *OTHER_FLAGS) as other,
     ):
-        yield Servers(Server(builtin.url, builtin.token), Server(other.url, other.token))
+        yield Servers(client(builtin.url, builtin.token), client(other.url, other.token))
 
 
 def record(scenarios: list[Scenario]) -> None:
@@ -89,12 +91,13 @@ def main() -> int:
     parser.add_argument("--token", default="")
     parser.add_argument("-j", type=int, default=6, help="scenarios at a time")
     parser.add_argument("-v", action="store_true", help="show every difference")
+    parser.add_argument("--http2", action="store_true", help="send the requests over HTTP/2")
     parser.add_argument("--json", type=Path, help="write the grades here")
     args = parser.parse_intermixed_args()
     recording = args.wanted[:1] == ["record"]
     if recording and not args.server:
         parser.error("record needs --server with the address of kube-apiserver")
-    with target(args.server, args.token) as servers:
+    with target(args.server, args.token, Http2Server if args.http2 else Server) as servers:
         settle = 0.3 if recording else 0.0
         scenarios = [Scenario(p, servers.of(p), settle=settle) for p in paths(args.wanted[recording:])]
         if recording:

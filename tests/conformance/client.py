@@ -6,8 +6,9 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from tests.conformance.protobuf_tree import MEDIA_TYPE, parse_body, unwrap_event
@@ -21,6 +22,20 @@ class Answer(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
+
+
+class StreamedResponse(Protocol):
+    """A response whose body is read as it arrives. Each item of the iteration is a line."""
+
+    status: int
+
+    def getheader(self, name: str, default: str, /) -> str: ...
+
+    def getheaders(self) -> list[tuple[str, str]]: ...
+
+    def read(self, size: int | None = None, /) -> bytes: ...
+
+    def __iter__(self) -> Iterator[bytes]: ...
 
 
 class Server:
@@ -46,6 +61,11 @@ class Server:
         body: bytes | None = None,
         headers: Headers | None = None,
     ) -> http.client.HTTPResponse:
+        connection.request(method, path, body=body, headers=self.complete_headers(body, headers))
+        return connection.getresponse()
+
+    def complete_headers(self, body: bytes | None, headers: Headers | None) -> dict[str, str]:
+        """Add the usual headers to those of a request. A header whose value is None is removed."""
         head = {"Accept": "application/json", "User-Agent": "conform"}
         if self.token:
             head["Authorization"] = f"Bearer {self.token}"
@@ -56,8 +76,18 @@ class Server:
                 head.pop(key, None)
             else:
                 head[key] = value
-        connection.request(method, path, body=body, headers=head)
-        return connection.getresponse()
+        return head
+
+    @contextmanager
+    def stream(
+        self, method: str, path: str, body: bytes | None, headers: Headers | None, timeout: float
+    ) -> Iterator[StreamedResponse]:
+        """Send a request on a new connection and return the response, whose body is read as it arrives."""
+        connection = self.open(timeout)
+        try:
+            yield self.request(connection, method, path, body, headers)
+        finally:
+            connection.close()
 
     def call(
         self,
@@ -67,16 +97,12 @@ class Server:
         headers: Headers | None = None,
         timeout: float = 60,
     ) -> Answer:
-        connection = self.open(timeout)
-        try:
-            response = self.request(connection, method, path, body, headers)
+        with self.stream(method, path, body, headers, timeout) as response:
             got: dict[str, str] = {}
             for name, value in response.getheaders():
                 key = name.lower()
                 got[key] = f"{got[key]}\n{value}" if key in got else value
             return Answer(response.status, got, response.read())
-        finally:
-            connection.close()
 
 
 class Watch(threading.Thread):
@@ -90,33 +116,34 @@ class Watch(threading.Thread):
         self.ended = False
         self.body: Any = None
         self.changed = threading.Condition()
-        self.connection: http.client.HTTPConnection | None = None
         self.start()
 
     def run(self) -> None:
         try:
-            self.connection = self.server.open(timeout=90)
-            response = self.server.request(self.connection, "GET", self.path, headers=self.headers)
-            with self.changed:
-                self.status = response.status
-                self.changed.notify_all()
-            if response.status != 200:
-                self.body = parse_body(response.read() or b"null")
-            elif response.getheader("Content-Type", "").startswith(MEDIA_TYPE):
-                self.follow_frames(response)
-            else:
-                self.follow_lines(response)
+            with self.server.stream("GET", self.path, None, self.headers, 90) as response:
+                self.follow(response)
         except (OSError, ValueError, http.client.HTTPException):
             pass
         finally:
             self.finish()
 
-    def follow_lines(self, response: http.client.HTTPResponse) -> None:
+    def follow(self, response: StreamedResponse) -> None:
+        with self.changed:
+            self.status = response.status
+            self.changed.notify_all()
+        if response.status != 200:
+            self.body = parse_body(response.read() or b"null")
+        elif response.getheader("Content-Type", "").startswith(MEDIA_TYPE):
+            self.follow_frames(response)
+        else:
+            self.follow_lines(response)
+
+    def follow_lines(self, response: StreamedResponse) -> None:
         for line in response:
             if line.strip():
                 self.append(json.loads(line))
 
-    def follow_frames(self, response: http.client.HTTPResponse) -> None:
+    def follow_frames(self, response: StreamedResponse) -> None:
         """Read protobuf events. The length of each stands before it, in four bytes."""
         while len(size := response.read(4)) == 4:
             self.append(unwrap_event(response.read(int.from_bytes(size, "big"))))
@@ -127,8 +154,6 @@ class Watch(threading.Thread):
             self.changed.notify_all()
 
     def finish(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
         with self.changed:
             self.ended = True
             self.changed.notify_all()

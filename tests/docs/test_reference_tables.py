@@ -6,9 +6,9 @@ import html
 import re
 
 import pytest
-from tools import badges, record_terminal, reference_tables
 
 from tests.support.pages import ROOT
+from tools import badges, record_terminal, reference_tables
 
 
 @pytest.mark.parametrize("name", reference_tables.PAGES)

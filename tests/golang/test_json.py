@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -106,6 +107,17 @@ def test_json_of_lone_surrogates_and_deep_values() -> None:
     for _ in range(1000):
         deep = [deep]
     assert go_json(deep) == "[" * 1000 + "1" + "]" * 1000
+
+
+def test_encoded_text_takes_no_more_memory_than_its_length() -> None:
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        encoded = encode_json({"text": "x" * 3000})
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < len(encoded) + 500
 
 
 @pytest.mark.parametrize("text", ["plain", "é", "\u2027\u202a", "â", "\u2028", "a<b>c&d\u2029"])

@@ -74,6 +74,8 @@ class Attacker:
     def __init__(self, url: str, token: str, timeout: float = 60) -> None:
         self._api = Server(url, token)
         self._timeout = timeout
+        self.statuses: list[int] = []
+        """The statuses of all responses."""
 
     def send(self, method: str, path: str, body: Any = None, content_type: str = "", **headers: str) -> Answer:
         if body is not None and not isinstance(body, bytes):
@@ -81,7 +83,9 @@ class Attacker:
         named: dict[str, str | None] = {name.replace("_", "-"): value for name, value in headers.items()}
         if content_type:
             named["Content-Type"] = content_type
-        return self._api.call(method, path, body, named, self._timeout)
+        answer = self._api.call(method, path, body, named, self._timeout)
+        self.statuses.append(answer.status)
+        return answer
 
     def create(self, name: str, **spec: Any) -> Answer:
         return self.send("POST", f"{BOMBS}?fieldValidation=Ignore", bomb(name, spec))

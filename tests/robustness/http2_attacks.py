@@ -18,6 +18,7 @@ from polykind.http.http2.frames import (
     INITIAL_WINDOW_SIZE,
     PING,
     PRIORITY,
+    PROTOCOL_ERROR,
     SETTINGS,
     encode_frame,
     encode_reset,
@@ -71,7 +72,8 @@ def _rapid_reset(method: bytes, body: bytes = b"") -> WireAttack:
 def _header_bomb(server: ServerProcess) -> int:
     with closing(Http2Client(server)) as client:
         first = request(1, _READY + _INDEXED)
-        return client.converse([first, request(3, _READY + b"\xbe" * 16_000)])
+        bombs = [request(stream_id, _READY + b"\xbe" * 16_000) for stream_id in range(3, 203, 2)]
+        return client.converse([window(0, 1 << 30), first, *bombs], until=101)
 
 
 def _header_bombs(server: ServerProcess) -> int:
@@ -142,7 +144,7 @@ HTTP2_ATTACKS: dict[str, tuple[WireAttack, int]] = {
     "HTTP/2 header bombs below the limit": (_header_bombs, 200),
     "HTTP/2 Huffman strings": (_huffman, 200),
     "HTTP/2 empty CONTINUATION": (_continuation(b""), ENHANCE_YOUR_CALM),
-    "HTTP/2 endless head": (_continuation(b"\0\x01a\x7f\x00" + b"x" * 127), 431),
+    "HTTP/2 endless head": (_continuation(b"\0\x01a\x7f\x00" + b"x" * 127), PROTOCOL_ERROR),
     "HTTP/2 bodies without end": (_bodies, 200),
     "HTTP/2 response byte by byte": (_trickle, ENHANCE_YOUR_CALM),
 }

@@ -5,8 +5,10 @@ The hold is measured in CPU time of the server process, so that other programs o
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
-import time
 from pathlib import Path
 from statistics import median
 from types import TracebackType
@@ -36,15 +38,15 @@ def memory(pid: int, field: str) -> int:
     raise AssertionError(f"no {field} of process {pid}")
 
 
-class Probe(threading.Thread):
-    """Requests /readyz every five milliseconds, and records the CPU time that the server used until it responded."""
+class Probe:
+    """Requests /readyz every five milliseconds, and records the CPU time that the server used until it responded.
+
+    It does so in a process of its own: attackers in the test's process hold its interpreter lock while they encode
+    large bodies, and the probe would count the work that the server does meanwhile.
+    """
 
     def __init__(self, server: ServerProcess) -> None:
-        super().__init__(daemon=True)
-        self._pid = server.pid
-        self._api = Server(server.url, server.token)
-        self._ended = threading.Event()
-        self._ready = threading.Event()
+        self._server = server
         self._holds: list[float] = []
         self.peak_memory = 0
         """Bytes beyond the memory at the start."""
@@ -60,24 +62,40 @@ class Probe(threading.Thread):
         return median(self._holds)
 
     def __enter__(self) -> Probe:
-        self._memory_before = memory(self._pid, "VmRSS")
-        Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # resets VmHWM
-        self.start()
-        self._ready.wait(30)
+        pid = self._server.pid
+        self._memory_before = memory(pid, "VmRSS")
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets VmHWM
+        command = [sys.executable, "-m", __name__, self._server.url, self._server.token, str(pid)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._ended.set()
-        self.join(120)
-        self.peak_memory = max(0, memory(self._pid, "VmHWM") - self._memory_before)
+        output, _ = self._process.communicate(timeout=120)
+        self._holds = json.loads(output)
+        self.peak_memory = max(0, memory(self._server.pid, "VmHWM") - self._memory_before)
 
-    def run(self) -> None:
-        connection = self._api.open(timeout=120)
-        self._api.request(connection, "GET", "/readyz").read()
-        self._ready.set()
-        while not self._ended.is_set():
-            before = cpu_seconds(self._pid)
-            self._api.request(connection, "GET", "/readyz").read()
-            self._holds.append(cpu_seconds(self._pid) - before)
-            time.sleep(_INTERVAL)
-        connection.close()
+
+def _measure(url: str, token: str, pid: int) -> None:
+    """Measure until the standard input is closed. Then print all holds."""
+    api, ended, holds = Server(url, token), threading.Event(), list[float]()
+    connection = api.open(timeout=120)
+    api.request(connection, "GET", "/readyz").read()
+    print("ready", flush=True)
+
+    def wait_for_end() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
+    while not ended.wait(_INTERVAL):
+        before = cpu_seconds(pid)
+        api.request(connection, "GET", "/readyz").read()
+        holds.append(cpu_seconds(pid) - before)
+    connection.close()
+    print(json.dumps(holds))
+
+
+if __name__ == "__main__":
+    _measure(sys.argv[1], sys.argv[2], int(sys.argv[3]))

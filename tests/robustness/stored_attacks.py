@@ -10,6 +10,8 @@ from tests.conformance.client import Answer
 from tests.robustness.attacker import BOMBS, CRDS, GROUP, MERGE_PATCH, OPEN, Attacker, Attacks, JsonObject, bomb, crd
 
 _CORE = "/api/v1/namespaces/default"
+_LIMITED = "/api/v1/namespaces/kube-public"
+"""A namespace of its own for the limit range, which would reject the Pods of concurrent attacks."""
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -160,8 +162,8 @@ def _pods(count: int, **fields: Any) -> JsonObject:
     return {"metadata": {"name": "p"}, "spec": {"containers": containers}}
 
 
-def _pod(count: int, **fields: Any) -> Callable[[Attacker], Answer]:
-    return lambda attacker: attacker.send("POST", f"{_CORE}/pods?dryRun=All", _pods(count, **fields))
+def _pod(count: int, core: str = _CORE, **fields: Any) -> Callable[[Attacker], Answer]:
+    return lambda attacker: attacker.send("POST", f"{core}/pods?dryRun=All", _pods(count, **fields))
 
 
 def _secured(attacker: Attacker) -> Answer:
@@ -396,7 +398,7 @@ STORED_ATTACKS: Attacks = {
         422,
     ),
     "quota with 30,000 names": (_after(f"{_CORE}/resourcequotas", _QUOTA, _pod(100)), 201),
-    "limit range with 10,000 names": (_after(f"{_CORE}/limitranges", _LIMITS, _pod(50)), 422),
+    "limit range with 10,000 names": (_after(f"{_LIMITED}/limitranges", _LIMITS, _pod(50, _LIMITED)), 422),
     "Pod security of many containers": (_secured, 403),
     "stored owner references": (
         _after(

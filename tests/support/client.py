@@ -103,7 +103,6 @@ class Client:
 
     def close(self) -> None:
         if self.writer is not None:
-            self.writer.close()
             self.writer.transport.abort()
         self.reader = self.writer = None
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from polykind.contract import JsonObject, Store
+from polykind.contract import Clock, JsonObject, Store
 from polykind.server.server import Server
 from polykind.server.settings import Settings
 from tests.support.client import Client
@@ -80,13 +80,17 @@ class Live:
 
 
 @asynccontextmanager
-async def live(folder: Path, *, store: Store | None = None, **settings: Any) -> AsyncIterator[Live]:
+async def live(
+    folder: Path, *, store: Store | None = None, clock: Clock | None = None, **settings: Any
+) -> AsyncIterator[Live]:
     """Start a server on a free port with its data in `folder`.
 
     Start another one on the same folder to test persistence. Namespaces are empty: no controller adds service accounts.
     """
     settings = {"disable_admission_plugins": ("ServiceAccount",), **settings}
-    async with Server(Settings(data_dir=folder / "data", secure_port=0, **settings), store=store) as server:
+    async with Server(
+        Settings(data_dir=folder / "data", secure_port=0, **settings), store=store, clock=clock
+    ) as server:
         running = Live(server)
         try:
             yield running

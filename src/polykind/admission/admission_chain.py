@@ -94,8 +94,8 @@ class AdmissionChain:
     async def mutate(self, attributes: Attributes) -> None:
         """Run the mutating plugins. Run them a second time if a webhook or policy must be invoked again."""
         await self._run_mutating(attributes)
-        if attributes.reinvocation.needed:
-            attributes.reinvocation.second_round = True
+        if attributes.reinvocation.rounds.second_needed:
+            attributes.reinvocation.rounds.is_second = True
             await self._run_mutating(attributes)
 
     async def _run_mutating(self, attributes: Attributes) -> None:
@@ -124,6 +124,16 @@ class AdmissionChain:
         return await self._quotas.charge_size(namespace, group, plural, name, growth, dry_run=dry_run)
 
 
+class Rounds:
+    """The rounds of one request: `second_needed` if an object has changed, `is_second` in the second round."""
+
+    __slots__ = ("is_second", "second_needed")
+
+    def __init__(self) -> None:
+        self.second_needed = False
+        self.is_second = False
+
+
 class Reinvocation:
     """The reinvocation state of one request: the webhooks and policies that must be invoked a second time.
 
@@ -132,20 +142,19 @@ class Reinvocation:
     """
 
     def __init__(self) -> None:
-        self.needed = False
-        self.second_round = False
+        self.rounds = Rounds()
         self._plugins: dict[int, PluginReinvocation] = {}
 
     def for_plugin(self, plugin: object) -> PluginReinvocation:
         """Return the reinvocation state of one plugin."""
-        return self._plugins.setdefault(id(plugin), PluginReinvocation(self))
+        return self._plugins.setdefault(id(plugin), PluginReinvocation(self.rounds))
 
 
 class PluginReinvocation:
     """The webhooks or policies of one plugin that must be invoked again."""
 
-    def __init__(self, request: Reinvocation) -> None:
-        self._request = request
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds = rounds
         self._reinvoke: set[Hashable] = set()
         self._invoked: set[Hashable] = set()
         """The webhooks or policies with reinvocationPolicy IfNeeded that were invoked since the object last changed."""
@@ -153,7 +162,7 @@ class PluginReinvocation:
 
     def begin(self, obj: JsonObject | None) -> None:
         """Begin a round. If other plugins have changed `obj` since this plugin's last round, require reinvocation."""
-        if self._request.second_round and not deep_equal(self._last_obj, obj):
+        if self._rounds.is_second and not deep_equal(self._last_obj, obj):
             self._require()
 
     def end(self, obj: JsonObject | None) -> None:
@@ -161,11 +170,11 @@ class PluginReinvocation:
 
     def due(self, key: Hashable) -> bool:
         """True if the plugin must invoke the webhook or policy in this round."""
-        return not self._request.second_round or key in self._reinvoke
+        return not self._rounds.is_second or key in self._reinvoke
 
     def changed(self) -> None:
         """Record that the object has changed."""
-        self._request.needed = True
+        self._rounds.second_needed = True
         self._require()
 
     def invoked(self, key: Hashable) -> None:

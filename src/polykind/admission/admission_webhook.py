@@ -83,8 +83,7 @@ class AdmissionWebhook:
         self._mutating = mutating
         self.ignore_failures = config.get("failurePolicy") == IGNORE
         """True if the failure policy ignores failed calls."""
-        self._rules = [matcher.Rule(rule) for rule in config.get("rules") or ()]
-        self._match_policy: str = config.get("matchPolicy") or "Equivalent"
+        self._rules = matcher.Rules(config.get("rules"), config.get("matchPolicy") or "Equivalent")
         self._namespaces = compile_label_selector(config.get("namespaceSelector"))
         self._objects = compile_label_selector(config.get("objectSelector"))
         conditions = config.get("matchConditions")
@@ -104,7 +103,7 @@ class AdmissionWebhook:
         """
         if not matcher.object_matches(self._objects, attributes):
             return None
-        version = matcher.matching_version(self._rules, attributes, self._match_policy)
+        version = self._rules.matching_version(attributes)
         if version is None or not matcher.namespace_matches(self._namespaces, attributes):
             return None
         return version

@@ -17,7 +17,7 @@ from polykind.http.messages import QuotaCharge
 if TYPE_CHECKING:
     from polykind.cel.library.authz import AuthorizationAttributes, AuthorizationResult
 
-CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
+CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 
 Convert = Callable[[JsonObject, str], Awaitable[JsonObject | None]]
 """A function that converts an object to another apiVersion of its resource, or returns None if that version is not
@@ -57,7 +57,7 @@ class RequestResource(msgspec.Struct, frozen=True):
 
 
 class Attributes(msgspec.Struct):
-    """The attributes of one write (admission.Attributes in Go)."""
+    """The attributes of one write or connection (admission.Attributes in Go)."""
 
     operation: str
     resource: RequestResource
@@ -66,11 +66,14 @@ class Attributes(msgspec.Struct):
     name: str
     """The name of the object. Empty if unknown: for an object with generateName, and in a deletecollection."""
     obj: JsonObject | None
-    """The new object at the request's version. Mutating plugins replace it. None for DELETE."""
+    """The new object at the request's version. Mutating plugins replace it. None for DELETE.
+
+    For CONNECT, it is the options of the connection, such as a PodExecOptions.
+    """
     old: JsonObject | None
-    """The existing object. None for CREATE."""
-    options: JsonObject
-    """The CreateOptions, UpdateOptions or DeleteOptions of the request."""
+    """The existing object. None for CREATE and CONNECT."""
+    options: JsonObject | None
+    """The CreateOptions, UpdateOptions or DeleteOptions of the request. None for CONNECT."""
     dry_run: bool
     user: User
     convert: Convert

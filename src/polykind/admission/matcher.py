@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from polykind import errors
-from polykind.admission.attributes import DELETE, Attributes
+from polykind.admission.attributes import CONNECT, DELETE, Attributes
 from polykind.contract import JsonObject
 from polykind.selectors.label_selectors import LabelSelector
 from polykind.selectors.selector_objects import compile_label_selector, labels_of
@@ -37,6 +37,11 @@ class Rule:
         self._resources = [resource.partition("/")[::2] for resource in rule.get("resources") or ()]
         self._scope = rule.get("scope") or "*"
         self._names = frozenset(rule.get("resourceNames") or ())
+
+    @property
+    def has_names(self) -> bool:
+        """True if the rule matches only objects with certain names."""
+        return bool(self._names)
 
     def matches(self, attributes: Attributes, version: str = "") -> bool:
         """True if the rule matches the request at `version`, or at the request's version if `version` is empty."""
@@ -83,6 +88,39 @@ def matching_version(rules: Sequence[Rule], attributes: Attributes, match_policy
     return None
 
 
+_MAX_CACHED_MATCHES = 1000
+
+
+class Rules:
+    """The rules of a webhook, a policy or a binding.
+
+    There can be thousands of them, and every write is compared with them. So the version at which they match is cached
+    for each operation on a resource, unless a rule depends on the name of the object.
+    """
+
+    __slots__ = ("_has_names", "_match_policy", "_rules", "_versions")
+
+    def __init__(self, rules: Iterable[JsonObject] | None, match_policy: str) -> None:
+        self._rules = [Rule(rule) for rule in rules or ()]
+        self._match_policy = match_policy
+        self._has_names = any(rule.has_names for rule in self._rules)
+        self._versions: dict[Hashable, str | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def matching_version(self, attributes: Attributes) -> str | None:
+        """Return the version at which one of the rules matches the request. Return None if no rule matches."""
+        if self._has_names:
+            return matching_version(self._rules, attributes, self._match_policy)
+        key = (attributes.operation, bool(attributes.namespace), attributes.resource)
+        if key not in self._versions:
+            if len(self._versions) >= _MAX_CACHED_MATCHES:
+                self._versions.clear()
+            self._versions[key] = matching_version(self._rules, attributes, self._match_policy)
+        return self._versions[key]
+
+
 def namespace_matches(label_selector: LabelSelector, attributes: Attributes) -> bool:
     """True if the selector matches the labels of the request's namespace, or if the object is cluster-scoped.
 
@@ -105,9 +143,14 @@ def _namespace_labels(attributes: Attributes) -> dict[str, str]:
 
 
 def object_matches(label_selector: LabelSelector, attributes: Attributes) -> bool:
-    """True if the selector matches the labels of the new or of the existing object."""
+    """True if the selector matches the labels of the new or of the existing object.
+
+    The options of a CONNECT have no labels. Only an empty selector matches them.
+    """
     return label_selector.empty or any(
-        obj is not None and label_selector.matches(_object_labels(obj)) for obj in (attributes.obj, attributes.old)
+        obj is not None and label_selector.matches(_object_labels(obj))
+        for obj in (attributes.obj, attributes.old)
+        if attributes.operation != CONNECT
     )
 
 
@@ -120,14 +163,14 @@ def _object_labels(obj: JsonObject) -> dict[str, str]:
 class MatchResources:
     """The matchConstraints of a policy or the matchResources of a binding."""
 
-    __slots__ = ("_excluded", "_match_policy", "_namespaces", "_objects", "_rules")
+    __slots__ = ("_excluded", "_namespaces", "_objects", "_rules")
 
     def __init__(self, resources: JsonObject) -> None:
         self._namespaces = compile_label_selector(resources.get("namespaceSelector"))
         self._objects = compile_label_selector(resources.get("objectSelector"))
-        self._match_policy = resources.get("matchPolicy") or ""
-        self._rules = [Rule(rule) for rule in resources.get("resourceRules") or ()]
-        self._excluded = [Rule(rule) for rule in resources.get("excludeResourceRules") or ()]
+        match_policy = resources.get("matchPolicy") or ""
+        self._rules = Rules(resources.get("resourceRules"), match_policy)
+        self._excluded = Rules(resources.get("excludeResourceRules"), match_policy)
 
     def matching_version(self, attributes: Attributes) -> str | None:
         """Return the version of the resource at which the request matches. Return None if the request does not match.
@@ -142,11 +185,11 @@ class MatchResources:
             not_found = error
         if not object_matches(self._objects, attributes):
             return None
-        if matching_version(self._excluded, attributes, self._match_policy) is not None:
+        if self._excluded.matching_version(attributes) is not None:
             return None
         version: str | None = attributes.resource.version
         if self._rules:
-            version = matching_version(self._rules, attributes, self._match_policy)
+            version = self._rules.matching_version(attributes)
         if version is not None and not_found is not None:
             raise not_found
         return version

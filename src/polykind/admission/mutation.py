@@ -79,7 +79,8 @@ def _apply_configuration(attributes: Attributes, obj: JsonObject, constructed: C
     applied |= {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     apply_type = attributes.apply_type(obj["apiVersion"])
     if apply_type is None:
-        message = f"no corresponding type for {obj['apiVersion']}, Kind={obj['kind']}"
+        group, _, version = obj["apiVersion"].rpartition("/")
+        message = f"no corresponding type for {group}/{version}, Kind={obj['kind']}"
         raise MutationError(f"error applying patch: failed to convert patch object to typed object: {message}")
     try:
         merged = merge_configuration(obj, applied, apply_type)

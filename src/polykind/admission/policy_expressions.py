@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -65,12 +66,14 @@ class Expression:
 class EvaluationScope:
     """The variables and the remaining cost budget of one evaluation. It evaluates each composition variable once."""
 
-    __slots__ = ("check", "remaining", "values", "variables_cost")
+    __slots__ = ("__weakref__", "check", "remaining", "values", "variables_cost")
 
     def __init__(
         self, values: Mapping[str, Any], variables: Mapping[str, Expression], remaining: int, check: InterruptCheck
     ) -> None:
-        lazy_variables = LazyMap(variables, lambda name: variables[name].evaluate_variable(name, self))
+        # Without a cycle of references, the objects of the request are freed without the garbage collector.
+        scope = weakref.proxy(self)
+        lazy_variables = LazyMap(variables, lambda name: variables[name].evaluate_variable(name, scope))
         self.values: dict[str, Any] = {**values, "variables": lazy_variables}
         self.remaining = remaining
         self.check = check

@@ -126,7 +126,7 @@ class _MutatingRound:
 
     async def run(self, webhooks: Sequence[AdmissionWebhook]) -> None:
         attributes = self._attributes
-        round_number = 1 if attributes.reinvocation.second_round else 0
+        round_number = 1 if attributes.reinvocation.rounds.is_second else 0
         for index, webhook in enumerate(webhooks):
             version = webhook.matching_version(attributes)
             if version is None:

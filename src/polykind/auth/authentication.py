@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection
 from hmac import compare_digest
 
@@ -16,6 +17,9 @@ from polykind.auth.websocket_token import use_websocket_token
 from polykind.http.messages import Request
 
 log = logging.getLogger(__name__)
+
+_EXTRA_SPACE = re.compile(rb"\s*bearer  +\S", re.IGNORECASE).match
+_EXTRA_SPACE_WARNING = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
 class Authentication:
@@ -62,6 +66,8 @@ class Authentication:
             latest_header, user = self._latest
             if user is None or not compare_digest(latest_header, header):
                 user = self._token_user(header)
+                if user is ANONYMOUS and header and _EXTRA_SPACE(header):
+                    request.warn(_EXTRA_SPACE_WARNING)
                 if user is ANONYMOUS and self._anonymous_paths and request.path not in self._anonymous_paths:
                     raise errors.UnauthorizedError
                 if user is not None and user is not ANONYMOUS:
@@ -103,15 +109,22 @@ class Authentication:
         return bool(token) and (self._authenticators.webhook is not None or token.count(".") == 2)
 
     def _token_user(self, header: bytes) -> User | None:
-        scheme, _, token = header.strip().partition(b" ")
-        token = token.strip()
-        if scheme.lower() == b"bearer" and token:
+        token = _token(header)
+        if token:
             return self._tokens.find(token)
         return ANONYMOUS if self._anonymous else None
 
 
 def _bearer_token(request: Request) -> str:
     """Return the bearer token of a request, or "" if it has none or the token is not ASCII."""
-    scheme, _, token = request.headers.get(b"authorization", b"").strip().partition(b" ")
-    token = token.strip()
-    return token.decode() if scheme.lower() == b"bearer" and token.isascii() else ""
+    token = _token(request.headers.get(b"authorization", b""))
+    return token.decode() if token.isascii() else ""
+
+
+def _token(header: bytes) -> bytes:
+    """Return the token of an Authorization header, or b"" if it has none.
+
+    As in kube-apiserver, a second space before the token hides it, and text after the token is ignored.
+    """
+    scheme, _, rest = header.strip().partition(b" ")
+    return rest.partition(b" ")[0] if scheme.lower() == b"bearer" else b""

@@ -26,16 +26,19 @@ def check_token(review: JsonObject) -> None:
         raise errors.BadRequestError("token is required for TokenReview in authentication")
 
 
-async def token_status(spec: JsonObject, find_user: FindUser) -> JsonObject:
-    """Return the status of a TokenReview.
+async def token_status(review: JsonObject, find_user: FindUser) -> JsonObject:
+    """Return the status of a TokenReview. Like kube-apiserver, keep the fields of the client's status that are not set.
 
     As in an Authorization header, the token ends at the first blank.
     """
+    spec = review["spec"]
+    sent: JsonObject = {"user": {}} | (review.get("status") or {})
+    sent.pop("authenticated", None)
     words = f"Bearer {spec['token']}".strip().split(" ")
     if len(words) < 2 or not words[1]:
-        return {"user": {}}
+        return sent
     try:
         user, audiences = await find_user(words[1], spec.get("audiences") or [])
     except TokenError as error:
-        return {"user": {}, "error": str(error)}
-    return {"authenticated": True, "user": user, "audiences": audiences}
+        return sent | {"error": str(error)}
+    return sent | {"authenticated": True, "user": user, "audiences": audiences}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from polykind.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, children, qualified_name
 from polykind.cel.cel_types import Type
@@ -32,36 +32,43 @@ def constant_value(
 
     Return None for any other expression. Raise EvalError if a conversion fails.
     """
+    return _Folding(resolve_name, list_class, map_class).fold(node)
 
-    def fold(node: Expr) -> tuple[Any] | None:
+
+class _Folding(NamedTuple):
+    """The names and classes with which constants are folded."""
+
+    resolve_name: NameResolver
+    list_class: type[list[Any]]
+    map_class: type[dict[Any, Any]]
+
+    def fold(self, node: Expr) -> tuple[Any] | None:
         if isinstance(node, Literal):
             return (node.value,)
         if isinstance(node, Ident | Select):
-            return resolve_name(node)
+            return self.resolve_name(node)
         if isinstance(node, ListExpr) and not node.optional:
-            items = fold_all(node.items)
-            return (list_class(items),) if items is not None else None
+            items = self._fold_all(node.items)
+            return (self.list_class(items),) if items is not None else None
         if isinstance(node, MapExpr) and not any(entry.optional for entry in node.entries):
-            keys = fold_all([entry.key for entry in node.entries])
-            values = fold_all([entry.value for entry in node.entries])
+            keys = self._fold_all([entry.key for entry in node.entries])
+            values = self._fold_all([entry.value for entry in node.entries])
             if keys is None or values is None or any(isinstance(key, list | dict) for key in keys):
                 return None
-            return (map_class(zip(keys, values, strict=True)),)
+            return (self.map_class(zip(keys, values, strict=True)),)
         if not isinstance(node, Call) or node.function not in _CONVERSIONS or len(node.args) != 1 or node.target:
             return None
-        arg = fold(node.args[0])
+        arg = self.fold(node.args[0])
         return (dispatcher(node.function, node.overloads)(arg[0]),) if arg is not None else None
 
-    def fold_all(nodes: Sequence[Expr]) -> list[Any] | None:
+    def _fold_all(self, nodes: Sequence[Expr]) -> list[Any] | None:
         values = []
         for item in nodes:
-            value = fold(item)
+            value = self.fold(item)
             if value is None:
                 return None
             values.append(value[0])
         return values
-
-    return fold(node)
 
 
 def instantiation_error(ast: Expr) -> str | None:

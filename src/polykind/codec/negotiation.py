@@ -110,7 +110,7 @@ def check_names_document_type(accept: str, media_type: str) -> None:
 
 def _not_acceptable(*media_types: str) -> NotAcceptableError:
     error = NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {', '.join(media_types)}")
-    error.include_details = True
+    error.include_details = error.from_router = True
     return error
 
 

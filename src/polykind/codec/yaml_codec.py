@@ -40,22 +40,23 @@ def decode(body: bytes) -> Any:
     return decode_strict(body)[0]
 
 
-def decode_strict(body: bytes, max_depth: int = 10_000) -> tuple[Any, list[str]]:
-    """Decode like `decode`, and also return an error such as `line 3: key "x" already set in map` for each duplicate
-    key.
+def decode_strict(body: bytes, max_depth: int = 10_000) -> tuple[Any, bool, list[str]]:
+    """Decode like `decode`. Also return True if all numbers are known to be ints, and an error such as
+    `line 3: key "x" already set in map` for each duplicate key.
 
     `max_depth` is the number of nested mappings and sequences; the default is kube-apiserver's limit.
     """
     if body[:1] == b"{" and _YAML_DIFFERS.search(body) is None and not _has_incompatible_keys(body):
         try:
-            value = json_codec.decode(body)
+            value, integers_only = json_codec.decode_flagged(body)
             if not json_codec.duplicate_keys(body, value):
-                return value, []
+                return value, integers_only, []
         except json_codec.MalformedJSONError:
             pass
     from polykind.codec.yaml_parser import parse
 
-    return parse(body, max_depth)
+    value, duplicates = parse(body, max_depth)
+    return value, False, duplicates
 
 
 def _has_incompatible_keys(body: bytes) -> bool:

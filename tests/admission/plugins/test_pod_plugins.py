@@ -177,6 +177,18 @@ def test_runtime_class_rejections(spec: JsonObject, reason: str) -> None:
     assert rejection(plugin, request(pod(**spec))) == f'pods "p" is forbidden: {reason}'
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "resource name may not be empty"),
+        ("..", "invalid resource name \"..\": [may not be '..']"),
+        ("a/b%", "invalid resource name \"a/b%\": [may not contain '/' may not contain '%']"),
+    ],
+)
+def test_runtime_class_name_that_is_no_path_segment(name: str, message: str) -> None:
+    assert rejection(RuntimeClassPlugin(services(runtime_classes())), request(pod(runtimeClassName=name))) == message
+
+
 def test_tolerations_that_others_include_are_dropped() -> None:
     narrow = {"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"}
     wide = {"key": "a", "operator": "Exists"}

@@ -82,3 +82,10 @@ async def test_usage_that_is_written_at_v1_has_no_value_at_v2(running: Live) -> 
     annotation = changed["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/current-metrics"]
     assert '"currentAverageValue":"0"' in annotation
     assert (await running.ask("GET", f"{V2}/a"))["status"]["currentMetrics"] == [USAGE]
+
+
+async def test_create_at_v1_drops_the_status(running: Live) -> None:
+    status = {"currentCPUUtilizationPercentage": 5}
+    scaler = {"metadata": {"name": "a"}, "spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3}, "status": status}
+    created = await running.ask("POST", V1, scaler)
+    assert created["status"] == {"currentReplicas": 0, "desiredReplicas": 0}

@@ -100,6 +100,11 @@ async def test_patch_apply_watch_and_table(running: Live) -> None:
     assert event["object"]["data"] == {"c": "3", "d": "4"}
 
 
+async def test_null_in_binary_data_is_empty(running: Live) -> None:
+    created = await running.ask("POST", CONFIG_MAPS, config_map(binaryData={"a": None, "b": "eA=="}))
+    assert created["binaryData"] == {"a": "", "b": "eA=="}
+
+
 async def test_update_of_immutable_config_map_is_forbidden(running: Live) -> None:
     await running.ask("POST", CONFIG_MAPS, config_map(immutable=True, data={"a": "1"}))
     rejected = await running.ask("PUT", f"{CONFIG_MAPS}/settings", config_map(data={"a": "1"}), expect=422)

@@ -83,6 +83,11 @@ def test_only_the_series_can_change() -> None:
     ]
 
 
+def test_an_empty_related_reference_is_a_change() -> None:
+    found = validate_strict_event_update(new_event(related={}), new_event())
+    assert [error.field for error in found] == ["related"]
+
+
 def test_conversion_renames_fields_in_both_directions() -> None:
     obj = {"metadata": {}, "involvedObject": {}, "message": "m", "count": 1, "source": {}, "reason": "r"}
     converted = to_events_v1(obj)

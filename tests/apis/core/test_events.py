@@ -42,3 +42,13 @@ async def test_errors_name_the_internal_type_of_both_groups(running: Live) -> No
     for path in (CORE, EVENTS):
         refused = await running.ask("POST", path, {"apiVersion": "v1", "kind": "Pod"}, expect=400)
         assert refused["message"].endswith("converting (v1.Pod) to (core.Event): unknown conversion")
+
+
+@pytest.mark.parametrize("path", [CORE, EVENTS])
+async def test_resource_version_of_a_get_is_compared_with_the_store(running: Live, path: str) -> None:
+    await running.ask("POST", CORE, {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}})
+    await running.ask("GET", f"{path}/e?resourceVersion=1")
+    rejected = await running.ask("GET", f"{path}/e?resourceVersion=bad", expect=400)
+    assert rejected["message"].startswith('invalid resource version: resourceVersion: Invalid value: "bad": strconv.')
+    too_large = await running.ask("GET", f"{path}/e?resourceVersion=99999999", expect=504)
+    assert "retryAfterSeconds" not in too_large["details"]

@@ -17,6 +17,7 @@ from polykind.apis.autoscaling.types import SCALE
 from polykind.apis.core.types import NAMESPACE
 from polykind.apis.machinery import UndecodableObjectError, decode
 from polykind.apis.meta.types import DELETE_OPTIONS, STATUS
+from polykind.apis.policy.types import POD_DISRUPTION_BUDGET
 from polykind.errors import APIError
 from polykind.golang.json import NumberLiteral
 
@@ -180,6 +181,12 @@ def test_first_mismatch_is_reported_but_custom_decoders_stop() -> None:
         decode({"spec": {"group": 1, "scope": 1}}, V1, report=False)
     with pytest.raises(UndecodableObjectError, match="boolean or JSON schema expected"):
         decode({"metadata": {"name": 1}, **schema({"additionalItems": 1})}, V1, report=False)
+
+
+def test_a_mismatch_in_a_number_or_text_field_stops_decoding() -> None:
+    budget = {"status": {"currentHealthy": "x"}, "spec": {"minAvailable": True}}
+    with pytest.raises(UndecodableObjectError, match=r"spec\.minAvailable of type int32"):
+        decode(budget, POD_DISRUPTION_BUDGET, report=False)
 
 
 def test_errors_name_the_types_of_the_version() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as CRD
 from polykind.apis.core.types import NAMESPACE
-from polykind.apis.machinery.from_unstructured import conversion_error
+from polykind.apis.machinery.from_unstructured import conversion_error, wrap_integers
 from tests.apis.machinery.test_decoding import JSON
 
 
@@ -48,3 +48,13 @@ def test_first_error_in_the_order_of_fields(value: Any, message: str) -> None:
 def test_any_value_has_a_result(value: Any) -> None:
     for placed in (value, {"metadata": value}, {"metadata": {"labels": value}}, {"spec": {"finalizers": value}}):
         assert isinstance(conversion_error(placed, NAMESPACE), str)
+
+
+def test_integers_that_are_out_of_range_wrap() -> None:
+    def webhook(port: int) -> Any:
+        return {"spec": {"conversion": {"webhook": {"clientConfig": {"service": {"port": port}}}}}}
+
+    value = webhook((1 << 31) + 5)
+    assert wrap_integers(value, CRD)
+    assert value == webhook(5 - (1 << 31))
+    assert not wrap_integers(value, CRD)

@@ -88,3 +88,10 @@ def test_warnings_of_ingresses() -> None:
     [warning] = strategy.warnings(changed, INGRESS_OBJECT)
     assert warning.startswith('status.loadBalancer.ingress[0]: IPv6 address "2001:DB8::1" should be in RFC 5952')
     assert strategy.warnings(INGRESS_OBJECT, INGRESS_OBJECT) == []
+
+
+async def test_name_of_an_ip_address_gets_no_suffix(running: Live) -> None:
+    parent = {"resource": "services", "name": "s", "namespace": "default"}
+    address = {"metadata": {"generateName": "1.2.3.4"}, "spec": {"parentRef": parent}}
+    created = await running.ask("POST", "/apis/networking.k8s.io/v1/ipaddresses", address)
+    assert created["metadata"]["name"] == "1.2.3.4"

@@ -105,3 +105,8 @@ def test_service_cidrs(cidrs: list[str], message: str | None) -> None:
 def test_an_update_may_only_add_a_cidr_of_the_other_family(cidrs: list[str], fields: list[str]) -> None:
     found = validation.validate_service_cidr_update({"cidrs": cidrs}, {"cidrs": ["10.0.0.0/24"]})
     assert [error.field for error in found] == fields
+
+
+def test_error_shows_removed_cidrs_as_null() -> None:
+    (found,) = validation.validate_service_cidr_update({}, {"cidrs": ["10.0.0.0/24"]})
+    assert str(found) == "spec.cidrs: Invalid value: null: field is immutable"

@@ -347,6 +347,7 @@ def limited_resources(names: Iterable[str]) -> tuple[set[tuple[str, str]], bool]
     The second value is true if a name limits all custom resources.
     """
     found: set[tuple[str, str]] = set()
+    evaluated: set[str] = set()
     for name in names:
         prefix, slash, rest = name.partition("/")
         if prefix == "count" and slash:
@@ -356,7 +357,8 @@ def limited_resources(names: Iterable[str]) -> tuple[set[tuple[str, str]], bool]
             plural, _, group = rest.removeprefix("bytes").removeprefix(".").partition(".")
             found |= {(group, plural)} if plural else set()
         else:
-            found |= {key for key, evaluator in _EVALUATORS.items() if evaluator.matching({name})}
+            evaluated.add(name)
+    found |= {key for key, evaluator in _EVALUATORS.items() if evaluator.matching(evaluated)}
     return found - _IGNORED, _SIZE in names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polykind import errors, names
 from polykind.admission.attributes import CREATE, Attributes
 from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden, replace_spec
 from polykind.contract import JsonObject
@@ -47,6 +48,11 @@ class RuntimeClassPlugin(BuiltinPlugin):
         name = spec.get("runtimeClassName")
         if name is None:
             return None
+        # kube-apiserver reads a RuntimeClass that it does not know with a client, which rejects these names.
+        if not name:
+            raise errors.UnknownReasonError("resource name may not be empty")
+        if reasons := names.path_segment(name):
+            raise errors.UnknownReasonError(f"invalid resource name {go_quote(name)}: [{' '.join(reasons)}]")
         found = await self.services.objects.get("node.k8s.io", "runtimeclasses", "", name)
         if found is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")

@@ -19,7 +19,6 @@ _STATIC_SUFFIX = ".static.k8s.io"
 class AdmissionStrategy(BuiltinStrategy):
     """Prepares the kinds of admission control for storage and validates them. It sets their metadata.generation."""
 
-    compiled = True
     checks_finalizer_names = False
 
     def prepare_create(self, obj: JsonObject) -> None:

@@ -32,7 +32,7 @@ def reviews(find_user: identity_review.FindUser, authorizer: Authorizer) -> Iter
     """Return the served versions of all review kinds, such as SubjectAccessReview."""
 
     async def answer_token_review(review: JsonObject, user: User, now: str) -> JsonObject:
-        return {**review, "status": await identity_review.token_status(review["spec"], find_user)}
+        return {**review, "status": await identity_review.token_status(review, find_user)}
 
     yield _review(
         authentication.SELF_SUBJECT_REVIEW,

@@ -42,7 +42,8 @@ class HorizontalPodAutoscalerV1Representer(BuiltinRepresenter):
         if shown is None or conversion.CURRENT_METRICS.encode() not in shown.data:
             return shown
         obj: JsonObject = json_codec.decode(shown.data)
-        conversion.fill_current_metrics(obj["metadata"]["annotations"])
+        # managedFields may name the annotation in an object that lacks it.
+        conversion.fill_current_metrics(obj["metadata"].get("annotations") or {})
         return Representation(json_codec.encode(obj), shown.labels)
 
 

@@ -18,6 +18,12 @@ def default_namespace(obj: JsonObject) -> None:
     obj["status"].setdefault("phase", "Active")
 
 
+def default_config_map(obj: JsonObject) -> None:
+    """Replace null by empty bytes in `binaryData`, as Go's encoding of the stored object does."""
+    if obj.get("binaryData"):
+        obj["binaryData"] = {key: value or "" for key, value in obj["binaryData"].items()}
+
+
 def default_secret(obj: JsonObject) -> None:
     """Set the default type of a Secret.
 

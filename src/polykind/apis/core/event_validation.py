@@ -20,7 +20,7 @@ _IMMUTABLE = (
     *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type"),
     *("eventTime", "action", "related", "reportingComponent", "reportingInstance"),
 )
-_ZEROS = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None, "count": 0, "related": None}
+_ZEROS = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": None, "count": 0}
 _UNSET = (("firstTimestamp", "firstTimestamp"), ("lastTimestamp", "lastTimestamp"), ("count", "count"))
 
 
@@ -96,6 +96,8 @@ def validate_strict_event_update(new: JsonObject, old: JsonObject) -> list[Field
 def _comparable(event: JsonObject, field: str) -> object:
     if field in ("involvedObject", "source"):
         return event.get(field) or {}
+    if field == "related":
+        return event.get(field)  # a pointer: an empty reference differs from none
     return event.get(field) or _ZEROS.get(field, "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind.apis.core import validation
+from polykind.apis.core.defaults import default_config_map
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy
@@ -11,9 +12,12 @@ _MOUNTABLE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ConfigMapStrategy(BuiltinStrategy):
-    """Validates ConfigMaps."""
+    """Sets the defaults of ConfigMaps and validates them."""
 
     unconditional_update = True
+
+    def default(self, obj: JsonObject) -> None:
+        default_config_map(obj)
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
         return self.meta_errors(obj, None) + validation.validate_config_map(obj)

@@ -207,8 +207,8 @@ class IntOrString(ValueType):
             return value
         if type(value) is str:
             return value
-        run.mismatch(value, "int32", at, literal=type(value) in (int, float, NumberLiteral))
-        return 0
+        got = describe(value, literal=type(value) in (int, float, NumberLiteral))
+        raise DecodeError(got=got, wanted="int32").located(at)
 
 
 class Raw(ValueType):
@@ -290,7 +290,11 @@ def sorted_keys(
     if python_type is dict:
         if depth > MAX_DEPTH:
             raise DecodeError("exceeded max depth")
-        return {key: sorted_keys(value[key], run, depth + 1, order) for key in order(value)}
+        # Field sets consist of empty objects for the most part, so check this without a call.
+        return {
+            key: item if (item := value[key]) == {} else sorted_keys(item, run, depth + 1, order)
+            for key in order(value)
+        }
     if python_type is list:
         if depth > MAX_DEPTH:
             raise DecodeError("exceeded max depth")

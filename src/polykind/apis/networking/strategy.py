@@ -134,6 +134,7 @@ class IPAddressStrategy(BuiltinStrategy):
 
     unconditional_update = True
     name_rule = staticmethod(validation.ip_address_name)
+    appends_suffix = False
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
         return self.meta_errors(obj, None) + validation.validate_ip_address(obj)

@@ -113,4 +113,4 @@ def validate_service_cidr_update(new: JsonObject, old: JsonObject) -> list[Field
     if (len(before), len(cidrs)) == (1, 2):
         found = [] if cidrs[0] == before[0] else [errors.invalid(f"{at}[0]", cidrs[0], IMMUTABLE)]
         return found + validate_service_cidr(new)
-    return [errors.invalid(at, cidrs, IMMUTABLE)]
+    return [errors.invalid(at, new.get("cidrs"), IMMUTABLE)]

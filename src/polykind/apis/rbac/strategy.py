@@ -16,7 +16,6 @@ class RbacStrategy(BuiltinStrategy):
     unconditional_update = True
     creates_on_update = True
     grants = True
-    compiled = True
     name_rule = staticmethod(names.path_segment)
 
     def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:

@@ -131,7 +131,7 @@ def _parse_chunk(text: str, line: int) -> Iterator[Document | str]:
             yield _json_document(text[start:end], line + text.count("\n", 0, start))
         return
     try:
-        value, repeated = yaml_codec.decode_strict(text.encode(errors="surrogateescape"), MAX_DEPTH)
+        value, _, repeated = yaml_codec.decode_strict(text.encode(errors="surrogateescape"), MAX_DEPTH)
     except APIError as error:
         yield Document(first_line, text, "yaml", error=_shift_line_numbers(error.message, line))
     else:
