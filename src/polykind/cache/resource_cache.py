@@ -249,8 +249,9 @@ class ResourceCache:
                 else:
                     new = parse_stored(key, event.value, event.revision, False)
                 new.schema_generation = self.schema_generation
-                if not new.normalized or self.uniform != (new.version, self.schema_generation):
-                    self.uniform = None
+                uniform = (new.version, self.schema_generation) if new.normalized else None
+                if uniform != self.uniform:
+                    self.uniform = uniform if not len(self._objects) else None
                 self._objects.put(new)
             changes.append(ObjectChange(event.revision, old, new))
         self.revision = max(self.revision, revision)

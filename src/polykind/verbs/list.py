@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
+from itertools import compress, islice
 from operator import attrgetter, is_
 from time import perf_counter
 from typing import NamedTuple
@@ -126,7 +126,7 @@ async def _current_page(ctx: RequestContext, selection: RequestSelection, after:
     """Return a page of the objects in the cache."""
     cache = ctx.resource.cache
     if selection.everything and selection.name is None and not limit:
-        if cache.uniform == (ctx.version.representer.version, cache.schema_generation):
+        if _is_uniform(ctx):
             if after:
                 rest = cache.snapshot(selection.namespace, after)
                 return _Page(Selected(rest, rest))
@@ -138,10 +138,17 @@ async def _current_page(ctx: RequestContext, selection: RequestSelection, after:
             _note_uniform(ctx, page.selected)
         return page
     if not _takes_all(selection, limit):
-        return await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining)
+        uniform = cache.schema_generation if _is_uniform(ctx) else None
+        return await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining, uniform)
     objects = cache.snapshot(selection.namespace, after, limit)
     remaining = cache.remaining(selection.namespace, objects[-1].key) if len(objects) == limit else 0
     return await _full_page(ctx, selection, objects, remaining)
+
+
+def _is_uniform(ctx: RequestContext) -> bool:
+    """True if every object of the resource is its own representation at the requested version."""
+    cache = ctx.resource.cache
+    return cache.uniform == (ctx.version.representer.version, cache.schema_generation)
 
 
 def _note_uniform(ctx: RequestContext, selected: Selected) -> None:
@@ -231,10 +238,12 @@ async def _matching_page(
     candidates: Sequence[CachedObject],
     limit: int,
     count_after: Callable[[CachedObject], int],
+    uniform_generation: int | None = None,
 ) -> _Page:
     """Return a page of the objects that match the selectors, converting no more of them than necessary.
 
-    `count_after` returns the number of objects after one of them, whether or not they match.
+    `count_after` returns the number of objects after one of them, whether or not they match. At the schema generation
+    `uniform_generation`, every candidate is its own representation.
     """
     representer = ctx.version.representer
     objects: list[CachedObject] = []
@@ -246,10 +255,12 @@ async def _matching_page(
         part = candidates[start : start + _SLICE]
         if limit and (selection.everything or ctx.version.converts):
             part = part[: max(limit - len(objects), start // _UNMATCHED_PER_CONVERSION)]
-        found = [representer.known(cached) for cached in part]
-        representations = [known for known in found if known is not None]
-        if len(representations) < len(part):
-            representations = await _view_many(ctx, part)
+        representations: Sequence[Representation] = part
+        if uniform_generation != ctx.resource.cache.schema_generation:
+            found = [representer.known(cached) for cached in part]
+            representations = [known for known in found if known is not None]
+            if len(representations) < len(part):
+                representations = await _view_many(ctx, part)
         matching = partial(_matching, selection, part, representations, limit - len(objects) if limit else 0)
         found_here = await ctx.compute(matching) if has_long_query(ctx) else matching()
         objects += found_here.objects
@@ -266,14 +277,19 @@ async def _matching_page(
 
 
 def _matching(
-    selection: RequestSelection, objects: Sequence[CachedObject], representations: list[Representation], limit: int
+    selection: RequestSelection, objects: Sequence[CachedObject], representations: Sequence[Representation], limit: int
 ) -> Selected:
     """Return at most `limit` objects (0: all) that match the selectors, with their representations."""
     if selection.everything:
         return Selected(objects[:limit], representations[:limit]) if limit else Selected(objects, representations)
-    pairs = zip(objects, representations, strict=True)
-    matching = list(islice((pair for pair in pairs if selection.matches(pair[1])), limit or None))
-    return Selected([cached for cached, _ in matching], [shown for _, shown in matching])
+    if limit:
+        pairs = zip(objects, representations, strict=True)
+        matching = list(islice((pair for pair in pairs if selection.matches(pair[1])), limit))
+        return Selected([cached for cached, _ in matching], [shown for _, shown in matching])
+    verdicts = selection.verdicts(representations)
+    if all(verdicts):
+        return Selected(objects, representations)
+    return Selected(list(compress(objects, verdicts)), list(compress(representations, verdicts)))
 
 
 def _count_after(objects: Sequence[CachedObject], last: CachedObject) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from operator import attrgetter
 
 from polykind import errors
@@ -104,6 +104,13 @@ class RequestSelection:
         if self._fields.empty:
             return True
         return self._fields.matches(_field_texts(representation, self._paths).get)
+
+    def verdicts(self, representations: Sequence[Representation]) -> list[bool]:
+        """Return for each object if the selectors match it."""
+        if not self._fields.empty:
+            return list(map(self.matches, representations))
+        accepts = self._labels.matches
+        return [accepts(representation.labels) for representation in representations]
 
     def may_match(self, cached: CachedObject) -> bool:
         """False if the object's namespace or name differs from the selected one."""
