@@ -227,3 +227,11 @@ def test_another_process_is_watched_and_the_manager_is_absent(caplog: pytest.Log
     manager.ready("")
     assert "cannot notify the service manager, continuing" in caplog.text
     ServiceManager({}).stopping(1)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc, which only Linux has")
+def test_the_first_start_keeps_no_cryptography_library_in_memory(tmp_path: Path) -> None:
+    with serving(tmp_path) as process:
+        address(process, tmp_path)
+        assert (tmp_path / "data" / "pki" / "apiserver.crt").exists()
+        assert "cryptography" not in Path(f"/proc/{process.pid}/maps").read_text()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,6 +70,7 @@ async def _serve(settings: Settings, stop_with_parent: bool, temporary: bool) ->
             # Create the directory only after stop_event has replaced the signal handlers. Otherwise a signal could end
             # the process before the directory is removed.
             settings.data_dir = cleanup.enter_context(ephemeral_directory())
+        _create_certificates(settings)
         manager = ServiceManager()
         cleanup.callback(manager.close)
         async with Server(settings) as server:
@@ -86,6 +88,31 @@ async def _serve(settings: Settings, stop_with_parent: bool, temporary: bool) ->
                 log.info("server: not ready from now on, serving for another %.0f s", delay)
                 await asyncio.sleep(delay)
     return 0
+
+
+def _create_certificates(settings: Settings) -> None:
+    """Create missing certificates in a child process.
+
+    The cryptography library takes 12 MB, and the server itself does not need it. If the child fails, the server creates
+    the certificates and reports the error. A process with several threads has no child, because only the thread that
+    forks goes on in the child, and locks of other threads stay locked.
+    """
+    from polykind.clock import SystemClock
+    from polykind.server.serving_tls import ensure_certificates, lacks_certificates
+
+    if threading.active_count() > 1 or not lacks_certificates(settings):
+        return
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        # Create the directory as the server does.
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ensure_certificates(settings, SystemClock())
+    finally:
+        # Neither the event loop nor the exit handlers of the parent may run in the child.
+        os._exit(0)
 
 
 def _announce(server: Server) -> None:

@@ -130,10 +130,26 @@ class ServingTls:
                 log.error("server: cannot renew the serving certificate %s, %s: %s", self.certificate, retry, error)
 
     def _ensure(self) -> tuple[Path, Path, Path]:
-        """Return the paths of the certificate, of its key and of the certificate that clients must trust."""
-        settings = self._settings
-        if settings.tls_cert_file and settings.tls_private_key_file:
-            return settings.tls_cert_file, settings.tls_private_key_file, settings.tls_cert_file
-        directory = settings.cert_dir or settings.data_dir / "pki"
-        names = serving_names(settings.bind_address, settings.advertise_address, settings.tls_san)
-        return serving_certificates.ensure(directory, names, self._clock.now(), durable=not settings.ephemeral)
+        return ensure_certificates(self._settings, self._clock)
+
+
+def ensure_certificates(settings: Settings, clock: Clock) -> tuple[Path, Path, Path]:
+    """Return the paths of the certificate, of its key and of the certificate that clients must trust.
+
+    Create the files if the settings name none and if they are missing.
+    """
+    if settings.tls_cert_file and settings.tls_private_key_file:
+        return settings.tls_cert_file, settings.tls_private_key_file, settings.tls_cert_file
+    names = serving_names(settings.bind_address, settings.advertise_address, settings.tls_san)
+    return serving_certificates.ensure(_directory(settings), names, clock.now(), durable=not settings.ephemeral)
+
+
+def lacks_certificates(settings: Settings) -> bool:
+    """True if the settings name no certificate and none has been created yet."""
+    named = settings.tls_cert_file and settings.tls_private_key_file
+    return not named and not (_directory(settings) / "apiserver.crt").exists()
+
+
+def _directory(settings: Settings) -> Path:
+    """Return the directory of generated certificates."""
+    return settings.cert_dir or settings.data_dir / "pki"

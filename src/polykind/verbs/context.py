@@ -44,6 +44,11 @@ def is_large(data: bytes, steps_per_value: int = 1) -> bool:
         return True
     # In YAML, lines and "- " separate values, unless the text begins with a bracket, as JSON does.
     in_lines = data[:1] != b"{"
+    if not in_lines:
+        # One pass is enough for most objects: they have few brackets and commas.
+        few = len(data) - len(data.translate(None, b"{[,"))
+        if few <= _INLINE_CONTAINERS and few * steps_per_value <= _INLINE_STEPS:
+            return False
     containers = data.count(b"{") + data.count(b"[") + (data.count(b"- ") if in_lines else 0)
     if containers > _INLINE_CONTAINERS:
         return True
