@@ -63,10 +63,19 @@ SELECT l.revision, CAST(l.key AS BLOB), l.previous, l.deleted, l.value, l.checks
        CAST(p.key AS BLOB), p.previous, p.deleted, p.value, p.checksum
 FROM log AS l NOT INDEXED LEFT JOIN log AS p ON p.revision = l.previous
 WHERE l.revision > ?1 AND l.revision <= ?2 AND l.key >= ?3 AND l.key < ?4 ORDER BY l.revision"""
-_SUPERSEDED = """
-SELECT l.revision, l.previous, l.deleted, coalesce(length(p.value), 0)
-FROM log AS l NOT INDEXED LEFT JOIN log AS p ON p.revision = l.previous
-WHERE l.revision > ? AND l.revision <= ? ORDER BY l.revision LIMIT ?"""
+_SWEPT = """
+WITH next AS (
+  SELECT l.revision, coalesce(length(p.value), 0) AS size
+  FROM log AS l NOT INDEXED LEFT JOIN log AS p ON p.revision = l.previous
+  WHERE l.revision > ? AND l.revision <= ? ORDER BY l.revision LIMIT ?
+), summed AS (SELECT revision, size, sum(size) OVER (ORDER BY revision) AS total FROM next)
+SELECT count(*), max(revision), sum(size) FROM summed WHERE total - size < ?"""
+_SWEEP = """
+DELETE FROM log WHERE revision IN (
+  SELECT previous FROM log NOT INDEXED WHERE revision > ?1 AND revision <= ?2 AND previous > 0
+  UNION ALL
+  SELECT revision FROM log NOT INDEXED WHERE revision > ?1 AND revision <= ?2 AND deleted
+)"""
 
 
 @cache
@@ -319,22 +328,13 @@ class WriteLog:
         Return the revision reached and the number of freed bytes. Stop early after `size` bytes. If a write is a
         deletion, delete its own row, too, because a key without any row is also absent.
         """
-        doomed: list[tuple[int]] = []
-        freed = 0
-        writes = self._query(_SUPERSEDED, swept, floor, rows)
-        reached = writes[-1][0] if len(writes) == rows else floor
-        for revision, previous, deleted, length in writes:
-            if previous:
-                doomed.append((previous,))
-            if deleted:
-                doomed.append((revision,))
-            freed += length
-            if freed >= size:
-                reached = revision
-                break
-        self._cursor.executemany("DELETE FROM log WHERE revision = ?", doomed)
+        # One statement runs without the GIL. A statement for each row would interrupt the event loop that often.
+        count, reached, freed = self._query(_SWEPT, swept, floor, rows, size)[0]
+        if not count or (count < rows and freed < size):
+            reached = floor
+        self._cursor.execute(_SWEEP, (swept, reached))
         self._cursor.execute("UPDATE facts SET number = ? WHERE name = 'swept'", (reached,))
-        return reached, freed
+        return reached, freed or 0
 
     def free_pages(self) -> tuple[int, int]:
         """Return the number of free pages and of all pages."""
