@@ -10,9 +10,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu(pid: int) -> float:
-    """Return the CPU seconds used so far, user and system."""
+    """Return the CPU seconds used so far, user and system, by the process and by its children that have ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return sum(map(int, fields[11:15])) / TICKS
 
 
 def rss(pid: int) -> int:
