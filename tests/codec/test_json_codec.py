@@ -242,6 +242,17 @@ def test_deep_duplicate_keys_take_linear_memory() -> None:
     assert paths[:2] == ["a", "a.a"]
 
 
+@given(values, st.integers(0, 3), st.booleans())
+def test_both_ways_to_indent_agree(value: Any, level: int, ascii_only: bool) -> None:
+    encoded = json.dumps(value, separators=(",", ":"), ensure_ascii=ascii_only).encode()
+    assert json_codec.indent(encoded, level) == json_codec._indent_by_pieces(encoded, level)
+
+
+def test_many_brackets_are_indented() -> None:
+    encoded = json_codec.encode([{"a": [1, {}]}] * 10_000)
+    assert json_codec.indent(encoded).decode() == json.dumps(json.loads(encoded), indent=2)
+
+
 def test_deep_nesting_is_not_indented() -> None:
     encoded = b"[" * 9000 + b"]" * 9000
     assert json_codec.indent(encoded) == encoded

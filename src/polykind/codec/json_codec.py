@@ -335,6 +335,19 @@ def indent(encoded: bytes, level: int = 0) -> bytes:
     Return the bytes unchanged if deep nesting would make the result too long. Indentation is only for human readers.
     `level` is the level of the value in its document. The first line is not indented.
     """
+    brackets = len(encoded) - len(encoded.translate(None, b"{["))
+    lines = len(encoded) - len(encoded.translate(None, b"{[,]}"))
+    if lines * (brackets + level) * 2 + len(encoded) <= _MAX_INDENTED_BYTES:
+        # Even if all brackets were nested, the result would not be too long.
+        try:
+            return msgspec.json.format(encoded, indent=2).replace(b"\n", b"\n" + b"  " * level)
+        except (msgspec.MsgspecError, RecursionError):
+            pass
+    return _indent_by_pieces(encoded, level)
+
+
+def _indent_by_pieces(encoded: bytes, level: int) -> bytes:
+    """Indent JSON with many brackets, and stop if the result becomes too long."""
     out = bytearray()
     for match in _pieces(encoded):
         piece = match[0]
