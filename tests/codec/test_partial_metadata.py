@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from polykind.codec import partial_metadata
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.codec import json_codec, partial_metadata
 
 BIRD = {
     "apiVersion": "example.com/v1",
@@ -76,3 +80,40 @@ def test_annotations_that_carry_fields_are_hidden() -> None:
     assert list(metadata) == ["annotations", "finalizers"]
     other = partial_metadata.partial_object({**obj, "kind": "Other"})
     assert other["metadata"]["annotations"] == annotations
+
+
+names = st.text(max_size=4)
+_TEXT_FIELDS = ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "creationTimestamp")
+entries = st.fixed_dictionaries({}, optional={"manager": names, "fieldsV1": st.just({"f:a": {}}), "time": names})
+owners = st.fixed_dictionaries({}, optional={"kind": names, "uid": names, "controller": st.booleans()})
+metadata = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(_TEXT_FIELDS, names),
+        "generation": st.integers(0, 2),
+        "deletionGracePeriodSeconds": st.integers(0, 2),
+        "labels": st.dictionaries(names, names, max_size=2),
+        "annotations": st.dictionaries(names | st.just("deprecated.deployment.rollback.to"), names, max_size=2),
+        "ownerReferences": st.lists(owners, max_size=2),
+        "finalizers": st.lists(names, max_size=2),
+        "managedFields": st.lists(entries, max_size=2),
+        "unknown": names,
+    },
+)
+
+
+@given(
+    st.just({}) | st.fixed_dictionaries({"metadata": metadata | st.none() | names}), st.sampled_from(["v1", "v1beta1"])
+)
+def test_copied_metadata_equals_decoded_metadata(fields: dict[str, Any], version: str) -> None:
+    data = json_codec.encode({"apiVersion": "apps/v1", "kind": "Deployment", **fields})
+    encoded = partial_metadata.encode_partial(data, version)
+    decoded = json_codec.encode_ordered(partial_metadata.partial_object(json_codec.decode(data), version))
+    assert encoded in (None, decoded)
+
+
+def test_usual_metadata_is_copied() -> None:
+    entry = {"manager": "m", "operation": "Update", "fieldsV1": {"f:spec": {"f:a": {}}}}
+    meta = {"name": "a", "labels": {"a": "b"}, "annotations": {"x": "<&>"}, "managedFields": [entry], "uid": "u"}
+    data = json_codec.encode({"apiVersion": "example.com/v1", "kind": "A", "metadata": meta, "spec": {"a": ""}})
+    assert partial_metadata.encode_partial(data) is not None

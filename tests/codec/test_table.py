@@ -4,13 +4,31 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from polykind.apis.autoscaling.types import SCALE
 from polykind.apis.core.types import NAMESPACE
 from polykind.apis.rbac.types import ROLE
+from polykind.codec import json_codec
 from polykind.codec.table import TableFormat
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(-1e300, 1e300)
+    | st.sampled_from(["", "x", "2026-11-15T11:55:00Z"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.fixed_dictionaries({}, optional={"a": inner, "b": inner, "name": inner, "labels": inner, "x": inner})
+    ),
+)
+
+METADATA = st.fixed_dictionaries(
+    {}, optional={"name": st.just("red"), "labels": st.just({"x": "y"}), "annotations": st.just({"a": ""})}
+)
 
 
 def train(value: Any, **metadata: Any) -> dict[str, Any]:
@@ -165,3 +183,17 @@ def test_builtin_tables() -> None:
 def test_malformed_objects_have_rows(obj: dict[str, Any]) -> None:
     for formats in (ANY, SCALE.table):
         assert len(formats.row(obj, NOW)["cells"]) == len(formats.definitions)
+
+
+@given(
+    st.lists(st.sampled_from([".spec.a", ".spec", ".metadata.labels.x", ".spec.a.b", ".items[0].a", ".n"]), max_size=4),
+    st.sampled_from(["string", "integer", "number", "boolean", "date"]),
+    st.fixed_dictionaries({}, optional={"spec": VALUES, "n": VALUES, "items": VALUES, "metadata": METADATA}),
+    st.sampled_from(["Metadata", "Object", "None"]),
+)
+def test_encoded_rows_equal_decoded_rows(paths: list[str], kind: str, obj: dict[str, Any], include: str) -> None:
+    table = TableFormat([{"name": path, "type": kind, "jsonPath": path} for path in paths])
+    data = json_codec.encode(obj)
+    assert table.encode_row(data, NOW, include) == json_codec.encode_ordered(
+        table.row(json_codec.decode(data), NOW, include)
+    )

@@ -45,18 +45,19 @@ class JsonPathError(ValueError):
 class JsonPath:
     """A parsed path such as .spec.stops[0].name. The constructor raises JsonPathError if the path is malformed."""
 
-    __slots__ = ("_keys", "_parts")
+    __slots__ = ("_parts", "keys")
 
     def __init__(self, text: str) -> None:
         self._parts = _Parser("{" + text + "}", 0).template()
         steps = self._parts[0] if self._parts else []
         plain = len(self._parts) == 1 and all(isinstance(step, Field) for step in steps)
-        self._keys = tuple(step.name for step in steps if isinstance(step, Field)) if plain else None
+        self.keys = tuple(step.name for step in steps if isinstance(step, Field)) if plain else None
+        """The keys of a path that only names fields, else None."""
 
     def find(self, value: Any) -> Values:
         """Return the values at the path. Raise MismatchError if a step cannot be applied to its values."""
-        if self._keys is not None:
-            for key in self._keys:
+        if self.keys is not None:
+            for key in self.keys:
                 if type(value) is not dict or key not in value:
                     return []
                 value = value[key]

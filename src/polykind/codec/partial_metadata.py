@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from polykind.contract import JsonObject
 from polykind.errors import APIError, NotAcceptableError, UnknownReasonError
@@ -61,6 +64,49 @@ def ordered_metadata(value: Any) -> JsonObject:
     if "managedFields" in out:
         out["managedFields"] = [_ordered(item, _MANAGED_FIELDS_KEYS) for item in out["managedFields"]]
     return out
+
+
+def _struct(name: str, keys: Iterable[str], lists: dict[str, Any]) -> Any:
+    """Return a type that decodes these keys without a look at their values, and encodes them in this order.
+
+    The values of the keys in `lists` are lists of the given types.
+    """
+    types: dict[str, Any] = {key: list[item] for key, item in lists.items()}  # type: ignore[valid-type]
+    return msgspec.defstruct(
+        name, [(key, types.get(key, msgspec.Raw) | msgspec.UnsetType, msgspec.UNSET) for key in keys]
+    )
+
+
+_METADATA_TYPE: Final = _struct(
+    "Metadata",
+    _METADATA_KEYS,
+    {
+        "ownerReferences": _struct("OwnerReference", _OWNER_REFERENCE_KEYS, {}),
+        "managedFields": _struct("ManagedFieldsEntry", _MANAGED_FIELDS_KEYS, {}),
+    },
+)
+_decode_metadata = msgspec.json.Decoder(msgspec.defstruct("Object", [("metadata", _METADATA_TYPE)])).decode
+_needs_a_look = re.compile(
+    rb':(?:""|\{\}|\[\]|null|0|false)[,}]|"deprecated\.d|"autoscaling\.alpha\.kubernetes\.io/'
+).search
+"""Find values that may be empty, and annotations that may be hidden, in metadata without managedFields."""
+
+
+def encode_partial(data: bytes, version: str = "v1") -> bytes | None:
+    """Return an object as PartialObjectMetadata, both in JSON with sorted keys, without decoding its values.
+
+    Return None if the object may have empty values or hidden annotations, or metadata of another form. Then
+    `partial_object` has to look at its values.
+    """
+    try:
+        metadata: Any = _decode_metadata(data).metadata  # type: ignore[attr-defined]
+    except msgspec.MsgspecError:
+        return None
+    encoded = msgspec.json.encode(metadata)
+    head, _, _ = encoded.partition(b'"managedFields":[{')
+    if _needs_a_look(head):
+        return None
+    return b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b","metadata":%b}' % (version.encode(), encoded)
 
 
 def _ordered(value: Any, keys: tuple[str, ...]) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from polykind.codec import json_codec
 from polykind.codec.jsonpath import JsonPath, JsonPathError
-from polykind.codec.partial_metadata import ordered_list_metadata, partial_object
+from polykind.codec.partial_metadata import encode_partial, ordered_list_metadata, partial_object
 from polykind.contract import JsonObject
 from polykind.golang import duration
 from polykind.golang.fmt import go_float
@@ -17,6 +18,10 @@ from polykind.golang.time import parse_rfc3339
 
 _MISSING: Final = object()
 _CELL_BYTES: Final = 32
+_NAME_KEYS: Final[tuple[str, ...]] = ("metadata", "name")
+_MAX_SPARSE_PATHS: Final = 32
+_MAX_SPARSE_KEYS: Final = 8
+"""The number of columns, and of keys of each path, for which objects are decoded only in part."""
 NAME_DESCRIPTION: Final = "The name of the object, unique among those of its kind in its namespace."
 AGE_DESCRIPTION: Final = "The time since the object was created."
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -55,7 +60,7 @@ class Column(NamedTuple):
 class TableFormat:
     """The compiled columns of one kind at one version. `definitions` are the Table's columnDefinitions."""
 
-    __slots__ = ("_cells", "_conditions", "definitions")
+    __slots__ = ("_cells", "_conditions", "_decode", "definitions")
 
     def __init__(self, columns: Sequence[JsonObject] | None = None) -> None:
         """Compile additionalPrinterColumns. An empty list means one Age column.
@@ -65,8 +70,14 @@ class TableFormat:
         self.definitions: list[JsonObject] = [_definition("Name", "string", "name", NAME_DESCRIPTION)]
         self._cells: list[Cell] = [_name]
         self._conditions: RowConditions | None = None
-        for definition, cell in _read(columns or [_AGE_COLUMN]):
+        self._decode: Callable[[bytes], JsonObject] = json_codec.decode
+        """Decodes the fields of an object that the columns need."""
+        paths = [_NAME_KEYS]
+        for definition, cell, path in _read(columns or [_AGE_COLUMN]):
             self.add(definition, cell)
+            paths.append(path.keys or ())
+        if len(paths) <= _MAX_SPARSE_PATHS and all(0 < len(keys) <= _MAX_SPARSE_KEYS for keys in paths):
+            self._decode = json_codec.SparseDecoder(paths).decode
 
     @classmethod
     def of_columns(
@@ -78,7 +89,7 @@ class TableFormat:
         conditions of an object's row.
         """
         out = cls()
-        out.definitions, out._cells, out._conditions = [], [], conditions
+        out.definitions, out._cells, out._conditions, out._decode = [], [], conditions, json_codec.decode
         if not any(column.name == "Name" for column in columns):
             columns = (Column("Name", "string", NAME_DESCRIPTION, at_time=_name, format=name_format), *columns)
         for column in columns:
@@ -113,6 +124,25 @@ class TableFormat:
         if conditions:
             return {"cells": cells, "conditions": conditions, "object": included}
         return {"cells": cells, "object": included}
+
+    def encode_row(self, data: bytes, now: datetime, include: str = "Metadata", version: str = "v1") -> bytes:
+        """Return the row of an object, both in JSON. The other parameters are those of `row`.
+
+        The metadata is copied from `data`, if possible.
+        """
+        included = encode_partial(data, version) if include == "Metadata" else None
+        if included is None:
+            return json_codec.encode_ordered(self.row(json_codec.decode(data), now, include, version))
+        obj = self._decode(data)
+        cells = json_codec.encode_ordered([cell(obj, now) for cell in self._cells])
+        conditions = self._conditions(obj) if self._conditions is not None else None
+        if conditions:
+            return b'{"cells":%b,"conditions":%b,"object":%b}' % (
+                cells,
+                json_codec.encode_ordered(conditions),
+                included,
+            )
+        return b'{"cells":%b,"object":%b}' % (cells, included)
 
     def table(
         self,
@@ -150,7 +180,7 @@ _AGE_COLUMN: Final[JsonObject] = {
 }
 
 
-def _read(columns: Iterable[JsonObject]) -> Iterable[tuple[JsonObject, Cell]]:
+def _read(columns: Iterable[JsonObject]) -> Iterable[tuple[JsonObject, Cell, JsonPath]]:
     for column in columns:
         path = column.get("jsonPath") or column.get("JSONPath") or ""
         kind = column.get("type") or ""
@@ -164,6 +194,7 @@ def _read(columns: Iterable[JsonObject]) -> Iterable[tuple[JsonObject, Cell]]:
                 column.get("name") or "", kind, column.get("format") or "", description, column.get("priority") or 0
             ),
             _cell(kind, json_path),
+            json_path,
         )
 
 
@@ -209,13 +240,19 @@ def _boolean(value: Any) -> bool | None:
 
 def age(value: str, now: datetime) -> str:
     """Return the time since an RFC 3339 time in kubectl's short form, such as 5d3h."""
+    return _age(value, now.timestamp())
+
+
+@lru_cache(maxsize=1024)
+def _age(value: str, now: float) -> str:
+    """Return the age at a Unix time. Many rows of a Table have the same time, so ages are cached."""
     if value in ("", "null"):
         return "<unknown>"
     try:
         moment = parse_rfc3339(value)
     except ValueError:
         return "<invalid>"
-    return "<unknown>" if moment.is_zero else duration.human_duration(now.timestamp() - moment.seconds)
+    return "<unknown>" if moment.is_zero else duration.human_duration(now - moment.seconds)
 
 
 def _created(obj: JsonObject) -> Any:

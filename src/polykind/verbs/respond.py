@@ -8,6 +8,7 @@ import logging
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -184,16 +185,44 @@ async def list_response(
     if response_format.as_kind == "Table":
         table, now, include = await load_table(ctx), ctx.backend.clock.now(), _include_object(ctx)
         value = table.table([], metadata, now, include=include, version=response_format.as_version)
-        row = partial(table.row, now=now, include=include, version=response_format.as_version)
-        return await _long_list(
-            ctx, response_format, value, "rows", items, row, json_codec.encode_ordered, table.row_bytes
+        rows = _Members(
+            partial(table.row, now=now, include=include, version=response_format.as_version),
+            partial(table.encode_row, now=now, include=include, version=response_format.as_version),
+            json_codec.encode_ordered,
+            table.row_bytes,
         )
+        return await _long_list(ctx, response_format, value, "rows", items, rows)
     if response_format.as_kind is not None:
         value = partial_metadata.partial_list([], metadata, response_format.as_version)
-        part = partial(partial_metadata.partial_object, version=response_format.as_version)
-        return await _long_list(ctx, response_format, value, "items", items, part, json_codec.encode_ordered)
+        parts = _Members(
+            partial(partial_metadata.partial_object, version=response_format.as_version),
+            partial(_encode_partial, version=response_format.as_version),
+            json_codec.encode_ordered,
+        )
+        return await _long_list(ctx, response_format, value, "items", items, parts)
     value = {"apiVersion": version.api_version, "kind": version.resource.list_kind, "metadata": metadata, "items": []}
-    return await _long_list(ctx, response_format, value, "items", items, version.representer.as_item, json_codec.encode)
+    as_item = version.representer.as_item
+    objects = _Members(as_item, lambda data: json_codec.encode(as_item(_decode(data))), json_codec.encode)
+    return await _long_list(ctx, response_format, value, "items", items, objects)
+
+
+class _Members(NamedTuple):
+    """The members of a list in a response: how each of them is computed from the JSON of an object."""
+
+    member: Callable[[JsonObject], JsonObject]
+    """Returns the member for a decoded object."""
+    encode_member: Callable[[bytes], bytes]
+    """Returns the member for the JSON of an object, in JSON."""
+    encode_document: Encode
+    """Encodes the document without its members."""
+    extra_bytes: int = 0
+    """The work for a member in addition to its object, as the number of bytes that take as long to encode."""
+
+
+def _encode_partial(data: bytes, version: str) -> bytes:
+    """Return an object as PartialObjectMetadata, in JSON."""
+    encoded = partial_metadata.encode_partial(data, version)
+    return encoded or json_codec.encode_ordered(partial_metadata.partial_object(_decode(data), version))
 
 
 async def _long_list(
@@ -202,21 +231,13 @@ async def _long_list(
     value: JsonObject,
     key: str,
     items: Sequence[bytes],
-    member: Callable[[JsonObject], JsonObject],
-    encode: Encode,
-    member_bytes: int = 0,
+    members: _Members,
 ) -> Response | Stream:
-    """Return a response with a document whose field `key` is a long list with one member for each item.
-
-    `member_bytes` is the work for a member in addition to its item, as the number of bytes that take as long to encode.
-    """
+    """Return a response with a document whose field `key` is a long list with one member for each item."""
     if response_format.media == "yaml":
-        parts, content_type = _yaml_list(ctx, value, key, items, member), _YAML
+        parts, content_type = _yaml_list(ctx, value, key, items, members.member), _YAML
     else:
-        parts, content_type = (
-            _json_list(ctx, value, key, items, member, encode, member_bytes, pretty=response_format.pretty),
-            JSON,
-        )
+        parts, content_type = _json_list(ctx, value, key, items, members, pretty=response_format.pretty), JSON
     if total_size(items) <= STREAM_ABOVE_BYTES:
         return await _parts_response(ctx, [part async for part in parts], content_type)
     if negotiation.accepts_gzip(ctx.request.header(b"accept-encoding")):
@@ -229,9 +250,7 @@ async def _json_list(
     value: JsonObject,
     key: str,
     items: Sequence[bytes],
-    member: Callable[[JsonObject], JsonObject],
-    encode: Encode,
-    member_bytes: int,
+    members: _Members,
     *,
     pretty: bool,
 ) -> AsyncIterator[bytes]:
@@ -239,7 +258,9 @@ async def _json_list(
     ending = b"" if pretty else b"\n"
     if items:
         value[key] = []
-    document = json_codec.indent(encode(value)) if pretty else encode(value)
+    document = members.encode_document(value)
+    if pretty:
+        document = json_codec.indent(document)
     if not items:
         yield document + ending
         return
@@ -248,11 +269,11 @@ async def _json_list(
     opening, separator, closing = (b"[\n    ", b",\n    ", b"\n  ]") if pretty else (b"[", b",", b"]")
     yield head + found.removesuffix(b"[]") + opening
     before = b""
-    for batch in _batches(items, member_bytes):
+    for batch in _batches(items, members.extra_bytes):
         if before:
             await ctx.take_turn()
-        encode_batch = partial(_encode_batch, batch, member, encode, separator, pretty)
-        large = len(batch) == 1 and len(batch[0]) + member_bytes > INLINE_BYTES
+        encode_batch = partial(_encode_batch, batch, members.encode_member, separator, pretty)
+        large = len(batch) == 1 and len(batch[0]) + members.extra_bytes > INLINE_BYTES
         yield before + (await ctx.compute(encode_batch) if large else encode_batch())
         before = separator
     yield closing + tail + ending
@@ -303,9 +324,9 @@ def _batches(items: Sequence[bytes], member_bytes: int) -> Iterator[Sequence[byt
 
 
 def _encode_batch(
-    batch: Sequence[bytes], member: Callable[[JsonObject], JsonObject], encode: Encode, separator: bytes, pretty: bool
+    batch: Sequence[bytes], encode_member: Callable[[bytes], bytes], separator: bytes, pretty: bool
 ) -> bytes:
-    encoded = [encode(member(_decode(data))) for data in batch]
+    encoded = list(map(encode_member, batch))
     return separator.join([json_codec.indent(item, 2) for item in encoded] if pretty else encoded)
 
 
