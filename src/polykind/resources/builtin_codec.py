@@ -171,6 +171,9 @@ class BuiltinRepresenter(Representer):
     def as_item(self, obj: JsonObject) -> JsonObject:
         return {k: v for k, v in obj.items() if k not in ("apiVersion", "kind")}
 
+    def encode_item(self, data: bytes) -> bytes:
+        return json_codec.encode(self.as_item(json_codec.decode(data)))
+
     def list_parts(
         self,
         items: Sequence[bytes],
@@ -180,8 +183,7 @@ class BuiltinRepresenter(Representer):
     ) -> JoinedParts:
         """Return the JSON of a list. The items of a built-in list do not repeat apiVersion and kind."""
         if self._has_fields_before_metadata:
-            decoded = (self.as_item(json_codec.decode(item)) for item in items)
-            return super().list_parts([json_codec.encode(item) for item in decoded], metadata)
+            return super().list_parts(list(map(self.encode_item, items)), metadata)
         if self._has_fields_between:
             shorter_by = len(self._api_version_field) + len(self._kind_field)
             return super().list_parts(items, metadata, self._without_type_meta, shorter_by)

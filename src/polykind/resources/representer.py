@@ -214,6 +214,10 @@ class Representer(ABC):
         """Return the object as it appears in the items of a list."""
         return obj
 
+    def encode_item(self, data: bytes) -> bytes:
+        """Return the JSON of an object as it appears in the items of a list."""
+        return data
+
     def list_parts(
         self,
         items: Sequence[bytes],

@@ -201,8 +201,7 @@ async def list_response(
         )
         return await _long_list(ctx, response_format, value, "items", items, parts)
     value = {"apiVersion": version.api_version, "kind": version.resource.list_kind, "metadata": metadata, "items": []}
-    as_item = version.representer.as_item
-    objects = _Members(as_item, lambda data: json_codec.encode(as_item(_decode(data))), json_codec.encode)
+    objects = _Members(version.representer.as_item, version.representer.encode_item, json_codec.encode)
     return await _long_list(ctx, response_format, value, "items", items, objects)
 
 
