@@ -257,15 +257,19 @@ def test_data_size_follows_changes() -> None:
 
 def test_objects_are_uniform_from_the_first_normalized_write_on() -> None:
     cache = cache_of()
+
+    def is_uniform() -> bool:
+        return cache.uniform == ("v1", cache.schema_generation)
+
     cache.expect_write("a/x", value("a/x"), cache.schema_generation)
     cache.apply_events([put("a/x", 101)], 101)
-    assert cache.uniform == ("v1", cache.schema_generation)
+    assert is_uniform()
     cache.apply_events([put("a/y", 102)], 102)
-    assert cache.uniform is None, "another program has written an object"
+    assert not is_uniform(), "another program has written an object"
     cache.expect_write("a/y", value("a/y", 1), cache.schema_generation)
     cache.apply_events([put("a/y", 103, 1)], 103)
-    assert cache.uniform is None, "the other objects are not known"
+    assert not is_uniform(), "the other objects are not known"
     cache.apply_events([deleted("a/x", 104), deleted("a/y", 105)], 105)
     cache.expect_write("a/x", value("a/x"), cache.schema_generation)
     cache.apply_events([put("a/x", 106)], 106)
-    assert cache.uniform == ("v1", cache.schema_generation)
+    assert is_uniform()

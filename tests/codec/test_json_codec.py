@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -100,11 +99,6 @@ def test_deep_nesting_is_encoded() -> None:
     for _ in range(3000):
         value = {"a": [value]}
     assert json_codec.encode(value) == b'{"a":[' * 3000 + b"1" + b"]}" * 3000
-
-
-def test_indent() -> None:
-    encoded = b'{"a":[1,{"b":{},"c":[]}],"d":"x{,:}"}'
-    assert json_codec.indent(encoded).decode() == json.dumps(json.loads(encoded), indent=2)
 
 
 @pytest.mark.parametrize(
@@ -240,22 +234,6 @@ def test_deep_duplicate_keys_take_linear_memory() -> None:
     paths = json_syntax.duplicate_keys(body)
     assert len(paths) == 100
     assert paths[:2] == ["a", "a.a"]
-
-
-@given(values, st.integers(0, 3), st.booleans())
-def test_both_ways_to_indent_agree(value: Any, level: int, ascii_only: bool) -> None:
-    encoded = json.dumps(value, separators=(",", ":"), ensure_ascii=ascii_only).encode()
-    assert json_codec.indent(encoded, level) == json_codec._indent_by_pieces(encoded, level)
-
-
-def test_many_brackets_are_indented() -> None:
-    encoded = json_codec.encode([{"a": [1, {}]}] * 10_000)
-    assert json_codec.indent(encoded).decode() == json.dumps(json.loads(encoded), indent=2)
-
-
-def test_deep_nesting_is_not_indented() -> None:
-    encoded = b"[" * 9000 + b"]" * 9000
-    assert json_codec.indent(encoded) == encoded
 
 
 def test_objects_of_a_decoded_body_are_counted() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polykind.codec.json_indent import indent
 from polykind.contract import JsonObject
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ async def _versions(args: argparse.Namespace) -> int:
     if args.output == "json":
         from polykind.codec import json_codec
 
-        print(json_codec.indent(json_codec.encode_ordered(reports)).decode())
+        print(indent(json_codec.encode_ordered(reports)).decode())
     else:
         print("\n\n".join("\n".join(_lines(report)) for report in reports) or "no CRD has several versions")
     return int(bool(args.remove and reports[0]["versions"][0]["hindrances"]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -42,21 +42,21 @@ class MalformedJSONError(BadRequestError):
         self.syntax = syntax
 
 
-class _RangeError(Exception):
+class RangeError(Exception):
     """A number beyond the range of float64."""
 
 
-def _parse_number(text: str) -> int | float:
+def parse_number(text: str) -> int | float:
     value = float(text)
     if value - value != 0.0:
-        raise _RangeError(text.removesuffix(_HUGE_MARK))
+        raise RangeError(text.removesuffix(_HUGE_MARK))
     return normalize_float(value)
 
 
 def _parse_fraction(text: str) -> float:
     value = float(text)
     if value - value != 0.0:
-        raise _RangeError(text.removesuffix(_HUGE_MARK))
+        raise RangeError(text.removesuffix(_HUGE_MARK))
     return value
 
 
@@ -114,7 +114,7 @@ def _reject_fraction(text: str) -> float:
     raise _FractionError
 
 
-_decode = msgspec.json.Decoder(float_hook=_parse_number).decode
+_decode = msgspec.json.Decoder(float_hook=parse_number).decode
 _decode_fractions = msgspec.json.Decoder(float_hook=_parse_fraction).decode
 _decode_literal = msgspec.json.Decoder(float_hook=_parse_literal).decode
 _decode_integers_only = msgspec.json.Decoder(float_hook=_reject_fraction).decode
@@ -190,46 +190,12 @@ def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
     decoder = _decode_fractions if keep_fractions else _decode
     try:
         value = decoder(body)
-    except (ValueError, RecursionError, _RangeError):
+    except (ValueError, RecursionError, RangeError):
         value = _decode_leniently(body, decoder)
     _check_depth(body, value)
     if _LONG_NUMBER in body.translate(_DIGITS_TO_ZERO):
-        return _narrow_ints(value)
+        return narrow_ints(value)
     return value
-
-
-class SparseDecoder:
-    """Decodes only the values at some paths of JSON objects, in a third of the time or less."""
-
-    __slots__ = ("_decode",)
-
-    def __init__(self, paths: Iterable[tuple[str, ...]]) -> None:
-        """Every path has at least one key."""
-        tree: JsonObject = {}
-        for *parents, last in paths:
-            node: JsonObject | None = tree
-            for key in parents:
-                node = node.setdefault(key, {}) if node is not None else None
-            if node is not None:
-                node[last] = None
-        self._decode = msgspec.json.Decoder(_sparse_type(tree), float_hook=_parse_number).decode
-
-    def decode(self, data: bytes) -> JsonObject:
-        """Return the object that contains only the values at the paths, or more if the object has another structure."""
-        try:
-            found: JsonObject = msgspec.to_builtins(self._decode(data))
-        except (ValueError, RecursionError, _RangeError):
-            return decode(data)  # type: ignore[no-any-return]
-        return _narrow_ints(found)  # type: ignore[no-any-return]
-
-
-def _sparse_type(tree: JsonObject) -> Any:
-    """Return the type of objects with the keys of a tree. Below a key is another tree, or None for any value."""
-    fields = [
-        (f"f{number}", (Any if below is None else _sparse_type(below)) | msgspec.UnsetType, msgspec.UNSET)
-        for number, below in enumerate(tree.values())
-    ]
-    return msgspec.defstruct("Sparse", fields, rename={f"f{number}": key for number, key in enumerate(tree)})
 
 
 def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, bool]:
@@ -242,7 +208,7 @@ def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, b
         return decode(body, keep_fractions=keep_fractions), False
     _check_depth(body, value)
     if _LONG_NUMBER in body.translate(_DIGITS_TO_ZERO):
-        return _narrow_ints(value), False
+        return narrow_ints(value), False
     return value, True
 
 
@@ -297,7 +263,7 @@ def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
         raise MalformedJSONError(error_text)
     try:
         return decoder(_replace_invalid_text(body))
-    except _RangeError as error:
+    except RangeError as error:
         raise _out_of_range(str(error)) from None
     except RecursionError:
         raise _too_deep() from None
@@ -320,7 +286,7 @@ def _out_of_range(text: str) -> MalformedJSONError:
     return MalformedJSONError(f"json: cannot unmarshal number {text} into Go value of type float64", syntax=False)
 
 
-def _narrow_ints(root: Any) -> Any:
+def narrow_ints(root: Any) -> Any:
     """Convert ints beyond 64 bits to floats, in place."""
     if type(root) is int:
         return _narrow_int(root)
@@ -361,49 +327,6 @@ def encode_ordered(value: Any) -> bytes:
 def encode_line(value: Any) -> bytes:
     """Encode a value with a trailing newline, for a response body or a watch event."""
     return encode(value) + b"\n"
-
-
-def indent(encoded: bytes, level: int = 0) -> bytes:
-    """Return JSON bytes indented by two spaces per level, for ?pretty, without a trailing newline.
-
-    Return the bytes unchanged if deep nesting would make the result too long. Indentation is only for human readers.
-    `level` is the level of the value in its document. The first line is not indented.
-    """
-    brackets = len(encoded) - len(encoded.translate(None, b"{["))
-    lines = len(encoded) - len(encoded.translate(None, b"{[,]}"))
-    if lines * (brackets + level) * 2 + len(encoded) <= _MAX_INDENTED_BYTES:
-        # Even if all brackets were nested, the result would not be too long.
-        try:
-            return msgspec.json.format(encoded, indent=2).replace(b"\n", b"\n" + b"  " * level)
-        except (msgspec.MsgspecError, RecursionError):
-            pass
-    return _indent_by_pieces(encoded, level)
-
-
-def _indent_by_pieces(encoded: bytes, level: int) -> bytes:
-    """Indent JSON with many brackets, and stop if the result becomes too long."""
-    out = bytearray()
-    for match in _pieces(encoded):
-        piece = match[0]
-        if piece in (b"{", b"["):
-            level += 1
-            out += piece + b"\n" + b"  " * level
-        elif piece in (b"}", b"]"):
-            level -= 1
-            out += b"\n" + b"  " * level + piece
-        elif piece == b",":
-            out += b",\n" + b"  " * level
-        elif piece == b":":
-            out += b": "
-        else:
-            out += piece
-        if len(out) > _MAX_INDENTED_BYTES:
-            return encoded
-    return bytes(out)
-
-
-_MAX_INDENTED_BYTES = 32 * 1024 * 1024
-_pieces = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+').finditer
 
 
 def duplicate_keys(body: bytes, value: Any) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from polykind.codec import json_codec
 from polykind.codec.jsonpath import JsonPath, JsonPathError
 from polykind.codec.partial_metadata import encode_partial, ordered_list_metadata, partial_object
+from polykind.codec.sparse_decoder import SparseDecoder
 from polykind.contract import JsonObject
 from polykind.golang import duration
 from polykind.golang.fmt import go_float
@@ -77,7 +78,7 @@ class TableFormat:
             self.add(definition, cell)
             paths.append(path.keys or ())
         if len(paths) <= _MAX_SPARSE_PATHS and all(0 < len(keys) <= _MAX_SPARSE_KEYS for keys in paths):
-            self._decode = json_codec.SparseDecoder(paths).decode
+            self._decode = SparseDecoder(paths).decode
 
     @classmethod
     def of_columns(

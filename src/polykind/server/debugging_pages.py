@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from polykind.codec import json_codec, negotiation, yaml_codec
+from polykind.codec.json_indent import indent
 from polykind.codec.negotiation import ResponseFormat
 from polykind.contract import Clock, JsonObject
 from polykind.http.messages import TEXT, Header, Request, Response, parse_query, warning_headers
@@ -94,4 +95,4 @@ def _structured(request: Request, kind: str, accepted: ResponseFormat, content: 
         return Response(200, yaml_codec.encode(page), content_type, headers)
     encoded = json_codec.encode_ordered(page)
     is_pretty = accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent"))
-    return Response(200, json_codec.indent(encoded) if is_pretty else encoded + b"\n", content_type, headers)
+    return Response(200, indent(encoded) if is_pretty else encoded + b"\n", content_type, headers)

@@ -14,6 +14,7 @@ from polykind.apis.apidiscovery.types import encode_document
 from polykind.apis.meta.types import STATUS
 from polykind.auth.service_account_tokens import CONFIGURATION_PATH, JWKS_PATH, ServiceAccountTokens
 from polykind.codec import json_codec, negotiation, yaml_codec
+from polykind.codec.json_indent import indent
 from polykind.codec.negotiation import MEDIA_TYPES
 from polykind.codec.protobuf_envelope import encode_object
 from polykind.discovery.accept import (
@@ -81,7 +82,7 @@ def error_response(
         or accepted.pretty
         or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent"))
     ):
-        return Response(error.code, json_codec.indent(json_codec.encode_ordered(status)), JSON, headers)
+        return Response(error.code, indent(json_codec.encode_ordered(status)), JSON, headers)
     return Response(error.code, error.encode(), JSON, headers)
 
 
@@ -159,7 +160,7 @@ class Endpoints:
             report = await self._versions.report(exact.removeprefix(_VERSIONS))
             if report is None:
                 return _not_found()
-            return Response(200, json_codec.indent(json_codec.encode_ordered(report)) + b"\n")
+            return Response(200, indent(json_codec.encode_ordered(report)) + b"\n")
         if exact == _RESTORE and request.method == "POST" and request.user is not None:
             return Response(200, json_codec.encode({"keys": await self._restore.run(request.user)}))
         response = await self._discover(request, path, aggregable=exact != "/apis/")
@@ -228,7 +229,7 @@ class Endpoints:
             return await self._respond_negotiated(request, body)
         if path in ("/", "/index.html"):
             paths = [*discovery.paths(), *_PUBLIC, *DEBUGGING_PAGES, "/metrics", "/openapi/v2", "/openapi/v3"]
-            return Response(200, json_codec.indent(json_codec.encode_line({"paths": sorted(set(paths))})))
+            return Response(200, indent(json_codec.encode_line({"paths": sorted(set(paths))})))
         parts = path.split("/")
         found: bytes | None = None
         if parts[1] == "apis" and len(parts) == 3:
@@ -252,7 +253,7 @@ class Endpoints:
         if accepted.media == "yaml":
             return Response(200, yaml_codec.encode(json_codec.decode(body)), b"application/yaml")
         if accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
-            return Response(200, json_codec.indent(body))
+            return Response(200, indent(body))
         return Response(200, body)
 
     # ------------------------------------------------------------------ OpenAPI
@@ -329,7 +330,7 @@ def _not_found() -> Response:
 
 
 def _version() -> bytes:
-    return json_codec.indent(
+    return indent(
         json_codec.encode_ordered(
             {
                 "major": "1",

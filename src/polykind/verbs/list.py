@@ -286,10 +286,10 @@ def _matching(
         pairs = zip(objects, representations, strict=True)
         matching = list(islice((pair for pair in pairs if selection.matches(pair[1])), limit))
         return Selected([cached for cached, _ in matching], [shown for _, shown in matching])
-    verdicts = selection.verdicts(representations)
-    if all(verdicts):
+    matched = selection.match_each(representations)
+    if all(matched):
         return Selected(objects, representations)
-    return Selected(list(compress(objects, verdicts)), list(compress(representations, verdicts)))
+    return Selected(list(compress(objects, matched)), list(compress(representations, matched)))
 
 
 def _count_after(objects: Sequence[CachedObject], last: CachedObject) -> int:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from polykind import errors
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
 from polykind.codec import json_codec, negotiation, partial_metadata, yaml_codec
+from polykind.codec.json_indent import indent
 from polykind.codec.negotiation import ResponseFormat, Transform
 from polykind.codec.protobuf_envelope import encode_envelope, encode_object
 from polykind.codec.table import TableFormat
@@ -157,7 +158,7 @@ def _encode_response(
         return _compress(ctx, Response(status, yaml_codec.encode(value), _YAML))
     encoded = encode(value)
     if response_format.pretty:
-        return _compress(ctx, Response(status, json_codec.indent(encoded)))
+        return _compress(ctx, Response(status, indent(encoded)))
     return _compress(ctx, Response(status, encoded + b"\n"))
 
 
@@ -259,7 +260,7 @@ async def _json_list(
         value[key] = []
     document = members.encode_document(value)
     if pretty:
-        document = json_codec.indent(document)
+        document = indent(document)
     if not items:
         yield document + ending
         return
@@ -326,7 +327,7 @@ def _encode_batch(
     batch: Sequence[bytes], encode_member: Callable[[bytes], bytes], separator: bytes, pretty: bool
 ) -> bytes:
     encoded = list(map(encode_member, batch))
-    return separator.join([json_codec.indent(item, 2) for item in encoded] if pretty else encoded)
+    return separator.join([indent(item, 2) for item in encoded] if pretty else encoded)
 
 
 async def _parts_response(ctx: RequestContext, parts: Body, content_type: bytes = JSON) -> Response | Stream:

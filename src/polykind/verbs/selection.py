@@ -105,7 +105,7 @@ class RequestSelection:
             return True
         return self._fields.matches(_field_texts(representation, self._paths).get)
 
-    def verdicts(self, representations: Sequence[Representation]) -> list[bool]:
+    def match_each(self, representations: Sequence[Representation]) -> list[bool]:
         """Return for each object if the selectors match it."""
         if not self._fields.empty:
             return list(map(self.matches, representations))
