@@ -117,3 +117,8 @@ def test_usual_metadata_is_copied() -> None:
     meta = {"name": "a", "labels": {"a": "b"}, "annotations": {"x": "<&>"}, "managedFields": [entry], "uid": "u"}
     data = json_codec.encode({"apiVersion": "example.com/v1", "kind": "A", "metadata": meta, "spec": {"a": ""}})
     assert partial_metadata.encode_partial(data) is not None
+
+
+def test_metadata_of_a_deeply_nested_object_is_decoded() -> None:
+    data = b'{"metadata":{"name":"a"},"spec":' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"}"
+    assert partial_metadata.encode_partial(data) is None

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polykind.codec.json_indent import indent
 from polykind.contract import JsonObject
 
 if TYPE_CHECKING:
@@ -72,6 +71,7 @@ async def _versions(args: argparse.Namespace) -> int:
         reports = [_only_version(reports[0], args.remove)]
     if args.output == "json":
         from polykind.codec import json_codec
+        from polykind.codec.json_indent import indent
 
         print(indent(json_codec.encode_ordered(reports)).decode())
     else:

@@ -100,7 +100,7 @@ def encode_partial(data: bytes, version: str = "v1") -> bytes | None:
     """
     try:
         metadata: Any = _decode_metadata(data).metadata  # type: ignore[attr-defined]
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
     encoded = msgspec.json.encode(metadata)
     head, _, _ = encoded.partition(b'"managedFields":[{')

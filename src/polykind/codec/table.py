@@ -89,7 +89,7 @@ class TableFormat:
         If `columns` has no column Name, one is added as the first. `conditions` is a function that returns the
         conditions of an object's row.
         """
-        out = cls()
+        out = cls.__new__(cls)
         out.definitions, out._cells, out._conditions, out._decode = [], [], conditions, json_codec.decode
         if not any(column.name == "Name" for column in columns):
             columns = (Column("Name", "string", NAME_DESCRIPTION, at_time=_name, format=name_format), *columns)
@@ -241,12 +241,12 @@ def _boolean(value: Any) -> bool | None:
 
 def age(value: str, now: datetime) -> str:
     """Return the time since an RFC 3339 time in kubectl's short form, such as 5d3h."""
-    return _age(value, now.timestamp())
+    age_at = _cached_age_at if len(value) <= _MAX_CACHED_TIME else _age_at
+    return age_at(value, now.timestamp())
 
 
-@lru_cache(maxsize=1024)
-def _age(value: str, now: float) -> str:
-    """Return the age at a Unix time. Many rows of a Table have the same time, so ages are cached."""
+def _age_at(value: str, now: float) -> str:
+    """Return the age at a Unix time."""
     if value in ("", "null"):
         return "<unknown>"
     try:
@@ -254,6 +254,12 @@ def _age(value: str, now: float) -> str:
     except ValueError:
         return "<invalid>"
     return "<unknown>" if moment.is_zero else duration.human_duration(now - moment.seconds)
+
+
+_cached_age_at = lru_cache(maxsize=1024)(_age_at)
+"""Many rows of a Table have the same time."""
+_MAX_CACHED_TIME: Final = 40
+"""The length of the longest text whose age is cached. A column of ages may show any text of an object."""
 
 
 def _created(obj: JsonObject) -> Any:
