@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from polykind import crd
@@ -257,6 +257,7 @@ def test_metadata_is_validated() -> None:
         max_leaves=15,
     )
 )
+@example({"type": "\ud800", "properties": None})
 def test_any_schema_can_be_validated(schema: Any) -> None:
     try:
         new, _ = crd.decode(crd_body(version(schema=schema)), "v1", True)

@@ -70,6 +70,9 @@ def test_plain(schema: JsonObject) -> None:
         {"type": "object", "x-kubernetes-preserve-unknown-fields": False},
         {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]},
         {"type": "object", "anyOf": [{"required": ["a"]}]},
+        {"type": "\ud800"},
+        {"type": "object", "\ud800": 1},
+        {"type": "object", "properties": {"a": {"type": "\ud800", "properties": None}}},
     ],
 )
 def test_not_plain(schema: Any) -> None:

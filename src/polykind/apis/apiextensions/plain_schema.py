@@ -110,7 +110,7 @@ def decode_plain(schema: Any) -> JsonObject | None:
 def _convert(schema: Any) -> Any:
     try:
         return msgspec.convert(schema, _schema_type(_MAX_DEPTH), dec_hook=_decode_true)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):  # a lone surrogate in a keyword or in a type
         return None
 
 
