@@ -68,9 +68,11 @@ floors: $(VENV)/.test
 	$(BIN)/python -m tests.conformance.floors
 
 # Many kills and faults of the store, with writers and watchers. Takes about an hour; less with ARGS="--kills 50".
+# Then all attacks, and the property tests with new examples: `make test` always draws the same ones.
 torture: $(VENV)/.test
 	$(BIN)/python -m tests.robustness.torture $(ARGS)
 	POLYKIND_ATTACK_ROUNDS=5 $(BIN)/pytest -q -s tests/robustness/test_attacks.py
+	$(BIN)/pytest -q -n $(WORKERS) -m hypothesis --hypothesis-profile=explore --timeout 1800
 
 # Test all converters with seeded bugs, and the correct ones with ten times the budget. Takes about an hour.
 prove-bugs: $(VENV)/.test

@@ -12,8 +12,10 @@ from tests.support.server import ServerProcess, serving
 
 # Hypothesis first scans every module of the project for constants. On a busy machine it then reports slow strategies
 # and missed deadlines, which says nothing about the code under test.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")
+settings.register_profile("explore", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fixed", settings.get_profile("explore"), max_examples=100, derandomize=True)
+# `make torture` explores. An example that it finds becomes an @example of its test.
+settings.load_profile("fixed")
 
 LONGEST_FIRST = ("tests/conformance", "tests/robustness", "tests/clients")
 """These start first, so that no worker ends with a long test."""
