@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from polykind.errors import TooManyRequestsError
-from polykind.taskless import in_task
+from polykind.loop_calls import on_loop
 from polykind.verbs.context import is_large
 from polykind.workers import FairQueue, LoopTurns, Workers, _Interpreter
 
@@ -139,7 +139,7 @@ async def _fail_on_the_loop(workers: Workers, seen: list[weakref.ref[_Tree]]) ->
     async def compute() -> None:
         tree = _Tree()
         seen.append(weakref.ref(tree))
-        await in_task(fail())
+        await on_loop(fail())
 
     with pytest.raises(KeyError):
         await workers.run_coroutine("a", compute())
@@ -165,7 +165,7 @@ async def test_objects_of_a_failed_computation_are_freed_without_the_garbage_col
 async def test_coroutine_returns_to_the_event_loop_for_its_tasks() -> None:
     names: list[str] = []
 
-    async def on_loop(value: int) -> int:
+    async def add_one(value: int) -> int:
         await asyncio.sleep(0)
         names.append(threading.current_thread().name)
         if value < 0:
@@ -174,10 +174,10 @@ async def test_coroutine_returns_to_the_event_loop_for_its_tasks() -> None:
 
     async def compute() -> Any:
         names.append(threading.current_thread().name)
-        value = await in_task(on_loop(1))
+        value = await on_loop(add_one(1))
         names.append(threading.current_thread().name)
         with pytest.raises(ValueError, match="negative"):
-            await in_task(on_loop(-1))
+            await on_loop(add_one(-1))
         return value
 
     assert await Workers().run_coroutine("a", compute()) == 2

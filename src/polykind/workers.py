@@ -17,9 +17,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from polykind import taskless
 from polykind.errors import TooManyRequestsError
-from polykind.taskless import LoopCall, run_on_loop
+from polykind.loop_calls import LoopCall, in_worker
 
 T = TypeVar("T")
 
@@ -258,8 +257,8 @@ class Workers:
     async def run_coroutine(self, user: str, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in worker threads.
 
-        It may only await coroutines that do not suspend, `asyncio.sleep(0)`, and `taskless.in_task` or
-        `taskless.on_loop`, which run a coroutine on the event loop.
+        It may only await coroutines that do not suspend, `asyncio.sleep(0)`, and `on_loop`, which runs a coroutine on
+        the event loop.
         """
         loop = asyncio.get_running_loop()
         resume: Callable[[], Any] = partial(coroutine.send, None)
@@ -269,7 +268,7 @@ class Workers:
                 result: T = call[0]
                 return result
             try:
-                resume = partial(coroutine.send, await run_on_loop(call))
+                resume = partial(coroutine.send, await call.coroutine)
             except Exception as error:
                 resume = partial(_throw, coroutine, [error])
 
@@ -299,7 +298,7 @@ def _step(
 
     If the coroutine ends, return its result in a tuple.
     """
-    with taskless.in_worker(loop):
+    with in_worker(loop):
         try:
             call = resume()
             while call is None:  # from asyncio.sleep(0)
@@ -307,7 +306,7 @@ def _step(
         except StopIteration as done:
             return (done.value,)
     if not isinstance(call, LoopCall):
-        raise TypeError(f"a coroutine in a worker thread awaits {call!r} outside of taskless.on_loop")
+        raise TypeError(f"a coroutine in a worker thread awaits {call!r} outside of on_loop")
     return call
 
 

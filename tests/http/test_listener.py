@@ -365,7 +365,7 @@ async def test_request_timeout_shortens_deadline(serve: Serve) -> None:
     blocked = BlockedApp()
 
     async def app(request: Request) -> Response:
-        request.timeout = 0.05
+        request.limit_time(0.05)
         return await blocked(request)
 
     async with serve(app, Limits(sweep_seconds=0.01)) as server:

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Final, TypeVar
 
 from polykind.contract import InterruptCheck
-from polykind.taskless import in_worker, worker_loop
+from polykind.loop_calls import in_worker, worker_loop
 
 ON_LOOP_SECONDS: Final = 0.01
 """The longest time that an evaluation may block the event loop."""

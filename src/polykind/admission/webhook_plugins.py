@@ -29,8 +29,8 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import encode_json
+from polykind.loop_calls import on_loop
 from polykind.schema.equality import deep_equal
-from polykind.taskless import in_task
 from polykind.workers import INLINE_BYTES
 
 
@@ -76,7 +76,7 @@ class ValidatingWebhooks(WebhookPlugin):
             if await webhook.conditions_match(attributes, by_version[version]):
                 matching.append((webhook, by_version[version]))
         if matching:
-            await in_task(self._call_all(attributes, matching))
+            await on_loop(self._call_all(attributes, matching))
 
     async def _call_all(
         self, attributes: Attributes, matching: Sequence[tuple[AdmissionWebhook, VersionedAttributes]]
@@ -138,7 +138,7 @@ class _MutatingRound:
             versioned = await self._at(version)
             place = f"round_{round_number}_index_{index}"
             apply = partial(self._apply, webhook, place)
-            await in_task(webhook.call(attributes, versioned, self._observer, apply, place))
+            await on_loop(webhook.call(attributes, versioned, self._observer, apply, place))
             if webhook.reinvoke_if_needed:
                 self._reinvocation.invoked(webhook.uid)
         await self._convert_back()

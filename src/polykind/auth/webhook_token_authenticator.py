@@ -10,7 +10,6 @@ from polykind.auth.service_account_claims import TokenError
 from polykind.auth.user import User, authenticated_groups
 from polykind.auth.webhook_authorizer import ReviewError, ReviewSender
 from polykind.contract import Clock, JsonObject
-from polykind.taskless import in_task
 
 _MAX_CACHED = 1000
 
@@ -44,8 +43,7 @@ class WebhookTokenAuthenticator:
         kind = {"apiVersion": f"authentication.k8s.io/{self._version}", "kind": "TokenReview", "metadata": {}}
         review = {**kind, "spec": {"token": token, "audiences": audiences}}
         try:
-            # Requests run without a task, but the client of the webhook needs one.
-            answer = await in_task(self._sender.send(review))
+            answer = await self._sender.send(review)
         except ReviewError as error:
             log.error("authentication webhook: failed to make webhook authenticator request: %s", error)
             raise TokenError(str(error)) from None

@@ -259,18 +259,15 @@ class WatchCache:
         """Wait until the caches are as new as a revision. Raise RequestTimeoutError after `timeout_seconds`."""
         if self.revision >= revision:
             return
-        # asyncio.timeout needs a current task, and a request may run without one (see polykind.taskless).
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiter = (revision, future)
         self._waiters.append(waiter)
-        timer = loop.call_later(timeout_seconds, _time_out, future)
         try:
-            await future
+            async with asyncio.timeout(timeout_seconds):
+                await future
         except TimeoutError:
             raise resource_version_too_large(revision, self.revision) from None
         finally:
-            timer.cancel()
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
 
@@ -371,11 +368,6 @@ def _apply(objects: SortedObjects, event: StoreEvent, start: int) -> None:
         objects.put(parse_stored(key, event.value, event.revision, False))
     elif current is not None:
         objects.remove(current)
-
-
-def _time_out(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_exception(TimeoutError())
 
 
 def resource_version_too_large(requested: int, current: int, *, retry: bool = True) -> errors.RequestTimeoutError:

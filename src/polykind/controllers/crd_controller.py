@@ -26,7 +26,6 @@ from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, f
 from polykind.discovery.snapshot import Discovery
 from polykind.resources.custom import CustomResource
 from polykind.resources.schema_digests import schema_digests
-from polykind.taskless import in_task
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.crds")
@@ -261,7 +260,7 @@ class CRDController:
             if name in self._reconciling or not self._is_reconciled(name):
                 await asyncio.shield(self._reconcile_shared(name))
         else:
-            await in_task(self._wait_for_leader(name))
+            await self._wait_for_leader(name)
 
     async def _wait_for_leader(self, name: str) -> None:
         try:

@@ -16,11 +16,11 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.controllers.informer import Informer
+from polykind.loop_calls import on_loop
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.registry import Registry
 from polykind.resources.resource import ServedVersion
 from polykind.selectors.label_selectors import LabelSelector
-from polykind.taskless import on_loop
 
 if TYPE_CHECKING:
     from polykind.admission.policy_plugin import AdmissionPolicy, ParamStore, PolicyBinding, PolicyPlugin

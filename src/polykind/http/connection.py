@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from polykind import errors
 from polykind.http.client_handshake import client_chain
@@ -22,6 +23,8 @@ log = logging.getLogger("polykind.http")
 
 App = Callable[[Request], Coroutine[Any, Any, Response | Stream]]
 
+T = TypeVar("T")
+
 TIMEOUT_STATUS = (
     b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
     b'"reason":"Timeout","details":{},"code":504}\n'
@@ -29,6 +32,18 @@ TIMEOUT_STATUS = (
 """The body of kube-apiserver's response to a request that has timed out. It has neither kind nor apiVersion."""
 PIECE_BYTES = 256 * 1024
 """Longer bodies are sent in pieces of this size. Each piece is sent when the client has read the previous one."""
+
+
+if sys.version_info >= (3, 12):
+
+    def start_request(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> asyncio.Task[T]:
+        """Start the task of a request. It is done on return if the request waits for nothing, as most reads."""
+        return asyncio.Task(work, loop=loop, eager_start=True)
+else:
+
+    def start_request(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> asyncio.Task[T]:
+        """Start the task of a request. Python 3.11 runs it in the next iteration of the event loop."""
+        return loop.create_task(work)
 
 
 class Connection(asyncio.Protocol):

@@ -14,14 +14,13 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING
 
-from polykind import errors, taskless
-from polykind.http.connection import PIECE_BYTES, TIMEOUT_STATUS, Connection, body_pieces
+from polykind import errors
+from polykind.http.connection import PIECE_BYTES, TIMEOUT_STATUS, Connection, body_pieces, start_request
 from polykind.http.http1_head import encode_head, encode_websocket_head
 from polykind.http.messages import JSON, TEXT, Body, Request, Response, Stream, encode_chunk
 from polykind.http.request_parser import ProtocolError, RequestParser
 from polykind.http.websocket import WebSocketStream
 from polykind.http.websocket_frames import PONG, FrameReader, encode_close, encode_frame
-from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
     from polykind.http.listener import HttpServer
@@ -76,8 +75,8 @@ class Http1Connection(Connection):
         """Requests that wait for the current one, each with True if the connection stays open after the response."""
         self._reading_paused = False
         self._handling = False
-        self._task: Continuation[Response | Stream] | asyncio.Task[None] | None = None
-        """The running request, or the task that sends a long body."""
+        self._task: asyncio.Task[None] | None = None
+        """The task of the running request, or the one that sends a long body."""
         self._writing_body = False
         """True if `_task` sends a long body."""
         self._stream: Stream | None = None
@@ -225,26 +224,26 @@ class Http1Connection(Connection):
     def _handle(self, request: Request, keep_alive: bool) -> None:
         request.audit_id = request.headers.get(b"audit-id") or self._server.new_audit_id()
         loop = self._server.loop
-        result = taskless.run(
-            self.call_app(request), loop, lambda continuation: self._on_done(request, keep_alive, continuation)
-        )
-        if isinstance(result, Continuation):
-            self._task = result
-            limit = self._server.limits.request_seconds
-            self.deadline = loop.time() + min(request.timeout or limit, limit)
-        else:
-            self._write(request, result, keep_alive)
+        self.deadline = loop.time() + self._server.limits.request_seconds
+        request.on_timeout = self._shorten_deadline
+        task = start_request(self._respond(request, keep_alive), loop)
+        if not task.done():
+            self._task = task
 
-    def _on_done(self, request: Request, keep_alive: bool, continuation: Continuation[Response | Stream]) -> None:
+    def _shorten_deadline(self, seconds: float) -> None:
+        self.deadline = min(self.deadline, self._server.loop.time() + seconds)
+
+    async def _respond(self, request: Request, keep_alive: bool) -> None:
+        """Call the application, and write its response, or 504 if the request is cancelled at its deadline."""
+        try:
+            response = await self.call_app(request)
+        except asyncio.CancelledError:
+            response, keep_alive = Response(504, TIMEOUT_STATUS, TEXT), False
         self._task = None
-        if self.closing:
-            response = None if continuation.cancelled else continuation.result()
-            if isinstance(response, Stream):
-                response.on_end()
-        elif continuation.cancelled:
-            self._write(request, Response(504, TIMEOUT_STATUS, TEXT), False)
-        else:
-            self._write(request, continuation.result(), keep_alive)
+        if not self.closing:
+            self._write(request, response, keep_alive)
+        elif isinstance(response, Stream):
+            response.on_end()
 
     def _write(self, request: Request, response: Response | Stream, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._server.stopping

@@ -7,6 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, overload
 from urllib.parse import unquote_to_bytes
 
@@ -71,6 +72,7 @@ class Request:
         "headers",
         "is_large",
         "method",
+        "on_timeout",
         "path",
         "peer",
         "query",
@@ -106,6 +108,8 @@ class Request:
         self.user: User | None = None
         self.timeout: float | None = None
         """The client's timeout in seconds, or None to use the server's timeout."""
+        self.on_timeout: Callable[[float], None] | None = None
+        """Tells the connection of the request's timeout, because the request may already be running."""
         self.deadline: float | None = None
         """The time.monotonic() at which the client's timeout ends, or None if the request has no timeout."""
         self.ended_by_router = False
@@ -114,6 +118,13 @@ class Request:
         """True if the garbage collector is off because the request holds a large object."""
         self.warnings: dict[str, None] = {}
         """The texts to send as Warning headers, in order, as the keys of a dict."""
+
+    def limit_time(self, seconds: float) -> None:
+        """Let the request end after a number of seconds, if the server's timeout is not shorter."""
+        self.timeout = seconds
+        self.deadline = monotonic() + seconds
+        if self.on_timeout is not None:
+            self.on_timeout(seconds)
 
     def hold(self, charge: QuotaCharge) -> None:
         """Keep a charge until the end of the request."""

@@ -15,9 +15,9 @@ from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.conversion.last_conversions import LastConversion
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.golang.fmt import go_quote
+from polykind.loop_calls import on_loop
 from polykind.resources.representer import Representer
 from polykind.schema import object_meta
-from polykind.taskless import in_task
 from polykind.workers import INLINE_BYTES
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class CustomRepresenter(Representer):
         else:
             # kube-apiserver removes the resourceVersion of an object before it calls a converter for a read or a write.
             meta = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
-            stored = (await in_task(resource.converter.convert([{**obj, "metadata": meta}], target)))[0]
+            stored = (await on_loop(resource.converter.convert([{**obj, "metadata": meta}], target)))[0]
         resource.schema(resource.storage).prune(stored)
         return stored
 
@@ -125,7 +125,7 @@ class CustomRepresenter(Representer):
             raise AssertionError("a conversion without a converter needs no waiting")
         read = [self._read(cached) for cached in objects]
         revisions = [obj["metadata"].pop("resourceVersion", None) for obj in read]
-        converted = await in_task(converter.convert(read, self.api_version))
+        converted = await on_loop(converter.convert(read, self.api_version))
         schema, representations = self._resource.schema(self.version), []
         fallback = self._resource.fallback
         for cached, obj, revision in zip(objects, converted, revisions, strict=True):
@@ -197,7 +197,7 @@ class CustomRepresenter(Representer):
         if resource.converter is None or obj.keys() <= {"apiVersion", "kind"}:
             # A create starts from an empty object, which needs no conversion.
             return {**obj, "apiVersion": api_version}
-        return (await in_task(resource.converter.convert([obj], api_version)))[0]
+        return (await on_loop(resource.converter.convert([obj], api_version)))[0]
 
 
 def _unknown_version_message(obj: JsonObject, api_version: str, group: str) -> str:

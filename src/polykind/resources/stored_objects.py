@@ -6,9 +6,9 @@ import asyncio
 
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
+from polykind.loop_calls import on_loop
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.registry import Registry
-from polykind.taskless import on_loop
 
 _BATCH = 100
 """The number of objects that are decoded before other requests can run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -84,9 +84,8 @@ class Router:
                 return _internal_error(request, _AUDIT_FAILED)
             return await self._endpoint(request)
         try:
-            if "timeout=" in request.query:
-                request.timeout = _timeout(request)
-                request.deadline = None if request.timeout is None else monotonic() + request.timeout
+            if "timeout=" in request.query and (timeout := _timeout(request)) is not None:
+                request.limit_time(timeout)
             user = self._authentication.user(request)
             request.user = user if user is not None else await self._authentication.remote_user(request)
         except errors.APIError as error:

@@ -107,7 +107,7 @@ OPEN_1 = encode_frame(HEADERS, END_HEADERS, 1, BLOCK)
             PROTOCOL_ERROR,
             id="self-dependency",
         ),
-        pytest.param(HEADERS_1 + HEADERS_1, STREAM_CLOSED, id="HEADERS on a closed stream"),
+        pytest.param(OPEN_1 + reset(1) + HEADERS_1, STREAM_CLOSED, id="HEADERS on a closed stream"),
         pytest.param(
             encode_frame(HEADERS, 5, 5, BLOCK) + encode_frame(HEADERS, 5, 3, BLOCK), STREAM_CLOSED, id="lower stream"
         ),

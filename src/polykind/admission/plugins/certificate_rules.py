@@ -8,7 +8,7 @@ from polykind.apis.certificates.request_parsing import organizations, parse_requ
 from polykind.auth.authorizer import Access
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.taskless import on_loop
+from polykind.loop_calls import on_loop
 
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 

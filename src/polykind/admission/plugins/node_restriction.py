@@ -12,7 +12,7 @@ from polykind.auth.authorizer import Access
 from polykind.auth.user import User
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.taskless import on_loop
+from polykind.loop_calls import on_loop
 
 _USER_PREFIX = "system:node:"
 _MIRROR_ANNOTATION = "kubernetes.io/config.mirror"

@@ -9,7 +9,7 @@ from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden
 from polykind.auth.authorizer import Access, Decision
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.taskless import on_loop
+from polykind.loop_calls import on_loop
 
 _BATCH = 100
 """The number of owners that are checked before other requests can run."""

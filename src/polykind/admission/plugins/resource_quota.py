@@ -12,8 +12,8 @@ from polykind.admission.plugins.quota_evaluators import Evaluator, evaluator_for
 from polykind.admission.plugins.quota_ledger import Charge, QuotaLedger
 from polykind.admission.plugins.resource_lists import ResourceList, subtract
 from polykind.contract import JsonObject
+from polykind.loop_calls import on_loop
 from polykind.quantity import BINARY_SI, Quantity
-from polykind.taskless import on_loop
 
 
 class ResourceQuotas:

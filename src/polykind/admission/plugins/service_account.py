@@ -10,7 +10,7 @@ from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, forbidden, 
 from polykind.admission.plugins.pod_references import container_references, references_secrets
 from polykind.contract import JsonObject, copy_json
 from polykind.golang.fmt import go_quote
-from polykind.taskless import on_loop
+from polykind.loop_calls import on_loop
 
 _DEFAULT = "default"
 _ATTEMPTS = 10

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from functools import partial
 from typing import TYPE_CHECKING
 
-from polykind import errors, taskless
-from polykind.http.connection import PIECE_BYTES, TIMEOUT_STATUS
+from polykind import errors
+from polykind.http.connection import PIECE_BYTES, TIMEOUT_STATUS, start_request
 from polykind.http.http2 import frames
 from polykind.http.http2.frames import (
     DATA,
@@ -26,7 +28,6 @@ from polykind.http.http2.http2_response import (
 )
 from polykind.http.http2.http2_stream import Http2Stream
 from polykind.http.messages import TEXT, Request, Response, Stream, body_size
-from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
     from polykind.http.http2.http2_connection import Http2Connection
@@ -98,34 +99,36 @@ def run(connection: Http2Connection, stream_id: int, request: Request) -> None:
     chance = server.http2.goaway_chance
     if chance and random.random() < chance:  # noqa: S311 - spreads load, protects nothing
         connection.drain_later()
-    result = taskless.run(
-        connection.call_app(request),
-        connection.loop,
-        lambda continuation: _on_done(connection, stream_id, request, continuation),
-    )
-    if isinstance(result, Continuation):
-        stream = connection.streams.get(stream_id) or connection.add_stream(stream_id)
-        stream.task = result
-        limit = connection.limits.request_seconds
-        stream.expire_in(min(request.timeout or limit, limit))
-    else:
-        _respond(connection, stream_id, request, result)
+    request.on_timeout = partial(_on_timeout, connection, stream_id)
+    task = start_request(connection.call_app(request), connection.loop)
+    if task.done():
+        _respond(connection, stream_id, request, task.result())
+        return
+    stream = connection.streams.get(stream_id) or connection.add_stream(stream_id)
+    stream.task = task
+    limit = connection.limits.request_seconds
+    stream.expire_in(min(request.timeout or limit, limit))
+    task.add_done_callback(partial(_on_done, connection, stream_id, request))
+
+
+def _on_timeout(connection: Http2Connection, stream_id: int, seconds: float) -> None:
+    """Shorten the deadline of a request that is already running."""
+    stream = connection.streams.get(stream_id)
+    if stream is not None:
+        stream.expire_in(min(seconds, connection.limits.request_seconds))
 
 
 def _on_done(
-    connection: Http2Connection, stream_id: int, request: Request, continuation: Continuation[Response | Stream]
+    connection: Http2Connection, stream_id: int, request: Request, task: asyncio.Task[Response | Stream]
 ) -> None:
+    """Write the response, or 504 if the request was cancelled at its deadline. The stream may have ended meanwhile."""
+    response = Response(504, TIMEOUT_STATUS, TEXT) if task.cancelled() else task.result()
     stream = connection.streams.get(stream_id)
-    if stream is None:
-        response = None if continuation.cancelled else continuation.result()
-        if isinstance(response, Stream):
-            response.on_end()
-        return
-    stream.task = None
-    if continuation.cancelled:
-        _respond(connection, stream_id, request, Response(504, TIMEOUT_STATUS, TEXT))
-    else:
-        _respond(connection, stream_id, request, continuation.result())
+    if stream is not None:
+        stream.task = None
+        _respond(connection, stream_id, request, response)
+    elif isinstance(response, Stream):
+        response.on_end()
 
 
 # ---------------------------------------------------------------------- the response

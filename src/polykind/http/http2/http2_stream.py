@@ -15,7 +15,6 @@ from polykind.http.http2.body_credit import INITIAL_CREDIT
 from polykind.http.http2.frames import CANCEL, INTERNAL_ERROR, pack_header
 from polykind.http.http2.http2_request import RequestHead
 from polykind.http.messages import Body, Response, Stream, body_size
-from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
     from polykind.http.http2.http2_connection import Http2Connection
@@ -58,8 +57,8 @@ class Http2Stream:
         """The bytes of DATA frames that the client may send."""
         self.window = connection.output.initial_window
         """The bytes of DATA frames that the client accepts now."""
-        self.task: Continuation[Response | Stream] | None = None
-        """The running request."""
+        self.task: asyncio.Task[Response | Stream] | None = None
+        """The task of the running request."""
         self._sending: asyncio.Task[None] | None = None
         """The task that sends a long body."""
         self._response: Stream | None = None

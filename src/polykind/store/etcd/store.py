@@ -31,7 +31,6 @@ from polykind.store.etcd.rpc_messages import prefix_range
 from polykind.store.etcd.shared_watch import SharedWatch, Watches
 from polykind.store.etcd.watch_stream import read_oldest_revision, read_past_events
 from polykind.store.request_size import TOO_LARGE, check_request_size
-from polykind.taskless import in_task
 
 log = logging.getLogger("polykind.etcd")
 
@@ -173,7 +172,7 @@ class EtcdStore:
 
     async def _translate(self, error: EtcdError, revision: int) -> StoreError:
         if str(error) == _COMPACTED_MESSAGE:
-            self._floor = max(self._floor, await in_task(read_oldest_revision(self._client, revision)))
+            self._floor = max(self._floor, await read_oldest_revision(self._client, revision))
             return CompactedError(revision, self._floor)
         if str(error) == _FUTURE_MESSAGE:
             return FutureRevisionError(revision, await self.revision())
@@ -194,8 +193,8 @@ class EtcdStore:
             return []
         keys = prefix_range(prefix) if self._progress_requests else self._watched_keys
         try:
-            return await in_task(
-                read_past_events(self._client, keys, prefix, after, until, progress_requests=self._progress_requests)
+            return await read_past_events(
+                self._client, keys, prefix, after, until, progress_requests=self._progress_requests
             )
         except CompactedError as error:
             self._floor = max(self._floor, error.oldest)
