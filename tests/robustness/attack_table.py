@@ -1,52 +1,76 @@
-"""Run attacks, each on a fresh server, and print a table: hold of the event loop, memory, status.
+"""Run attacks, and print a table: hold of the event loop, memory, status.
 
-python -m tests.robustness.attack_table [name ...]
+python -m tests.robustness.attack_table [--rounds 3] [name ...]
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
-import time
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
-from tests.robustness.attacker import BOMB, BOMBS, CRDS, Attacker
+from tests.robustness.attacker import BOMBS, Attacker, own_attacker, prepare
 from tests.robustness.attacks import ATTACKS
 from tests.robustness.http2_attacks import HTTP2_ATTACKS
 from tests.robustness.probe import Probe
 from tests.robustness.wire_attacks import SLOW_ATTACKS, WIRE_ATTACKS
 from tests.support.server import ServerProcess
 
-_WIRE_ATTACKS = {**WIRE_ATTACKS, **HTTP2_ATTACKS, **SLOW_ATTACKS}
+ALL_WIRE_ATTACKS = {**WIRE_ATTACKS, **HTTP2_ATTACKS, **SLOW_ATTACKS}
 
 
-def measure(name: str, folder: Path) -> str:
-    with ServerProcess(folder) as server:
-        attacker = Attacker(server.url, server.token)
-        assert attacker.send("POST", CRDS, BOMB).status == 201
-        deadline = time.monotonic() + 20
-        while attacker.send("GET", BOMBS).status != 200:
-            assert time.monotonic() < deadline
-        with Probe(server) as probe:
-            if name in ATTACKS:
-                attack, expected = ATTACKS[name]
-                answer = attack(attacker)
-                status, body = answer.status, answer.body[:300]
-            else:
-                wire_attack, expected = _WIRE_ATTACKS[name]
-                status, body = wire_attack(server), b""
-        alive = "" if server.alive() else "server ended"
-    text = f"{status}" if status == expected else f"{status}, not {expected}: {body!r}"
-    return f"{name:38} {probe.longest_hold * 1000:5.0f} ms {probe.peak_memory / 1e6:5.0f} MB  {text} {alive}"
+class Figures(NamedTuple):
+    """The figures of one attack in several rounds."""
+
+    name: str
+    expected: int
+    """The expected status."""
+    holds: list[float]
+    """The longest hold of the event loop in each round, in seconds."""
+    memory: list[int]
+    """The memory that the server took in each round, in bytes."""
+    statuses: set[int]
+
+    def __str__(self) -> str:
+        statuses = " ".join(map(str, sorted(self.statuses)))
+        wrong = "" if self.statuses == {self.expected} else f", not {self.expected}"
+        holds = f"{max(self.holds) * 1000:4.0f} ms at most, {median(self.holds) * 1000:4.0f} ms in the median"
+        return f"{self.name:40} {holds}, {max(self.memory) / 1e6:4.0f} MB, status {statuses}{wrong}"
+
+
+def run_attack(server: ServerProcess, name: str, rounds: int) -> Figures:
+    """Attack a server that is `prepare`d, and measure each round."""
+    expected = (ATTACKS.get(name) or ALL_WIRE_ATTACKS[name])[1]
+    figures = Figures(name, expected, [], [], set())
+    for _ in range(rounds):
+        with own_attacker(server) as attacker, Probe(server) as probe:
+            status = _attack(server, attacker, name)
+        figures.holds.append(probe.longest_hold)
+        figures.memory.append(probe.peak_memory)
+        figures.statuses.add(status)
+    return figures
+
+
+def _attack(server: ServerProcess, attacker: Attacker, name: str) -> int:
+    if name in ATTACKS:
+        return ATTACKS[name][0](attacker).status
+    try:
+        return ALL_WIRE_ATTACKS[name][0](server)
+    finally:
+        Attacker(server.url, server.token).send("DELETE", BOMBS)
 
 
 def main() -> None:
-    for name in sys.argv[1:] or (*ATTACKS, *_WIRE_ATTACKS):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                print(measure(name, Path(folder) / "data"), flush=True)
-            except Exception as error:
-                print(f"{name:38} {error!r}", flush=True)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, ServerProcess(Path(folder) / "data") as server:
+        prepare(server)
+        for name in args.names or (*ATTACKS, *ALL_WIRE_ATTACKS):
+            print(run_attack(server, name, args.rounds), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from tests.conformance.client import Answer, Server
+from tests.support.server import ServerProcess
+from tests.support.waiting import eventually
 
 GROUP = "attacks.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 BOMBS = f"/apis/{GROUP}/v1/namespaces/default/bombs"
+OWN = "x0000x"
+"""A part of the names of objects that have no namespace. Each attacker replaces it by the name of its namespace."""
 YAML, APPLY, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, PROTOBUF = (
     "application/yaml",
     "application/apply-patch+yaml",
@@ -28,7 +35,11 @@ Attacks = dict[str, tuple[Callable[["Attacker"], Answer], int]]
 
 
 def crd(kind: str, spec: JsonObject) -> JsonObject:
-    """Return a CRD with one version, whose objects have the given schema at `spec`."""
+    """Return a CRD of the attacker's own with one version, whose objects have the given schema at `spec`."""
+    return _crd(kind + OWN, spec)
+
+
+def _crd(kind: str, spec: JsonObject) -> JsonObject:
     plural = f"{kind.lower()}s"
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
@@ -47,7 +58,7 @@ def list_of(item: JsonObject, **keywords: Any) -> JsonObject:
 
 OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _ENTRY = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "string"}}}
-BOMB = crd(
+BOMB = _crd(
     "Bomb",
     {
         "type": "object",
@@ -68,24 +79,39 @@ BOMB = crd(
 )
 
 
-class Attacker:
-    """Sends requests to the server under attack."""
+_numbers = itertools.count(1)
 
-    def __init__(self, url: str, token: str, timeout: float = 60) -> None:
+
+class Attacker:
+    """Sends requests to the server under attack.
+
+    `own` names a namespace that replaces `default` in all paths, and OWN in all paths and bodies.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float = 60, own: str = "default") -> None:
         self._api = Server(url, token)
         self._timeout = timeout
+        self.own = own
         self.statuses: list[int] = []
         """The statuses of all responses."""
 
     def send(self, method: str, path: str, body: Any = None, content_type: str = "", **headers: str) -> Answer:
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body, separators=(",", ":")).encode()
-        named: dict[str, str | None] = {name.replace("_", "-"): value for name, value in headers.items()}
+        path = path.replace("/namespaces/default", f"/namespaces/{self.own}").replace(OWN, self.own)
+        body = body and body.replace(OWN.encode(), self.own.encode())
+        named: dict[str, str | None] = {
+            name.replace("_", "-"): value.replace(OWN, self.own) for name, value in headers.items()
+        }
         if content_type:
             named["Content-Type"] = content_type
         answer = self._api.call(method, path, body, named, self._timeout)
         self.statuses.append(answer.status)
         return answer
+
+    def has(self, path: str) -> bool:
+        """Return True if a path is served."""
+        return self.send("GET", path).status == 200
 
     def create(self, name: str, **spec: Any) -> Answer:
         return self.send("POST", f"{BOMBS}?fieldValidation=Ignore", bomb(name, spec))
@@ -93,6 +119,28 @@ class Attacker:
     def create_raw(self, name: str, spec: bytes, content_type: str = "") -> Answer:
         head = b'{"apiVersion":"%b/v1","kind":"Bomb","metadata":{"name":"%b"},"spec":' % (GROUP.encode(), name.encode())
         return self.send("POST", f"{BOMBS}?fieldValidation=Ignore", head + spec + b"}", content_type)
+
+
+def prepare(server: ServerProcess) -> None:
+    """Create the custom resource that the attackers use."""
+    attacker = Attacker(server.url, server.token)
+    assert attacker.send("POST", CRDS, BOMB).status == 201
+    eventually(partial(attacker.has, BOMBS))
+
+
+@contextmanager
+def own_attacker(server: ServerProcess, timeout: float = 60) -> Iterator[Attacker]:
+    """Provide an attacker with a namespace of its own. Delete what it has stored there afterwards."""
+    own = f"x{next(_numbers):04}x"
+    attacker, path = Attacker(server.url, server.token, timeout, own), f"/api/v1/namespaces/{own}"
+    assert attacker.send("POST", "/api/v1/namespaces", {"metadata": {"name": own}}).status == 201
+    for published in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+        eventually(partial(attacker.has, f"{path}/{published}"))
+    try:
+        yield attacker
+    finally:
+        for collection in (BOMBS, f"{path}/configmaps"):
+            attacker.send("DELETE", collection)
 
 
 def bomb(name: str, spec: JsonObject, **metadata: Any) -> JsonObject:

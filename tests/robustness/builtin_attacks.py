@@ -11,6 +11,7 @@ from tests.robustness.attacker import (
     BOMBS,
     JSON_PATCH,
     MERGE_PATCH,
+    OWN,
     SIZE,
     STRATEGIC_PATCH,
     Attacker,
@@ -18,6 +19,7 @@ from tests.robustness.attacker import (
     JsonObject,
     bomb,
 )
+from tests.support.waiting import eventually
 
 _CORE = "/api/v1/namespaces/default"
 _PODS = f"{_CORE}/pods"
@@ -86,12 +88,12 @@ def _delete_with_finalizers(attacker: Attacker) -> Answer:
 
 
 def _namespace(attacker: Attacker) -> Answer:
-    attacker.send("POST", "/api/v1/namespaces", {"metadata": {"name": "full"}})
+    path = f"/api/v1/namespaces/full-{OWN}"
+    attacker.send("POST", "/api/v1/namespaces", {"metadata": {"name": f"full-{OWN}"}})
     for number in range(300):
-        attacker.send("POST", "/api/v1/namespaces/full/configmaps", {"metadata": {"name": f"c{number}"}})
-    answer = attacker.send("DELETE", "/api/v1/namespaces/full")
-    while attacker.send("GET", "/api/v1/namespaces/full").status == 200:
-        pass
+        attacker.send("POST", f"{path}/configmaps", {"metadata": {"name": f"c{number}"}})
+    answer = attacker.send("DELETE", path)
+    eventually(lambda: attacker.send("GET", path).status == 404, pause=0)
     return answer
 
 

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import sleep
 from typing import Any
 
 from tests.conformance.client import Answer
-from tests.robustness.attacker import BOMBS, CRDS, GROUP, MERGE_PATCH, OPEN, Attacker, Attacks, JsonObject, bomb, crd
+from tests.robustness.attacker import (
+    BOMBS,
+    CRDS,
+    GROUP,
+    MERGE_PATCH,
+    OPEN,
+    OWN,
+    Attacker,
+    Attacks,
+    JsonObject,
+    bomb,
+    crd,
+)
+from tests.support.waiting import eventually
 
+_ACCESS = "/apis/authorization.k8s.io/v1"
 _CORE = "/api/v1/namespaces/default"
-_LIMITED = "/api/v1/namespaces/kube-public"
-"""A namespace of its own for the limit range, which would reject the Pods of concurrent attacks."""
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_HUGE = f"huge-{OWN}"
+_USER = f"user-{OWN}"
+_OWN_NAMESPACE = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": OWN}}}
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _ALL = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
 
@@ -23,18 +37,28 @@ def _store(attacker: Attacker, path: str, body: JsonObject) -> None:
     assert answer.status == 201, answer.body[:500]
 
 
-def _after(path: str, body: JsonObject, use: Callable[[Attacker], Answer]) -> Callable[[Attacker], Answer]:
-    """Return an attack that stores an object, uses it and deletes it."""
+def _after(
+    path: str,
+    body: JsonObject,
+    use: Callable[[Attacker], Answer],
+    seen: Callable[[Attacker], bool] = lambda attacker: True,
+) -> Callable[[Attacker], Answer]:
+    """Return an attack that stores an object, uses it when the server has `seen` it, and deletes it."""
 
     def attack(attacker: Attacker) -> Answer:
         _store(attacker, path, body)
-        sleep(0.3)  # until the informers have seen the object
         try:
+            eventually(lambda: seen(attacker))
             return use(attacker)
         finally:
             attacker.send("DELETE", f"{path}/{body['metadata']['name']}")
 
     return attack
+
+
+def _dry_status(attacker: Attacker, plural: str) -> int:
+    """Return the status of a dry run that creates an object with the name `seen`."""
+    return attacker.send("POST", f"{_CORE}/{plural}?dryRun=All", {"metadata": {"name": "seen"}}).status
 
 
 def _config_map(attacker: Attacker) -> Answer:
@@ -46,37 +70,42 @@ def _rules(count: int) -> list[JsonObject]:
 
 
 def _with_role(use: Callable[[Attacker], Answer]) -> Callable[[Attacker], Answer]:
-    """Bind the user u to a ClusterRole of 20,000 rules, none of which matches."""
+    """Bind a user to a ClusterRole of 14,500 rules, none of which matches the user's requests."""
 
     def attack(attacker: Attacker) -> Answer:
-        _store(attacker, f"{_RBAC}/clusterroles", {"metadata": {"name": "huge"}, "rules": _rules(14_500)})
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "huge"}
-        subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "u"}
-        binding = {"metadata": {"name": "huge"}, "roleRef": role, "subjects": [subject]}
+        _store(attacker, f"{_RBAC}/clusterroles", {"metadata": {"name": _HUGE}, "rules": _rules(14_500)})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": _HUGE}
+        subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": _USER}
+        binding = {"metadata": {"name": _HUGE}, "roleRef": role, "subjects": [subject]}
         _store(attacker, f"{_RBAC}/clusterrolebindings", binding)
-        sleep(0.3)
+        wanted = {"user": _USER, "resourceAttributes": {"verb": "get", "group": "x", "resource": "r14499"}}
         try:
+            eventually(lambda: b'"allowed":true' in attacker.send("POST", _REVIEWS, {"spec": wanted}).body)
             return use(attacker)
         finally:
             for plural in ("clusterrolebindings", "clusterroles"):
-                attacker.send("DELETE", f"{_RBAC}/{plural}/huge")
+                attacker.send("DELETE", f"{_RBAC}/{plural}/{_HUGE}")
 
     return attack
 
 
-def _policy(attacker: Attacker, spec: JsonObject, use: Callable[[Attacker], Answer]) -> Answer:
+def _policy(
+    attacker: Attacker, spec: JsonObject, use: Callable[[Attacker], Answer], rejected: str = "configmaps"
+) -> Answer:
+    """Create a policy and its binding, use it when it rejects objects with the name `seen`, and delete both."""
     path = f"{_ADMISSION}/validatingadmissionpolicies"
-    constraints = {"resourceRules": [_ALL]}
-    body = {"metadata": {"name": "huge"}, "spec": {"matchConstraints": constraints, **spec}}
-    _store(attacker, path, body)
-    binding = {"metadata": {"name": "huge"}, "spec": {"policyName": "huge", "validationActions": ["Deny"]}}
-    _store(attacker, path.replace("policies", "policybindings"), binding)
-    sleep(0.5)
+    constraints = {"resourceRules": [_ALL], **_OWN_NAMESPACE}
+    spec = {"matchConstraints": constraints, **spec, "validations": [*_validations(1, _UNSEEN), *spec["validations"]]}
+    _store(attacker, path, {"metadata": {"name": _HUGE}, "spec": spec})
+    binding = {"metadata": {"name": _HUGE}, "spec": {"policyName": _HUGE, "validationActions": ["Deny"]}}
+    bindings = path.replace("policies", "policybindings")
+    _store(attacker, bindings, binding)
     try:
+        eventually(lambda: _dry_status(attacker, rejected) == 422)
         return use(attacker)
     finally:
-        attacker.send("DELETE", f"{path.replace('policies', 'policybindings')}/huge")
-        attacker.send("DELETE", f"{path}/huge")
+        attacker.send("DELETE", f"{bindings}/{_HUGE}")
+        attacker.send("DELETE", f"{path}/{_HUGE}")
 
 
 def _validations(count: int, expression: str = "object.metadata.name != ''") -> list[JsonObject]:
@@ -89,9 +118,8 @@ def _with_crd(made: JsonObject, use: Callable[[Attacker, str], Answer]) -> Calla
     def attack(attacker: Attacker) -> Answer:
         _store(attacker, CRDS, made)
         path = f"/apis/{GROUP}/v1/namespaces/default/{made['spec']['names']['plural']}"
-        while attacker.send("GET", path).status != 200:
-            sleep(0.02)
         try:
+            eventually(lambda: attacker.has(path))
             return use(attacker, path)
         finally:
             attacker.send("DELETE", f"{CRDS}/{made['metadata']['name']}")
@@ -162,18 +190,18 @@ def _pods(count: int, **fields: Any) -> JsonObject:
     return {"metadata": {"name": "p"}, "spec": {"containers": containers}}
 
 
-def _pod(count: int, core: str = _CORE, **fields: Any) -> Callable[[Attacker], Answer]:
-    return lambda attacker: attacker.send("POST", f"{core}/pods?dryRun=All", _pods(count, **fields))
+def _pod(count: int, **fields: Any) -> Callable[[Attacker], Answer]:
+    return lambda attacker: attacker.send("POST", f"{_CORE}/pods?dryRun=All", _pods(count, **fields))
 
 
 def _secured(attacker: Attacker) -> Answer:
     """Create a Pod in a namespace with the restricted level of Pod Security."""
     labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
-    attacker.send("POST", "/api/v1/namespaces", {"metadata": {"name": "secured", "labels": labels}})
+    attacker.send("POST", "/api/v1/namespaces", {"metadata": {"name": _HUGE, "labels": labels}})
     try:
-        return attacker.send("POST", "/api/v1/namespaces/secured/pods?dryRun=All", _pods(14_500))
+        return attacker.send("POST", f"/api/v1/namespaces/{_HUGE}/pods?dryRun=All", _pods(14_500))
     finally:
-        attacker.send("DELETE", "/api/v1/namespaces/secured")
+        attacker.send("DELETE", f"/api/v1/namespaces/{_HUGE}")
 
 
 def _owners(count: int) -> list[JsonObject]:
@@ -210,23 +238,26 @@ _WEBHOOK = {
     "failurePolicy": "Ignore",
 }
 _NO_MATCH = [{**_ALL, "apiGroups": ["x"], "resources": [f"r{number}"]} for number in range(10_000)]
+_SECRETS = {**_ALL, "apiGroups": [""], "resources": ["secrets"]}
+_SEEN = {**_WEBHOOK, **_OWN_NAMESPACE, "name": "seen.x.io", "failurePolicy": "Fail", "rules": [_SECRETS]}
 _QUOTA = {"metadata": {"name": "q"}, "spec": {"hard": {f"count/r{n}.x": "1" for n in range(30_000)}}}
 _LIMITS = {
     "metadata": {"name": "limits"},
     "spec": {"limits": [{"type": "Container", "default": {f"x.io/r{n}": "1" for n in range(10_000)}}]},
 }
 _CATALOG = f"/openapi/v3/apis/{GROUP}/v1"
-_ACCESS = "/apis/authorization.k8s.io/v1"
+_REVIEWS = f"{_ACCESS}/subjectaccessreviews"
+_UNSEEN = "object == null || object.metadata.name != 'seen'"
 _RULE = {"rule": "self.all(x, self.all(y, x == y || x != y))"}
 
 STORED_ATTACKS: Attacks = {
-    "authorization with a large role": (_with_role(lambda a: a.send("GET", _CORE, Impersonate_User="u")), 403),
+    "authorization with a large role": (_with_role(lambda a: a.send("GET", _CORE, Impersonate_User=_USER)), 403),
     "access review with a large role": (
         _with_role(
             lambda a: a.send(
                 "POST",
-                f"{_ACCESS}/subjectaccessreviews",
-                {"spec": {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods"}}},
+                _REVIEWS,
+                {"spec": {"user": _USER, "resourceAttributes": {"verb": "get", "resource": "pods"}}},
             )
         ),
         201,
@@ -237,7 +268,7 @@ STORED_ATTACKS: Attacks = {
                 "POST",
                 f"{_ACCESS}/selfsubjectrulesreviews",
                 {"spec": {"namespace": "default"}},
-                Impersonate_User="u",
+                Impersonate_User=_USER,
                 Impersonate_Group="system:authenticated",
             )
         ),
@@ -249,7 +280,7 @@ STORED_ATTACKS: Attacks = {
                 "POST",
                 f"{_RBAC}/clusterroles?dryRun=All",
                 {"metadata": {"name": "more"}, "rules": _rules(10_000)},
-                Impersonate_User="u",
+                Impersonate_User=_USER,
             )
         ),
         403,
@@ -258,10 +289,11 @@ STORED_ATTACKS: Attacks = {
         _after(
             f"{_RBAC}/clusterroles",
             {
-                "metadata": {"name": "part", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},
+                "metadata": {"name": _HUGE, "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},
                 "rules": _rules(10_000),
             },
             lambda a: a.send("GET", f"{_RBAC}/clusterroles/view"),
+            lambda a: b'"r9999"' in a.send("GET", f"{_RBAC}/clusterroles/view").body,
         ),
         200,
     ),
@@ -271,7 +303,10 @@ STORED_ATTACKS: Attacks = {
     ),
     "policy with 10,000 rules": (
         lambda a: _policy(
-            a, {"validations": _validations(1), "matchConstraints": {"resourceRules": _NO_MATCH}}, _config_map
+            a,
+            {"validations": _validations(1), "matchConstraints": {"resourceRules": [*_NO_MATCH, _SECRETS]}},
+            _config_map,
+            "secrets",
         ),
         201,
     ),
@@ -305,8 +340,9 @@ STORED_ATTACKS: Attacks = {
     "webhook with 10,000 rules": (
         _after(
             f"{_ADMISSION}/validatingwebhookconfigurations",
-            {"metadata": {"name": "w"}, "webhooks": [{**_WEBHOOK, "rules": _NO_MATCH}]},
+            {"metadata": {"name": _HUGE}, "webhooks": [{**_WEBHOOK, "rules": _NO_MATCH}, _SEEN]},
             _config_map,
+            lambda a: _dry_status(a, "secrets") == 500,
         ),
         201,
     ),
@@ -314,18 +350,26 @@ STORED_ATTACKS: Attacks = {
         _after(
             f"{_ADMISSION}/mutatingwebhookconfigurations",
             {
-                "metadata": {"name": "w"},
-                "webhooks": [{**_WEBHOOK, "name": f"a{n}.x.io", "rules": _NO_MATCH[:1]} for n in range(2_000)],
+                "metadata": {"name": _HUGE},
+                "webhooks": [
+                    *({**_WEBHOOK, "name": f"a{n}.x.io", "rules": _NO_MATCH[:1]} for n in range(2_000)),
+                    _SEEN,
+                ],
             },
             _config_map,
+            lambda a: _dry_status(a, "secrets") == 500,
         ),
         201,
     ),
     "unreachable webhook for a large object": (
         _after(
             f"{_ADMISSION}/mutatingwebhookconfigurations",
-            {"metadata": {"name": "w"}, "webhooks": [{**_WEBHOOK, "rules": [{**_ALL, "resources": ["bombs"]}]}]},
+            {
+                "metadata": {"name": _HUGE},
+                "webhooks": [{**_WEBHOOK, **_OWN_NAMESPACE, "rules": [{**_ALL, "resources": ["bombs"]}]}, _SEEN],
+            },
             lambda a: a.send("POST", f"{BOMBS}?dryRun=All", bomb("w", {"open": {f"k{n}": [n] for n in range(90_000)}})),
+            lambda a: _dry_status(a, "secrets") == 500,
         ),
         201,
     ),
@@ -397,8 +441,19 @@ STORED_ATTACKS: Attacks = {
         ),
         422,
     ),
-    "quota with 30,000 names": (_after(f"{_CORE}/resourcequotas", _QUOTA, _pod(100)), 201),
-    "limit range with 10,000 names": (_after(f"{_LIMITED}/limitranges", _LIMITS, _pod(50, _LIMITED)), 422),
+    "quota with 30,000 names": (
+        _after(
+            f"{_CORE}/resourcequotas",
+            _QUOTA,
+            _pod(100),
+            lambda a: b'"used"' in a.send("GET", f"{_CORE}/resourcequotas/q").body,
+        ),
+        201,
+    ),
+    "limit range with 10,000 names": (
+        _after(f"{_CORE}/limitranges", _LIMITS, _pod(50), lambda a: _pod(1)(a).status == 422),
+        422,
+    ),
     "Pod security of many containers": (_secured, 403),
     "stored owner references": (
         _after(
