@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal
-from functools import lru_cache
+
+from polykind.bounded_cache import remember
 
 _FORMAT_REASON = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SUFFIX_REASON = "unable to parse quantity's suffix"
@@ -188,12 +189,10 @@ def parse_quantity(text: str) -> Quantity:
 
     Quantities with the same short text are the same object.
     """
-    return _parse_short(text) if len(text) <= _MAX_CACHED_TEXT else _parse(text)
+    return _parse(text)
 
 
-_MAX_CACHED_TEXT = 32
-
-
+@remember(512 * 1024)
 def _parse(text: str) -> Quantity:
     match = _parse_parts(text)
     if not text or match is None:
@@ -220,9 +219,6 @@ def _parse(text: str) -> Quantity:
             raise QuantityError(_NUMERIC_REASON)
         return _rounded(amount, unit_format)
     return Quantity(amount, int64_amount, unit_format, text if kept else "")
-
-
-_parse_short = lru_cache(maxsize=1024)(_parse)
 
 
 def _interpret_suffix(suffix: str) -> tuple[int, str]:

@@ -84,11 +84,3 @@ def test_reload_forgets_removed_authorities(bundle: Path) -> None:
     certificates.reload()
     with pytest.raises(RejectedCertificateError, match="unknown authority"):
         certificates.user(chain)
-
-
-def test_cache_is_bounded(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polykind.auth.client_certificates._MAX_CACHED", 2)
-    certificates = ClientCertificates(bundle, UserRegistry(bundle.parent), lambda: NOW)
-    for number in range(5):
-        certificates.user((issue(f"user{number}", ROOT).der,))
-    assert len(certificates._cache) <= 2

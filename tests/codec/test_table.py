@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polykind.apis.autoscaling.types import SCALE
 from polykind.apis.core.types import NAMESPACE
 from polykind.apis.rbac.types import ROLE
-from polykind.codec import json_codec, table
+from polykind.codec import json_codec
 from polykind.codec.table import TableFormat
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
@@ -197,9 +197,3 @@ def test_encoded_rows_equal_decoded_rows(paths: list[str], kind: str, obj: dict[
     assert columns.encode_row(data, NOW, include) == json_codec.encode_ordered(
         columns.row(json_codec.decode(data), NOW, include)
     )
-
-
-def test_ages_of_long_texts_are_not_cached() -> None:
-    before = table._cached_age_at.cache_info().currsize
-    assert table.age("x" * 1000, NOW) == "<invalid>"
-    assert table._cached_age_at.cache_info().currsize == before

@@ -63,29 +63,39 @@ def all_kinds() -> tuple[Kind, ...]:
 
 
 @cache
+def _decodable_kinds() -> dict[tuple[str, str, str], Kind]:
+    """Return the first declaration of each kind, by group, version and name."""
+    found: dict[tuple[str, str, str], Kind] = {}
+    for kind in all_kinds():
+        for version in kind.known_versions:
+            found.setdefault((kind.group, version, kind.kind), kind)
+    return found
+
+
+@cache
+def _served_kinds() -> dict[tuple[str, str], Kind]:
+    """Return the served kinds by apiVersion and name."""
+    found: dict[tuple[str, str], Kind] = {}
+    for group_version, kinds in kinds_by_group_version().items():
+        for kind in kinds:
+            found.setdefault((group_version.api_version, kind.kind), kind)
+    return found
+
+
 def find_decodable_kind(api_version: str, name: str) -> Kind | None:
     """Return a declaration that decodes protobuf messages of a kind at an apiVersion. Return None if there is none.
 
     The server need not serve the apiVersion: messages of a kind have the same fields at all versions.
     """
     group, _, version = api_version.rpartition("/")
-    for kinds in kinds_by_group_version().values():
-        for kind in kinds:
-            if (kind.group, kind.kind) == (group, name) and version in kind.known_versions:
-                return kind
-    return None
+    return _decodable_kinds().get((group, version, name))
 
 
-@cache
 def find_kind(api_version: str, name: str) -> Kind | None:
     """Return the kind that is served at an apiVersion. Return None if no such kind is served."""
-    for group_version, kinds in kinds_by_group_version().items():
-        if group_version.api_version == api_version:
-            return next((kind for kind in kinds if kind.kind == name), None)
-    return None
+    return _served_kinds().get((api_version, name))
 
 
-@cache
 def find_subresource_kind(api_version: str, name: str) -> Kind | None:
     """Return the kind of the objects of a subresource, such as Scale or Eviction.
 

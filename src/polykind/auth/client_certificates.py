@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polykind.auth.user import User, authenticated_groups
+from polykind.bounded_cache import BoundedCache
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -21,11 +22,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("polykind.auth")
 
-_MAX_CACHED = 1000
+_CACHED_BYTES = 8 * 1024 * 1024
+_MAX_KEY_BYTES = 64 * 1024
+"""The longest chain whose verification is cached."""
 _REJECTED_FOR = timedelta(seconds=10)
 """The time after which a rejected certificate is verified again. It may have become valid."""
 _UID = "1.3.6.1.4.1.57683.2"
 """The attribute of the subject that kube-apiserver reads as the user's uid."""
+
+_Verification = tuple[datetime, datetime, "User | str | None"]
+"""The result of a verification: since when and until when it counts, and the user or the reason of the rejection."""
 
 
 class RejectedCertificateError(Exception):
@@ -58,7 +64,9 @@ class ClientCertificates:
         self._pem, self._issuers_pem, self._accepted = pem, issuers, accepted
         self._authorities: list[Certificate] = []
         self._issuers: list[Certificate] = []
-        self._cache: dict[tuple[bytes, ...], tuple[datetime, datetime, User | RejectedCertificateError | None]] = {}
+        self._cache: BoundedCache[tuple[bytes, ...], _Verification] = BoundedCache(
+            _CACHED_BYTES, max_key_bytes=_MAX_KEY_BYTES
+        )
 
     @property
     def is_used(self) -> bool:
@@ -71,18 +79,14 @@ class ClientCertificates:
         Raise RejectedCertificateError if the certificate is not valid.
         """
         now = self._now()
-        cached = self._cache.get(chain)
+        cached = self._cache[chain]
         if cached is None or not cached[0] <= now <= cached[1]:
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
             cached = self._cache[chain] = self._verify(chain, now)
-        if isinstance(cached[2], RejectedCertificateError):
-            raise cached[2]
+        if isinstance(cached[2], str):
+            raise RejectedCertificateError(cached[2])
         return cached[2]
 
-    def _verify(
-        self, chain: tuple[bytes, ...], now: datetime
-    ) -> tuple[datetime, datetime, User | RejectedCertificateError | None]:
+    def _verify(self, chain: tuple[bytes, ...], now: datetime) -> _Verification:
         from polykind.pki.certificate_chain import CertificateError
 
         try:
@@ -93,7 +97,7 @@ class ClientCertificates:
         except (CertificateError, ValueError) as error:
             digest = hashlib.sha256(chain[0]).hexdigest()
             log.info("authentication: ignoring the client certificate with SHA-256 %s: %s", digest, error)
-            return now, now + _REJECTED_FOR, RejectedCertificateError(str(error))
+            return now, now + _REJECTED_FOR, str(error)
 
     def _verify_chain(self, chain: tuple[bytes, ...], now: datetime) -> VerifiedCertificate:
         """Verify a chain. Raise CertificateError if it is not valid, or the certificate is revoked."""

@@ -18,6 +18,7 @@ from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer
 from polykind.auth.forbidden import forbidden, require
 from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, service_account_groups
+from polykind.bounded_cache import BoundedCache
 from polykind.golang.fmt import go_quote
 from polykind.golang.utf8 import decode_utf8
 from polykind.names import dns1123_label, dns1123_subdomain, regex_error
@@ -30,7 +31,7 @@ _NODES = "system:nodes"
 _AUTHENTICATION = "authentication.k8s.io"
 _WILDCARD_THRESHOLD = 4
 """From this many groups or extra values on, check the permission for all values (*) before that for each value."""
-_REMEMBERED_USERS = 10_000
+_CACHED_BYTES = 1024 * 1024
 _PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _is_path = re.compile(_PATH).fullmatch
 _bad_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
@@ -80,7 +81,7 @@ class Impersonation:
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
-        self._latest: dict[str, _Mode] = {}
+        self._latest: BoundedCache[str, _Mode] = BoundedCache(_CACHED_BYTES)
         """The mode that last succeeded, by user name. It is tried first. If all modes fail, its error is reported."""
 
     async def impersonate(self, other: User, access: Access) -> User:
@@ -94,19 +95,17 @@ class Impersonation:
             except errors.ForbiddenError as error:
                 first_error = first_error or error
                 continue
-            if username not in self._latest and len(self._latest) >= _REMEMBERED_USERS:
-                self._latest.clear()
             self._latest[username] = mode
             return user
         raise first_error or AssertionError("the legacy mode applies to every user")
 
     def latest_constraint(self, username: str) -> str:
         """Return the verb of the mode in which a user has last impersonated another user. "" is the legacy mode."""
-        mode = self._latest.get(username)
+        mode = self._latest[username]
         return f"impersonate:{mode.constraint}" if mode is not None and mode.constraint else ""
 
     def _ordered_modes(self, username: str) -> Iterator[_Mode]:
-        latest = self._latest.get(username)
+        latest = self._latest[username]
         if latest is not None:
             yield latest
         yield from (mode for mode in _MODES if mode is not latest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import OrderedDict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from polykind.auth.service_account_claims import (
     user_of,
 )
 from polykind.auth.user import User
+from polykind.bounded_cache import BoundedCache
 from polykind.codec import json_codec
 from polykind.contract import Clock, JsonObject
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_ISSUER = "https://kubernetes.default.svc"
 JWKS_PATH = "/openid/v1/jwks"
 CONFIGURATION_PATH = "/.well-known/openid-configuration"
-_MAX_VERIFIED = 1000
-"""The number of tokens whose verified claims are cached, so that most requests need no cryptography."""
+_VERIFIED_BYTES = 4 * 1024 * 1024
+"""The memory of the verified claims that are cached, so that most requests need no cryptography."""
 
 
 class TokenSettings(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class ServiceAccountTokens:
         self.settings = settings
         self._clock = clock
         self._find = find
-        self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
+        self._verified: BoundedCache[bytes, JsonObject] = BoundedCache(_VERIFIED_BYTES)
 
     def check_keys(self) -> None:
         """Raise TokenKeyError if a file contains no usable key.
@@ -114,9 +114,8 @@ class ServiceAccountTokens:
         from polykind.auth.token_keys import SignatureError, read_segment, verify
 
         digest = hashlib.sha256(token.encode()).digest()
-        claims = self._verified.get(digest)
+        claims = self._verified[digest]
         if claims is not None:
-            self._verified.move_to_end(digest)
             return claims
         keys = await asyncio.to_thread(lambda: self._verification_keys)
         try:
@@ -125,8 +124,6 @@ class ServiceAccountTokens:
             raise TokenError(str(error)) from None
         claims = read_segment(token, 1) or {}
         self._verified[digest] = claims
-        if len(self._verified) > _MAX_VERIFIED:
-            self._verified.popitem(last=False)
         return claims
 
     @cached_property

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from polykind.auth.authorizer import Access, Decision, Rules
 from polykind.auth.user import User
+from polykind.bounded_cache import BoundedCache
 from polykind.codec import json_codec
 from polykind.contract import Clock, JsonObject
 
-_MAX_CACHED = 8192
-_MAX_CACHED_SIZE = 10_000
-"""The size of an access's texts above which its decision is not cached, because clients choose these texts."""
+_CACHED_BYTES = 8 * 1024 * 1024
+_MAX_KEY_BYTES = 10_000
+"""The size of the longest access whose decision is cached."""
 _RETRY_SECONDS = (0.5, 0.75, 1.125, 1.6875)
 NO_OPINION, DENY = "NoOpinion", "Deny"
 
@@ -83,7 +83,9 @@ class WebhookAuthorizer:
         self._clock = clock
         self._conditions = conditions
         self._retry_seconds = retry_seconds
-        self._cached: OrderedDict[bytes, tuple[float, Decision]] = OrderedDict()
+        self._cached: BoundedCache[bytes, tuple[float, Decision]] = BoundedCache(
+            _CACHED_BYTES, max_key_bytes=_MAX_KEY_BYTES
+        )
 
     async def decide(self, access: Access) -> Decision:
         spec = review_spec(access)
@@ -94,9 +96,9 @@ class WebhookAuthorizer:
             except ValueError as error:
                 return self._failed(str(error))
         key, now = json_codec.encode(spec), self._clock.monotonic()
-        expires, decision = self._cached.get(key, (0.0, None))
-        if decision is not None and now < expires:
-            return decision
+        cached = self._cached[key]
+        if cached is not None and now < cached[0]:
+            return cached[1]
         try:
             # A CEL expression that cannot wait closes this coroutine. The review then ends by itself.
             status = await asyncio.get_running_loop().create_task(self._ask(spec))
@@ -105,10 +107,8 @@ class WebhookAuthorizer:
             return self._failed(str(error))
         decision = _decision(status)
         seconds = self._rules.authorized_seconds if decision.allowed else self._rules.unauthorized_seconds
-        if seconds and _controlled_size(access) < _MAX_CACHED_SIZE:
+        if seconds:
             self._cached[key] = now + seconds, decision
-            if len(self._cached) > _MAX_CACHED:
-                self._cached.popitem(last=False)
         return decision
 
     def rules(self, user: User, namespace: str) -> Rules:
@@ -160,12 +160,6 @@ def review_spec(access: Access) -> JsonObject:
 
 def _without_empty(values: JsonObject) -> JsonObject:
     return {name: value for name, value in values.items() if value}
-
-
-def _controlled_size(access: Access) -> int:
-    """Return the size of the texts of an access that the client chooses."""
-    resource = (access.namespace, access.verb, access.group, access.version, access.resource, access.subresource)
-    return sum(map(len, (*resource, access.name, access.path or "")))
 
 
 def _decision(status: JsonObject) -> Decision:

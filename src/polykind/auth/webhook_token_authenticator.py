@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 
 from polykind.auth.service_account_claims import TokenError
 from polykind.auth.user import User, authenticated_groups
 from polykind.auth.webhook_authorizer import ReviewError, ReviewSender
+from polykind.bounded_cache import BoundedCache
 from polykind.contract import Clock, JsonObject
 
-_MAX_CACHED = 1000
+_CACHED_BYTES = 4 * 1024 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,9 @@ class WebhookTokenAuthenticator:
         self._version = version
         self._cache_seconds = cache_seconds
         self._clock = clock
-        self._cached: OrderedDict[tuple[bytes, tuple[str, ...]], tuple[float, User, list[str]]] = OrderedDict()
+        self._cached: BoundedCache[tuple[bytes, tuple[str, ...]], tuple[float, User, list[str]]] = BoundedCache(
+            _CACHED_BYTES
+        )
 
     async def close(self) -> None:
         await self._sender.close()
@@ -37,7 +39,7 @@ class WebhookTokenAuthenticator:
         """
         key = hashlib.sha256(token.encode()).digest(), tuple(audiences)
         now = self._clock.monotonic()
-        cached = self._cached.get(key)
+        cached = self._cached[key]
         if cached is not None and now < cached[0]:
             return cached[1], cached[2]
         kind = {"apiVersion": f"authentication.k8s.io/{self._version}", "kind": "TokenReview", "metadata": {}}
@@ -49,8 +51,6 @@ class WebhookTokenAuthenticator:
             raise TokenError(str(error)) from None
         user, shared = _user_of(answer.get("status"), audiences)
         self._cached[key] = now + self._cache_seconds, user, shared
-        if len(self._cached) > _MAX_CACHED:
-            self._cached.popitem(last=False)
         return user, shared
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 import msgspec
 
+from polykind.bounded_cache import remember
 from polykind.errors import NotAcceptableError, UnsupportedMediaTypeError
 from polykind.http.messages import Query, first_value
 
@@ -119,7 +120,7 @@ def _media_types(offers: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(MEDIA_TYPES[media] for media in offers)
 
 
-@lru_cache(maxsize=512)
+@remember(256 * 1024)
 def _names_any(accept: str, media_types: tuple[str, ...]) -> bool:
     names = {part.partition(";")[0].strip(" ") for part in accept.split(",")}
     return not accept or "*/*" in names or not names.isdisjoint(media_types)
@@ -152,7 +153,7 @@ def negotiate_page(accept: str, transforms: frozenset[Transform]) -> ResponseFor
     raise NotAcceptableError(f"only the following media types are accepted: {', '.join(media_types)}")
 
 
-@lru_cache(maxsize=512)
+@remember(256 * 1024)
 def _negotiate(accept: str, offers: tuple[str, ...], transforms: frozenset[Transform]) -> ResponseFormat | None:
     if not accept:
         return ResponseFormat(offers[0])
@@ -247,7 +248,7 @@ _match_media_type = re.compile(rf"\s*({_TOKEN}(?:/{_TOKEN})?)\s*").match
 _match_parameter = re.compile(rf';\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"(?:[^"\\\r\n]|\\.)*")\s*').match
 
 
-@lru_cache(maxsize=256)
+@remember(256 * 1024)
 def _parse_content_type(content_type: str) -> str | None:
     """Return the media type of a Content-Type header, or None if the header is malformed."""
     match = _match_media_type(content_type)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from polykind.bounded_cache import remember
 from polykind.codec import json_codec
 from polykind.codec.jsonpath import JsonPath, JsonPathError
 from polykind.codec.partial_metadata import encode_partial, ordered_list_metadata, partial_object
@@ -241,12 +241,12 @@ def _boolean(value: Any) -> bool | None:
 
 def age(value: str, now: datetime) -> str:
     """Return the time since an RFC 3339 time in kubectl's short form, such as 5d3h."""
-    age_at = _cached_age_at if len(value) <= _MAX_CACHED_TIME else _age_at
-    return age_at(value, now.timestamp())
+    return _age_at(value, now.timestamp())
 
 
+@remember(512 * 1024)
 def _age_at(value: str, now: float) -> str:
-    """Return the age at a Unix time."""
+    """Return the age at a Unix time. Many rows of a Table have the same time."""
     if value in ("", "null"):
         return "<unknown>"
     try:
@@ -254,12 +254,6 @@ def _age_at(value: str, now: float) -> str:
     except ValueError:
         return "<invalid>"
     return "<unknown>" if moment.is_zero else duration.human_duration(now - moment.seconds)
-
-
-_cached_age_at = lru_cache(maxsize=1024)(_age_at)
-"""Many rows of a Table have the same time."""
-_MAX_CACHED_TIME: Final = 40
-"""The length of the longest text whose age is cached. A column of ages may show any text of an object."""
 
 
 def _created(obj: JsonObject) -> Any:

@@ -29,6 +29,8 @@ _RE2_LARGE_MEMORY = 48 * 1024 * 1024
 """The memory limits of RE2 for a normal and for a large pattern. RE2 needs more memory than Go, because it expands
 character classes to UTF-8.
 """
+_SMALL_MEMORY, _INSTRUCTION_MEMORY = 256 * 1024, 256
+"""The memory that suffices for every pattern, and in addition for each of its instructions."""
 _UNICODE_CLASS_SIZE = 700
 _MAX_EAGER_SIZE = 50_000
 """The maximum estimated size, in RE2 instructions, of a pattern that is compiled at once, in a few milliseconds."""
@@ -111,6 +113,16 @@ def to_re2(text: str) -> str:
     Raise PatternError if Go rejects the pattern.
     """
     return _Translator(text).translate()
+
+
+def memory_limit(text: str) -> int:
+    """Return a limit for the memory of a compiled pattern with its states, for RE2's parameter `max_mem`.
+
+    RE2 fills all the memory that it may use if the texts to match require that.
+    """
+    translator = _Translator(text)
+    translator.translate()
+    return min(_RE2_MEMORY, _SMALL_MEMORY + _INSTRUCTION_MEMORY * translator.size)
 
 
 def _go_error_code(code: str) -> str:

@@ -13,6 +13,8 @@ import os
 import ssl
 from functools import lru_cache
 
+from polykind.bounded_cache import remember
+
 _HANDSHAKE, _CERTIFICATE = 22, 11
 """The TLS content type and message type of a Certificate message (RFC 8446, sections 5.1 and 4)."""
 _TRUST_AS_CLIENT = bytes.fromhex("300c300a06082b06010505070302")
@@ -84,7 +86,7 @@ def _empty_context() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
-@lru_cache(maxsize=16)
+@remember(4 * 1024 * 1024, max_key_bytes=16 * 1024, cost=lambda _: 128 * 1024)
 def _trusting(certificate: bytes) -> ssl.SSLContext:
     """Return a context that trusts one certificate as a client certificate, whatever its key and its extensions."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

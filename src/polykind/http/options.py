@@ -6,12 +6,12 @@ Raise BadRequestError if a value cannot be parsed, and InvalidError if a parsed 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final, Self
 
 import msgspec
 from msgspec.structs import replace
 
+from polykind.bounded_cache import remember
 from polykind.codec.json_codec import read_type_meta
 from polykind.errors import (
     BadRequestError,
@@ -347,7 +347,7 @@ def manager_name(manager: str, user_agent: bytes) -> str:
     return manager or _user_agent_program(user_agent)
 
 
-@lru_cache(maxsize=256)
+@remember(256 * 1024)
 def _user_agent_program(user_agent: bytes) -> str:
     out, size = [], 0
     for char in decode_utf8(user_agent.partition(b"/")[0]):

@@ -8,6 +8,7 @@ from collections import Counter
 log = logging.getLogger("polykind.requests")
 
 _MAX_RESOURCES = 64
+_MAX_PATH = 300
 """The maximum number of resources to remember, so that a client cannot fill the memory and the log."""
 
 
@@ -20,7 +21,7 @@ class UnservedRequests:
     def record(self, method: str, group: str, version: str, plural: str) -> None:
         path = f"/apis/{group}/{version}/{plural}" if group else f"/api/{version}/{plural}"
         if (method, path) not in self._counts:
-            if len(self._counts) >= _MAX_RESOURCES:
+            if len(self._counts) >= _MAX_RESOURCES or len(path) > _MAX_PATH:
                 return
             log.info("router: %s %s is not served here, responding 404; later requests are only counted", method, path)
         self._counts[method, path] += 1

@@ -15,6 +15,7 @@ from polykind.apis.core.service_network import ServiceNetwork
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.auth.user import User
+from polykind.bounded_cache import remember
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, IdSource, RevisionRead, StaleValues, Store
 from polykind.golang.fmt import go_quote
@@ -85,15 +86,12 @@ class Backend(msgspec.Struct):
         return self.cache.workers
 
 
-_MAX_CACHED_QUERY: Final = 200
-
-
-@lru_cache(maxsize=256)
+@remember(256 * 1024)
 def _write_options(kind: Any, query: str) -> Any:
     return kind.from_query(parse_query(query))
 
 
-@lru_cache(maxsize=256)
+@remember(256 * 1024)
 def _patch_options(query: str, apply: bool) -> PatchOptions:
     return PatchOptions.from_query(parse_query(query), apply=apply)
 
@@ -154,16 +152,12 @@ class RequestContext:
     def write_options(self, kind: type[W]) -> W:
         """Return the options of a create or an update. Clients repeat their queries, so the options are cached."""
         text = self.request.query
-        if len(text) > _MAX_CACHED_QUERY:
-            return kind.from_query(self.query)
         options: W = _write_options(cast(Hashable, kind), text)
         return options
 
     def patch_options(self, *, apply: bool) -> PatchOptions:
         """Return the options of a patch, cached like those of a create. `apply` is true for server-side apply."""
         text = self.request.query
-        if len(text) > _MAX_CACHED_QUERY:
-            return PatchOptions.from_query(self.query, apply=apply)
         return _patch_options(text, apply)
 
     @property

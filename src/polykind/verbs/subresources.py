@@ -57,12 +57,14 @@ _SCALE = {
 }
 
 
-@cache
 def find(group: str, plural: str, subresource: str, verb: str) -> Verb | None:
     """Return the special function for a verb of a resource or subresource, or None if the usual function serves it."""
     special = _SCALE if subresource == "scale" else _SPECIAL.get((group, plural, subresource), {})
     path = special.get(verb)
-    if path is None:
-        return None
+    return None if path is None else _load(path)
+
+
+@cache
+def _load(path: str) -> Verb:
     function: Verb = import_by_path(f"polykind.verbs.{path}")
     return function

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,13 +16,14 @@ from polykind.auth.oidc.signing_keys import KeySetError, RemoteKeySet
 from polykind.auth.service_account_claims import TokenError
 from polykind.auth.token_keys import read_segment
 from polykind.auth.user import User
+from polykind.bounded_cache import BoundedCache
 from polykind.codec import json_codec
 from polykind.contract import Clock, JsonObject
 from polykind.golang.fmt import go_quote
 
 _RETRY_SECONDS = 10.0
 _LEEWAY_SECONDS = 60
-_MAX_CACHED = 1000
+_CACHED_BYTES = 4 * 1024 * 1024
 _CACHED_SECONDS = 10.0
 """The time for which a successful authentication is remembered. kube-apiserver caches tokens for the same time."""
 _GOOGLE = "https://accounts.google.com"
@@ -54,7 +54,7 @@ class JWTAuthenticator:
         self._client = ProviderClient(issuer.get("certificateAuthority", ""))
         self._keys: RemoteKeySet | None = None
         self._discovery: asyncio.Task[None] | None = None
-        self._cached: OrderedDict[bytes, tuple[float, User]] = OrderedDict()
+        self._cached: BoundedCache[bytes, tuple[float, User]] = BoundedCache(_CACHED_BYTES)
         self.problem = f"oidc: authenticator for issuer {go_quote(self.issuer)} is not initialized"
         """The reason why no token can be authenticated now, or ""."""
 
@@ -77,17 +77,15 @@ class JWTAuthenticator:
     async def authenticate(self, token: str) -> User:
         """Return the user of a token of this issuer. Raise TokenError if the token is invalid."""
         digest, now = hashlib.sha256(token.encode()).digest(), self._clock.now().timestamp()
-        expires, user = self._cached.get(digest, (0.0, None))
-        if user is not None and now < expires:
-            return user
+        cached = self._cached[digest]
+        if cached is not None and now < cached[0]:
+            return cached[1]
         claims = await self._verified_claims(token)
         try:
             user = self._mapping.user(claims)
         except ClaimError as error:
             raise TokenError(str(error)) from None
         self._cached[digest] = min(now + _CACHED_SECONDS, _unix_time(claims["exp"]) or 0), user
-        if len(self._cached) > _MAX_CACHED:
-            self._cached.popitem(last=False)
         return user
 
     async def _verified_claims(self, token: str) -> JsonObject:

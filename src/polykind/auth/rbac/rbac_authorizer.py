@@ -15,14 +15,14 @@ from polykind.auth.authorizer import Access, Decision, Rules
 from polykind.auth.authorizer_union import join_errors
 from polykind.auth.rbac.rule_coverage import Rule, path_matches
 from polykind.auth.user import User, service_account_name
+from polykind.bounded_cache import BoundedCache
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 
-_MAX_CACHED_DECISIONS = 8192
-"""The size at which the cache of decisions is cleared."""
-
-_MAX_CACHED_GROUPS = 100
-"""Decisions for users with more groups than this are not cached."""
+_CACHED_BYTES = 8 * 1024 * 1024
+"""The memory of all cached decisions: 5,000 to 10,000 of them."""
+_MAX_KEY_BYTES = 16 * 1024
+"""The largest access whose decision is cached, with the names of a hundred groups."""
 
 Key = tuple[str, str]
 """A namespace ("" if cluster-scoped) and a name. Also the key of a subject: "User" or "Group", and a name."""
@@ -162,7 +162,9 @@ class RBACAuthorizer:
         self._bindings: dict[Key, CompiledBinding] = {}
         self._bound: dict[str, dict[Key, dict[str, int]]] = {}
         """The names of a subject's bindings, each with the subject's index in the binding, by namespace and subject."""
-        self._decisions: dict[tuple[object, ...], _CachedDecision] = {}
+        self._decisions: BoundedCache[tuple[object, ...], _CachedDecision] = BoundedCache(
+            _CACHED_BYTES, max_key_bytes=_MAX_KEY_BYTES
+        )
 
     def put_role(self, namespace: str, name: str, role: CompiledRole) -> None:
         self._roles[namespace, name] = role
@@ -203,14 +205,8 @@ class RBACAuthorizer:
             access.namespace,
             access.path,
         )
-        if len(user.groups) > _MAX_CACHED_GROUPS:
-            # Access reviews may contain any number of groups. Do not keep them in memory.
-            decision = self._evaluate(access)
-            return decision.named.get(access.name, decision.default)
-        cached = self._decisions.get(key)
+        cached = self._decisions[key]
         if cached is None:
-            if len(self._decisions) >= _MAX_CACHED_DECISIONS:
-                self._decisions.clear()
             cached = self._decisions[key] = self._evaluate(access)
         return cached.named.get(access.name, cached.default)
 

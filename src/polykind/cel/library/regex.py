@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
 import re2
 
+from polykind.bounded_cache import remember
 from polykind.cel.evaluation_errors import EvalError
-from polykind.golang.regexp import PatternError, compile_pattern, to_re2
+from polykind.golang.regexp import PatternError, compile_pattern, memory_limit, to_re2
 from polykind.golang.utf8 import replace_lone_surrogates
 
+_COMPILED_BYTES = 32 * 1024 * 1024
+"""The memory of all patterns that are kept. Most take a quarter of a megabyte at most."""
 
-@lru_cache(maxsize=256)
+
+@remember(_COMPILED_BYTES, cost=lambda compiled: memory_limit(compiled.pattern))
 def compile_regex(text: str) -> Any:
     """Compile a regular expression. Raise PatternError if the pattern is invalid."""
     compile_pattern(text)
-    return re2.compile(to_re2(replace_lone_surrogates(text)), re2.ASCII)
+    translated = to_re2(replace_lone_surrogates(text))
+    return re2.compile(translated, re2.ASCII, max_mem=memory_limit(translated))
 
 
 def _compile(text: str, error_prefix: str) -> Any:

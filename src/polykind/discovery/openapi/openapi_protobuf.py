@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
+from polykind.bounded_cache import remember
 from polykind.contract import JsonObject
 from polykind.discovery.openapi.schemas import encode
 from polykind.golang.varint import encode_varint
@@ -65,7 +66,7 @@ def _any_value(value: Any) -> bytes:
     return _field(2, _yaml_text(encode(value)))
 
 
-@lru_cache(maxsize=4096)
+@remember(1024 * 1024)
 def _yaml_text(data: bytes) -> bytes:
     """Convert JSON to YAML. The results are cached, because a few values, such as list types, occur many times."""
     # Most servers never send the protobuf document, so the YAML library is imported only when a client requests it.

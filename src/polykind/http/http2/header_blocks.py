@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from polykind.bounded_cache import BoundedCache
 from polykind.hpack.header_decoder import HeadersTooLargeError
 from polykind.http.http2.frames import PROTOCOL_ERROR, ConnectionFailure
 from polykind.http.http2.http2_request import RequestHead, new_decoder, read_head
 
-_MAX_CACHED_HEADS = 64
+_CACHED_BYTES = 64 * 1024
+"""The memory of the heads that are kept for one connection."""
 
 
 class HeaderBlocks:
@@ -22,7 +24,7 @@ class HeaderBlocks:
     def __init__(self, max_size: int) -> None:
         self._max_size = max_size
         self._decoder = new_decoder()
-        self._heads: dict[bytes, RequestHead] = {}
+        self._heads: BoundedCache[bytes, RequestHead] = BoundedCache(_CACHED_BYTES, cost=RequestHead.memory)
         """The heads of recent header blocks. Valid as long as the decoder's dynamic table is unchanged."""
         self._heads_generation = 0
         self._block = bytearray()
@@ -54,7 +56,7 @@ class HeaderBlocks:
         Raise MalformedRequestError if it violates HTTP/2, HeadersTooLargeError if it exceeds the limit, and
         MalformedHeadersError if the block cannot be decoded. Later blocks can be decoded except after the last error.
         """
-        head = self._heads.get(block)
+        head = self._heads[block]
         if head is None:
             fields = self._decoder.decode(block, self._max_size)
             self._forget_heads()
@@ -67,9 +69,15 @@ class HeaderBlocks:
             self._decoder.decode(block, self._max_size)
         self._forget_heads()
 
+    def clear(self) -> None:
+        """Forget everything that the client has sent, because the connection is closed."""
+        self._heads.clear()
+        self._block = bytearray()
+        self._decoder = new_decoder()
+
     def _forget_heads(self) -> None:
         """Forget the heads of earlier blocks if the dynamic table, to which they refer, has changed."""
         generation = self._decoder.generation
-        if generation != self._heads_generation or len(self._heads) >= _MAX_CACHED_HEADS:
+        if generation != self._heads_generation:
             self._heads_generation = generation
             self._heads.clear()

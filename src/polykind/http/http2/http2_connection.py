@@ -112,6 +112,9 @@ class Http2Connection(Connection):
         self.closing = True
         for stream in list(self.streams.values()):
             stream.end()
+        # Until garbage is collected, the connection stays in memory.
+        self._buffer = b""
+        self.blocks.clear()
 
     def pause_writing(self) -> None:
         self._writing_paused = self.output.paused = True

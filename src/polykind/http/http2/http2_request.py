@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from polykind.bounded_cache import memory_of
 from polykind.hpack.header_decoder import Field, HeaderDecoder, static_fields
 from polykind.http.messages import Http2Request, add_repeated_header
 from polykind.http.request_parser import is_host
@@ -36,6 +37,10 @@ class RequestHead:
         self.headers = headers
         self.content_length = content_length
         """The length of the body, or None if the client does not say."""
+
+    def memory(self) -> int:
+        """Return the approximate memory of the head."""
+        return memory_of((self.method, self.path, self.query, self.headers))
 
     def request(self, body: bytes) -> Http2Request:
         return Http2Request(self.method, self.path, self.query, self.headers.copy(), body)
