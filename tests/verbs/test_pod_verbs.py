@@ -11,6 +11,7 @@ import pytest
 from polykind.contract import JsonObject
 from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, configuration
 from tests.support.live import Live, live
+from tests.support.permissions import allow, ask_as, live_with_users
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -267,3 +268,17 @@ async def test_service_without_endpoints_cannot_be_reached(running: Live) -> Non
     assert await message(running, "GET", f"{services}/s:80/proxy/", expect=503) == (
         'no endpoints available for service "s"'
     )
+
+
+# ---------------------------------------------------------------------- permissions of streams
+
+
+@pytest.mark.parametrize("subresource", ["exec?command=ls&stdout=1", "attach", "portforward"])
+async def test_stream_that_begins_with_get_needs_the_verb_create(tmp_path: Path, subresource: str) -> None:
+    resource, path = f"pods/{subresource.partition('?')[0]}", f"{PODS}/web/{subresource}"
+    async with live_with_users(tmp_path, "reader", "runner") as running:
+        await allow(running, "reader", "", resource, "get")
+        await allow(running, "runner", "", resource, "get", "create")
+        rejected = await ask_as(running, "reader", "GET", path, expect=403)
+        assert rejected["message"] == 'pods "web" is forbidden: '
+        await ask_as(running, "runner", "GET", path, expect=404)

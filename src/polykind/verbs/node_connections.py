@@ -9,6 +9,7 @@ from __future__ import annotations
 from polykind import errors
 from polykind.addresses import parse_ip
 from polykind.apis.core.pod_resources import all_containers
+from polykind.auth.authorizer import Access
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
@@ -39,8 +40,13 @@ async def get_log(ctx: RequestContext) -> Response:
 
 
 async def open_stream(ctx: RequestContext) -> Response:
-    """Serve exec, attach and portforward of a pod."""
+    """Serve exec, attach and portforward of a pod.
+
+    A WebSocket begins with a GET. A client that may only read must not run commands, so the verb `create` is always
+    required, as for a POST.
+    """
     options = await admitted_options(ctx)
+    await _require_create(ctx)
     pod = await _find(ctx, "pods", ctx.name)
     if ctx.subresource != "portforward":
         _container(ctx, pod, options.get("container") or "")
@@ -50,6 +56,19 @@ async def open_stream(ctx: RequestContext) -> Response:
     if b"upgrade" not in ctx.request.headers:
         raise errors.BadRequestError("Upgrade request required")
     raise errors.UnknownReasonError(f"error dialing backend: {_refused(host, str(number))}")
+
+
+async def _require_create(ctx: RequestContext) -> None:
+    """Raise ForbiddenError if the client may not send this request with POST."""
+    user = ctx.request.user
+    if user is None or ctx.request.method == "POST" or ctx.backend.authorizer.allows_everything:
+        return
+    group, plural = ctx.resource.group, ctx.resource.plural
+    version, namespace = ctx.version.version, ctx.namespace or ""
+    access = Access(user, "create", group, version, plural, ctx.subresource, namespace, ctx.name)
+    decision = await ctx.backend.authorizer.decide(access)
+    if not decision.allowed:
+        raise errors.ForbiddenError(plural, group, ctx.name, decision.reason)
 
 
 async def proxy_pod(ctx: RequestContext) -> Response:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from polykind import errors, names
 from polykind.apis.core.volume_claim_validation import validate_template_metadata
 from polykind.apis.resource import defaults
+from polykind.apis.resource.claim_authorization import status_permission_errors
 from polykind.apis.resource.claim_validation import (
     device_id,
     validate_claim_spec,
@@ -16,6 +17,7 @@ from polykind.apis.resource.claim_validation import (
 from polykind.apis.resource.slice_validation import validate_slice_spec
 from polykind.apis.resource.validation import validate_device_class_spec
 from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
+from polykind.auth.authorizer import Access
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
@@ -64,16 +66,33 @@ class ClaimResource(BuiltinResource):
     async def begin_update(
         self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
     ) -> Finish | None:
-        """Raise InvalidError if a new allocation has admin access to devices and the namespace has no label for it."""
-        if ctx.subresource != "status" or any(map(_has_admin_access, _results(old))):
+        """Raise InvalidError if the status has changes that the client or the namespace does not permit.
+
+        A new allocation with admin access to devices needs a label of the namespace. The client needs permissions for
+        changes of the allocation and of the devices.
+        """
+        if ctx.subresource != "status":
             return None
-        error = self._admin_access_error(ctx, _results(new), "status.allocation.devices.results")
-        if error is not None:
-            strategy = ctx.version.strategy
-            prepared = strategy.prepare_subresource("status", new, old)
-            found = [error, *strategy.validate_subresource("status", prepared, old).errors]
+        strategy = ctx.version.strategy
+        prepared = strategy.prepare_subresource("status", new, old)
+        found = await self._permission_errors(ctx, prepared, old)
+        if not any(map(_has_admin_access, _results(old))):
+            error = self._admin_access_error(ctx, _results(prepared), "status.allocation.devices.results")
+            found = [error, *found] if error is not None else found
+        if found:
+            found += strategy.validate_subresource("status", prepared, old).errors
             raise errors.InvalidError(self.kind, self.group, ctx.name, found)
         return None
+
+    async def _permission_errors(self, ctx: RequestContext, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        if ctx.request.user is None or ctx.backend.authorizer.allows_everything:
+            return []
+        verb = "patch" if ctx.request.method == "PATCH" else "update"
+        where = ctx.namespace or ""
+        access = Access(ctx.user, verb, self.group, ctx.version.version, self.plural, "status", where, ctx.name)
+        return await status_permission_errors(
+            ctx.backend.authorizer, access, new.get("status") or {}, old.get("status") or {}
+        )
 
     def _admin_access_error(self, ctx: RequestContext, items: list[JsonObject], at: str) -> FieldError | None:
         index = next((index for index, item in enumerate(items) if _has_admin_access(item)), None)
