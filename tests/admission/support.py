@@ -33,7 +33,7 @@ def attributes_for(obj: Any = None, old: Any = None, *, warnings: list[str] | No
         "kind_version": "x.io/v1",
         "namespaced": True,
         "versions": ("v1", "v2", "v3"),
-        "equivalents": ("v1", "v2", "v3"),
+        "equivalents": ("x.io/v1", "x.io/v2", "x.io/v3"),
     }
     resource |= {name: more.pop(name) for name in list(more) if name in resource}
     fields: dict[str, Any] = {

@@ -39,7 +39,9 @@ def error_message(body: bytes, *, version: str = "v1", mutating: bool = True) ->
 
 def test_request_matches_kube_apiserver() -> None:
     write = attributes_for(OBJ, dry_run=True)
-    body = request("v1beta1", "u", write, VersionedAttributes("v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None))
+    body = request(
+        "v1beta1", "u", write, VersionedAttributes("x.io/v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None)
+    )
     assert json.loads(body) == {
         "kind": "AdmissionReview",
         "apiVersion": "admission.k8s.io/v1beta1",

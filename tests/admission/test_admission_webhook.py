@@ -237,6 +237,6 @@ async def test_conditions_see_the_converted_object(hook: AdmissionHook) -> None:
     webhook = AdmissionWebhook("c", hook.webhook_config(matchConditions=conditions), 0, Resolver(), mutating=False)
     write = attributes_for(OBJ)
     assert await webhook.conditions_match(
-        write, VersionedAttributes("v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None)
+        write, VersionedAttributes("x.io/v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None)
     )
     assert not await webhook.conditions_match(write, unconverted(write))

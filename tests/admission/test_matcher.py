@@ -77,7 +77,7 @@ def test_rules_are_compared_once_for_each_resource_unless_they_name_objects(
     monkeypatch.setattr(Rule, "matches", count)
     given = {"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], **more}
     rules = Rules([given], "Exact")
-    expected = None if "DELETE" in given["operations"] else "v1"
+    expected = None if "DELETE" in given["operations"] else "x.io/v1"
     assert [rules.matching_version(attributes_for(OBJ)) for _ in range(3)] == [expected] * 3
     assert len(compared) == comparisons
 
@@ -95,11 +95,11 @@ def test_cached_matches_distinguish_operations_scopes_and_resources() -> None:
         ],
         "Exact",
     )
-    assert rules.matching_version(attributes_for(OBJ, namespace="")) == "v1"
+    assert rules.matching_version(attributes_for(OBJ, namespace="")) == "x.io/v1"
     assert rules.matching_version(attributes_for(OBJ)) is None
     assert rules.matching_version(attributes_for(OBJ, namespace="", operation="UPDATE")) is None
     assert rules.matching_version(attributes_for(OBJ, namespace="", plural="tubs")) is None
-    assert rules.matching_version(attributes_for(OBJ, namespace="")) == "v1"
+    assert rules.matching_version(attributes_for(OBJ, namespace="")) == "x.io/v1"
 
 
 @pytest.mark.parametrize(("scope", "matched"), [("Cluster", True), ("Namespaced", False), ("*", True)])
@@ -110,13 +110,13 @@ def test_namespaces_are_cluster_scoped(scope: str, matched: bool) -> None:
 
 def test_equivalent_match_policy_matches_other_versions() -> None:
     attribute_values = attributes_for(OBJ)
-    assert matching_version([rule(apiVersions=["v3"])], attribute_values, "Equivalent") == "v3"
+    assert matching_version([rule(apiVersions=["v3"])], attribute_values, "Equivalent") == "x.io/v3"
     assert matching_version([rule(apiVersions=["v3"])], attribute_values, "Exact") is None
     assert matching_version([rule(apiVersions=["v9"])], attribute_values, "Equivalent") is None
 
 
 def test_versions_without_the_subresource_are_not_equivalent() -> None:
-    attribute_values = attributes_for(OBJ, subresource="scale", equivalents=("v1", "v2"))
+    attribute_values = attributes_for(OBJ, subresource="scale", equivalents=("x.io/v1", "x.io/v2"))
     scales = [rule(apiVersions=["v3"], resources=["vats/scale"])]
     assert matching_version(scales, attribute_values, "Equivalent") is None
 
@@ -124,10 +124,12 @@ def test_versions_without_the_subresource_are_not_equivalent() -> None:
 def test_request_version_has_precedence() -> None:
     attribute_values = attributes_for(OBJ)
     assert (
-        matching_version([rule(apiVersions=["v2"]), rule(apiVersions=["v1"])], attribute_values, "Equivalent") == "v1"
+        matching_version([rule(apiVersions=["v2"]), rule(apiVersions=["v1"])], attribute_values, "Equivalent")
+        == "x.io/v1"
     )
     assert (
-        matching_version([rule(apiVersions=["v3"]), rule(apiVersions=["v2"])], attribute_values, "Equivalent") == "v3"
+        matching_version([rule(apiVersions=["v3"]), rule(apiVersions=["v2"])], attribute_values, "Equivalent")
+        == "x.io/v3"
     )
 
 

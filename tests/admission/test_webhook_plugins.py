@@ -36,7 +36,7 @@ class FakeWebhook:
     ) -> None:
         self.name = self.uid = self.configuration = name
         self.reinvoke_if_needed = reinvoke
-        self._patch, self._version = patch, version
+        self._patch, self._version = patch, f"x.io/{version}"
         self.received: list[VersionedAttributes] = []
 
     def matching_version(self, attributes: Attributes) -> str:

@@ -98,9 +98,7 @@ class AdmissionWebhook:
         await self._client.close()
 
     def matching_version(self, attributes: Attributes) -> str | None:
-        """Return the version of the resource at which the webhook's rules match the request. Return None if they do not
-        match.
-        """
+        """Return the apiVersion at which the webhook's rules match the request. Return None if they do not match."""
         if not matcher.object_matches(self._objects, attributes):
             return None
         version = self._rules.matching_version(attributes)

@@ -53,7 +53,15 @@ class RequestResource(msgspec.Struct, frozen=True):
     versions: tuple[str, ...]
     """All served versions of the resource."""
     equivalents: tuple[str, ...]
-    """The served versions that have the request's subresource. matchPolicy Equivalent matches at all of them."""
+    """The served apiVersions that have the request's subresource, also in other groups that serve the same objects.
+
+    matchPolicy Equivalent matches at all of them.
+    """
+
+    @property
+    def api_version(self) -> str:
+        """The apiVersion of the resource in the request's path."""
+        return f"{self.group}/{self.version}" if self.group else self.version
 
 
 class Attributes(msgspec.Struct):

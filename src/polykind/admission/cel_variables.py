@@ -31,12 +31,12 @@ _NAMESPACE_META = (
 def request_value(attributes: Attributes, kind_version: str = "", resource_version: str = "") -> JsonObject:
     """Return the variable `request`, an AdmissionRequest without its empty fields.
 
-    `kind_version` is the apiVersion of the converted objects, `resource_version` the version of the resource that a
-    rule matched. Both default to the version of the request.
+    `kind_version` is the apiVersion of the converted objects, `resource_version` the apiVersion of the resource that a
+    rule matched. Both default to those of the request.
     """
     resource = attributes.resource
     request_kind = _kind(resource.kind_version, resource.kind)
-    request_resource = _resource(attributes, resource.version)
+    request_resource = _resource(attributes, resource.api_version)
     request: JsonObject = {
         "uid": "",
         "kind": _kind(kind_version, resource.kind) if kind_version else request_kind,
@@ -65,8 +65,9 @@ def _kind(api_version: str, kind: str) -> dict[str, str]:
     return {"group": group, "version": version, "kind": kind}
 
 
-def _resource(attributes: Attributes, version: str) -> dict[str, str]:
-    return {"group": attributes.resource.group, "version": version, "resource": attributes.resource.plural}
+def _resource(attributes: Attributes, api_version: str) -> dict[str, str]:
+    group, _, version = api_version.rpartition("/")
+    return {"group": group, "version": version, "resource": attributes.resource.plural}
 
 
 def namespace_value(namespace: JsonObject | None) -> JsonObject | None:

@@ -43,13 +43,14 @@ class Rule:
         """True if the rule matches only objects with certain names."""
         return bool(self._names)
 
-    def matches(self, attributes: Attributes, version: str = "") -> bool:
-        """True if the rule matches the request at `version`, or at the request's version if `version` is empty."""
+    def matches(self, attributes: Attributes, api_version: str = "") -> bool:
+        """True if the rule matches the request at `api_version`, or at the request's apiVersion if that is empty."""
         resource = attributes.resource
+        group, _, version = (api_version or resource.api_version).rpartition("/")
         return (
             _contains(self._operations, attributes.operation)
-            and _contains(self._groups, resource.group)
-            and _contains(self._versions, version or resource.version)
+            and _contains(self._groups, group)
+            and _contains(self._versions, version)
             and self._in_scope(attributes)
             and any(
                 plural in ("*", resource.plural) and subresource in ("*", resource.subresource)
@@ -73,11 +74,11 @@ def _contains(items: Iterable[str], item: str) -> bool:
 
 
 def matching_version(rules: Sequence[Rule], attributes: Attributes, match_policy: str) -> str | None:
-    """Return the version at which one of the rules matches the request. Return None if no rule matches.
+    """Return the apiVersion at which one of the rules matches the request. Return None if no rule matches.
 
     The request's version has precedence. Other versions are tried only if the match policy is Equivalent.
     """
-    request_version = attributes.resource.version
+    request_version = attributes.resource.api_version
     if any(rule.matches(attributes) for rule in rules):
         return request_version
     if match_policy == "Equivalent":
@@ -110,7 +111,7 @@ class Rules:
         return len(self._rules)
 
     def matching_version(self, attributes: Attributes) -> str | None:
-        """Return the version at which one of the rules matches the request. Return None if no rule matches."""
+        """Return the apiVersion at which one of the rules matches the request. Return None if no rule matches."""
         if self._has_names:
             return matching_version(self._rules, attributes, self._match_policy)
         key = (attributes.operation, bool(attributes.namespace), attributes.resource)
@@ -173,7 +174,7 @@ class MatchResources:
         self._excluded = Rules(resources.get("excludeResourceRules"), match_policy)
 
     def matching_version(self, attributes: Attributes) -> str | None:
-        """Return the version of the resource at which the request matches. Return None if the request does not match.
+        """Return the apiVersion at which the request matches. Return None if the request does not match.
 
         Raise NotFoundError if the match depends on the labels of a namespace that does not exist.
         """
@@ -187,7 +188,7 @@ class MatchResources:
             return None
         if self._excluded.matching_version(attributes) is not None:
             return None
-        version: str | None = attributes.resource.version
+        version: str | None = attributes.resource.api_version
         if self._rules:
             version = self._rules.matching_version(attributes)
         if version is not None and not_found is not None:

@@ -22,6 +22,7 @@ from polykind.cel.runtime_values import ConstructedObject
 from polykind.cel.to_native import UnconvertibleError, object_to_native, to_json, type_name_errors
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.golang.fmt import go_quote
 
 _printable = re.compile(r"[^\x00-\x07\x0b\x0e-\x1f\x7f]*").fullmatch
 _NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
@@ -87,6 +88,7 @@ def _apply_configuration(attributes: Attributes, obj: JsonObject, constructed: C
     except ApplyConfigurationError as unfit:
         raise MutationError(f"error applying patch: {unfit}") from None
     _check_finite_numbers(applied)
+    _check_version(attributes, obj)
     try:
         return attributes.default(json_codec.decode(json_codec.encode(merged)))
     except machinery.UndecodableObjectError as error:
@@ -105,9 +107,26 @@ def _apply_json_patch(attributes: Attributes, obj: JsonObject, patches: list[JSO
         # kube-apiserver cannot decode a patched Scale, because it looks for the apiVersion of the Scale in the CRD.
         message = f"request to convert CR to an invalid group/version: {attributes.resource.kind_version}"
         raise MutationError(message)
+    _check_version(attributes, obj)
     if strict_error := attributes.strict_error(patched):
         raise errors.InternalError(strict_error)
     return apply_defaults(attributes, patched)
+
+
+def _check_version(attributes: Attributes, obj: JsonObject) -> None:
+    """Raise MutationError if a built-in object has another version than the request.
+
+    As in kube-apiserver, a policy can match such an object but not change it.
+    """
+    expected = attributes.resource.kind_version
+    if not attributes.implied_type or obj["apiVersion"] == expected:
+        return
+    kind = attributes.resource.kind
+    before, after = (f"{api_version.rpartition('/')[2]}.{kind}" for api_version in (obj["apiVersion"], expected))
+    if before != after:
+        raise MutationError(f"converting ({before}) to ({after}): unknown conversion")
+    scheme = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
+    raise MutationError(f"{before} is not suitable for converting to {go_quote(expected)} {scheme}")
 
 
 def _operation(patch: JSONPatchOperation) -> JsonObject:

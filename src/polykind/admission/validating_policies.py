@@ -156,21 +156,20 @@ def _actions(binding: ValidatingBinding, denial: Denial) -> Sequence[str]:
 
 
 async def _convert(attributes: Attributes, version: str) -> VersionedAttributes:
-    """Convert the request's objects to a version. Raise PolicyConfigurationError if the conversion fails."""
+    """Convert the request's objects to an apiVersion. Raise PolicyConfigurationError if the conversion fails."""
     resource = attributes.resource
-    if version == resource.version or resource.subresource == "scale":
+    if version == resource.api_version or resource.subresource == "scale":
         return unconverted(attributes)._replace(version=version)
-    api_version = f"{resource.group}/{version}"
     try:
         obj, old = [
-            await attributes.convert(one, api_version) if one is not None else None
+            await attributes.convert(one, version) if one is not None else None
             for one in (attributes.obj, attributes.old)
         ]
     except errors.APIError as error:
         raise PolicyConfigurationError(f"failed to convert object version: {error.upstream_message}") from None
     if (obj is None) != (attributes.obj is None) or (old is None) != (attributes.old is None):
-        raise PolicyConfigurationError(f"failed to convert object version: {api_version} is not served")
-    return VersionedAttributes(version, api_version, obj, old)
+        raise PolicyConfigurationError(f"failed to convert object version: {version} is not served")
+    return VersionedAttributes(version, version, obj, old)
 
 
 def _configuration_denial(

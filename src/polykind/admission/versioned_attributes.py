@@ -19,7 +19,9 @@ class VersionedAttributes(NamedTuple):
     """The objects of a request at one version of the resource (admission.VersionedAttributes in Go)."""
 
     version: str
+    """The apiVersion of the resource. Its group differs from the request's if two groups serve the same objects."""
     api_version: str
+    """The apiVersion of the objects, which is autoscaling/v1 for a Scale."""
     obj: JsonObject | None
     old: JsonObject | None
 
@@ -27,24 +29,23 @@ class VersionedAttributes(NamedTuple):
 def unconverted(attributes: Attributes) -> VersionedAttributes:
     """Return the objects of the request without converting them."""
     return VersionedAttributes(
-        attributes.resource.version, attributes.resource.kind_version, attributes.obj, attributes.old
+        attributes.resource.api_version, attributes.resource.kind_version, attributes.obj, attributes.old
     )
 
 
 async def convert_attributes(attributes: Attributes, version: str) -> VersionedAttributes:
-    """Convert the objects of the request to a version. Raise the converter's APIError if the conversion fails."""
+    """Convert the objects of the request to an apiVersion. Raise the converter's APIError if the conversion fails."""
     resource = attributes.resource
-    if version == resource.version:
+    if version == resource.api_version:
         return unconverted(attributes)
     if resource.subresource == "scale":
         # A Scale needs no conversion, because it is the same at every version of its resource.
         return unconverted(attributes)._replace(version=version)
-    api_version = f"{resource.group}/{version}" if resource.group else version
     obj, old = [
-        await convert_object(attributes, one, api_version) if one is not None else None
+        await convert_object(attributes, one, version) if one is not None else None
         for one in (attributes.obj, attributes.old)
     ]
-    return VersionedAttributes(version, api_version, obj, old)
+    return VersionedAttributes(version, version, obj, old)
 
 
 async def convert_object(attributes: Attributes, obj: JsonObject, api_version: str) -> JsonObject:
@@ -59,6 +60,8 @@ async def convert_object(attributes: Attributes, obj: JsonObject, api_version: s
 def conversion_error(resource: RequestResource, obj: JsonObject) -> str:
     """Return the reason why a mutated object cannot be converted back to the request's version, or "" if it can."""
     group, _, version = (obj.get("apiVersion") or "").rpartition("/")
+    if obj.get("apiVersion") in resource.equivalents:
+        return ""
     if group != resource.group:
         kind, api_version = f"{group}/{version}, Kind={obj.get('kind')}", go_quote(resource.kind_version)
         return f"{kind} is unstructured and is not suitable for converting to {api_version}"

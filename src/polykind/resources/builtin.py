@@ -71,6 +71,12 @@ class BuiltinResource(Resource):
         )
         self.cache.schema_digests = partial(builtin_digests, self.stored_kind)
 
+    def versions_with(self, subresource: str) -> list[tuple[str, str]]:
+        # The same objects in another group have no subresources.
+        others = () if subresource else self.stored_kind.kinds.values()
+        found = super().versions_with(subresource)
+        return found + [(kind.group, kind.version) for kind in others if kind.group != self.group]
+
     def serve(
         self,
         kind: Kind,

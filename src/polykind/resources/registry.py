@@ -57,6 +57,18 @@ class Registry:
         self._build(group, self._declared_kinds.get((group, kind), ""))
         return self._by_kind.get((group, kind))
 
+    def equivalents(self, resource: Resource, subresource: str) -> tuple[str, ...]:
+        """Return the served apiVersions of the objects of a resource that have a subresource.
+
+        Some objects are served in two groups: Events. As in kube-apiserver, these are the built-in resources whose
+        objects are stored under the same prefix.
+        """
+        return tuple(
+            f"{group}/{version}".removeprefix("/")
+            for group, version in resource.versions_with(subresource)
+            if (group, version, resource.plural) not in self._disabled
+        )
+
     def resources(self) -> Iterator[Resource]:
         """Return the resources that have been built.
 

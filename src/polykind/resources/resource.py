@@ -91,6 +91,10 @@ class Resource:
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
 
+    def versions_with(self, subresource: str) -> list[tuple[str, str]]:
+        """Return the group and version of all versions with a subresource, also of groups with the same objects."""
+        return [(self.group, name) for name, version in self.versions.items() if version.has(subresource)]
+
     @cached_property
     def models(self) -> Mapping[str, TypeModel]:
         """The field types of all versions by apiVersion, including versions that are not served."""

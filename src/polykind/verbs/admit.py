@@ -16,6 +16,7 @@ from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import first_value
 from polykind.http.options import DeleteOptions, WriteOptions
+from polykind.resources.resource import Resource
 from polykind.schema import object_meta
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import metadata_decode_error
@@ -215,7 +216,7 @@ def _attributes(
             *payload,
             resource.namespaced,
             tuple(resource.versions),
-            tuple(name for name, one in resource.versions.items() if one.has(ctx.subresource)),
+            ctx.backend.registry.equivalents(resource, ctx.subresource),
         ),
         ctx.namespace or (name if (resource.group, resource.plural) == ("", "namespaces") else ""),
         name,
@@ -240,6 +241,14 @@ def _attributes(
     return attributes
 
 
+def _resource_at(ctx: RequestContext, api_version: str) -> Resource:
+    """Return the resource that serves the request's objects at an apiVersion, possibly in another group."""
+    group = api_version.rpartition("/")[0]
+    if group == ctx.resource.group or api_version not in ctx.backend.registry.equivalents(ctx.resource, ""):
+        return ctx.resource
+    return ctx.backend.registry.resource_of_kind(group, ctx.resource.kind) or ctx.resource
+
+
 def _audit_functions(ctx: RequestContext) -> dict[str, Any]:
     """Return the functions of Attributes that record audit annotations. Return none if the request is not audited."""
     audit = ctx.request.audit
@@ -254,7 +263,7 @@ def _audit_functions(ctx: RequestContext) -> dict[str, Any]:
 
 def _root_type(ctx: RequestContext, api_version: str) -> Type | None:
     # As in kube-apiserver, the field types of a Scale are unknown, so an apply configuration of a policy fails.
-    model = ctx.resource.models.get(api_version) if ctx.subresource != "scale" else None
+    model = _resource_at(ctx, api_version).models.get(api_version) if ctx.subresource != "scale" else None
     return model.root if model is not None else None
 
 
@@ -286,7 +295,7 @@ def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
     requested = obj.get("apiVersion")
     if ctx.version.is_builtin:
         ctx.version.codec.check_kind(obj["kind"], obj["apiVersion"])
-    for version in ctx.resource.versions.values():
+    for version in _resource_at(ctx, requested or "").versions.values():
         if version.api_version == requested:
             metadata = obj.get("metadata")
             defaulted = version.codec.default(obj).obj
