@@ -119,3 +119,34 @@ async def test_objects_of_a_valid_token() -> None:
     terminating = changed(POD, deletionTimestamp="2026-01-01T23:59:30Z")
     await claims.check_objects(build(pod=terminating), Objects(serviceaccounts=ACCOUNT, pods=terminating).find, NOW)
     await claims.check_objects(build(node=NODE), Objects(serviceaccounts=ACCOUNT, nodes=NODE).find, NOW)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"aud": {"vault": 1}},
+        {"aud": 7},
+        {"aud": None},
+        {"aud": ["vault", 7]},
+        {"exp": "9999999999"},
+        {"exp": True},
+        {"nbf": {}},
+        {"iat": [1]},
+        {"iat": "x"},
+        {"sub": 7},
+        {"jti": {}},
+        {"kubernetes.io": "x"},
+        {"kubernetes.io": {"namespace": 7}},
+        {"kubernetes.io": {"serviceaccount": "robot"}},
+        {"kubernetes.io": {"pod": {"uid": 7}}},
+        {"kubernetes.io": {"warnafter": "soon"}},
+    ],
+)
+def test_claims_of_wrong_types_are_rejected(wrong: JsonObject) -> None:
+    with pytest.raises(TokenError, match=r"cannot unmarshal|expected"):
+        claims.check_types({**build(), **wrong})
+
+
+def test_absent_and_fractional_claims_have_the_right_type() -> None:
+    claims.check_types({})
+    claims.check_types({**build(), "exp": 1.5, "nbf": None, "kubernetes.io": None})

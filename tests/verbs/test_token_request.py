@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polykind.auth.token_keys import read_segment
+from polykind.auth.token_parsing import read_segment
 from polykind.contract import JsonObject
 from tests.support.kubectl import Kubectl
 from tests.support.live import Live, live

@@ -8,6 +8,7 @@ from datetime import datetime
 from polykind.auth.user import AUTHENTICATED, User, service_account_groups, service_account_name
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.golang.json import json_type_name
 
 EXTENDED_SECONDS = 365 * 24 * 3600
 EXTENDABLE_SECONDS = 3607
@@ -15,6 +16,7 @@ EXTENDABLE_SECONDS = 3607
 _LEEWAY = 60
 _INVALIDATED = "service account token has been invalidated"
 _EXTRA = "authentication.kubernetes.io/"
+_JWT = "go-jose/go-jose/jwt"
 
 FindObject = Callable[[str, str, str], Awaitable[JsonObject | None]]
 """A function that returns the stored object with a plural, namespace and name, or None if it does not exist."""
@@ -53,6 +55,37 @@ def set_times(claims: JsonObject, now: int, seconds: int, warn_after: int | None
 def _reference(obj: JsonObject) -> JsonObject:
     meta = obj["metadata"]
     return {"name": meta["name"], "uid": meta["uid"]} if meta.get("uid") else {"name": meta["name"]}
+
+
+def check_types(claims: JsonObject) -> None:
+    """Raise TokenError if a claim has a type that kube-apiserver cannot decode."""
+    _check_strings(claims, "iss", "sub", "jti")
+    audiences = claims.get("aud", [])
+    if not isinstance(audiences, str) and not (
+        isinstance(audiences, list) and all(isinstance(audience, str) for audience in audiences)
+    ):
+        raise TokenError(f"{_JWT}: expected string or array value to unmarshal to Audience")
+    private = _object(claims, "kubernetes.io")
+    _check_strings(private, "namespace")
+    for kind in ("serviceaccount", "pod", "secret", "node"):
+        _check_strings(_object(private, kind), "name", "uid")
+    times = (*(claims.get(name) for name in ("exp", "nbf", "iat")), private.get("warnafter"))
+    if not all(time is None or (isinstance(time, int | float) and not isinstance(time, bool)) for time in times):
+        raise TokenError(f"{_JWT}: expected number value to unmarshal NumericDate")
+
+
+def _check_strings(value: JsonObject, *names: str) -> None:
+    for name in names:
+        if not isinstance(value.get(name), str | None):
+            raise TokenError(f"json: cannot unmarshal {json_type_name(value[name])} into Go value of type string")
+
+
+def _object(value: JsonObject, name: str) -> JsonObject:
+    found = value.get(name)
+    if found is not None and not isinstance(found, dict):
+        kind = json_type_name(found)
+        raise TokenError(f"json: cannot unmarshal {kind} into Go value of type serviceaccount.{name}")
+    return found or {}
 
 
 def check_audiences(claims: JsonObject, wanted: list[str]) -> list[str]:
@@ -118,14 +151,14 @@ def _is_deleted(obj: JsonObject, now: datetime) -> bool:
 def user_of(claims: JsonObject) -> User:
     """Return the user that a valid token authenticates."""
     private = claims["kubernetes.io"]
-    namespace, account = private["namespace"], private["serviceaccount"]
+    namespace, account = private.get("namespace") or "", private["serviceaccount"]
     extra: dict[str, tuple[str, ...]] = {}
     if claims.get("jti"):
         extra[f"{_EXTRA}credential-id"] = (f"JTI={claims['jti']}",)
     for kind in ("pod", "node"):
         if bound := private.get(kind):
-            extra[f"{_EXTRA}{kind}-name"] = (bound["name"],)
+            extra[f"{_EXTRA}{kind}-name"] = (bound.get("name") or "",)
             if bound.get("uid"):
                 extra[f"{_EXTRA}{kind}-uid"] = (bound["uid"],)
     groups = (*service_account_groups(namespace), AUTHENTICATED)
-    return User(service_account_name(namespace, account["name"]), account.get("uid", ""), groups, extra)
+    return User(service_account_name(namespace, account["name"]), account.get("uid") or "", groups, extra)

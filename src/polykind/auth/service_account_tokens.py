@@ -17,8 +17,10 @@ from polykind.auth.service_account_claims import (
     check_audiences,
     check_objects,
     check_times,
+    check_types,
     user_of,
 )
+from polykind.auth.token_parsing import MalformedTokenError, read_segment, read_strictly
 from polykind.auth.user import User
 from polykind.bounded_cache import BoundedCache
 from polykind.codec import json_codec
@@ -82,8 +84,6 @@ class ServiceAccountTokens:
 
     def is_issuer(self, token: str) -> bool:
         """True if a token names this server as its issuer. The token may still be invalid."""
-        from polykind.auth.token_keys import read_segment
-
         claims = read_segment(token, 1)
         return claims is not None and claims.get("iss") in self.settings.issuers
 
@@ -100,9 +100,10 @@ class ServiceAccountTokens:
         return user_of(claims), shared
 
     def stale_token_note(self, token: str) -> str:
-        """Return kube-apiserver's note about a token whose extended lifetime has begun. Return "" for other tokens."""
-        from polykind.auth.token_keys import read_segment
+        """Return kube-apiserver's note about a token whose extended lifetime has begun. Return "" for other tokens.
 
+        The token must be authenticated.
+        """
         claims = read_segment(token, 1) or {}
         private = claims.get("kubernetes.io")
         warn_after = private.get("warnafter") if isinstance(private, dict) else None
@@ -111,7 +112,7 @@ class ServiceAccountTokens:
 
     async def _claims(self, token: str) -> JsonObject:
         """Return the claims of a token. Raise TokenError if the signature of the token is not valid."""
-        from polykind.auth.token_keys import SignatureError, read_segment, verify
+        from polykind.auth.token_keys import SignatureError, verify
 
         digest = hashlib.sha256(token.encode()).digest()
         claims = self._verified[digest]
@@ -120,9 +121,12 @@ class ServiceAccountTokens:
         keys = await asyncio.to_thread(lambda: self._verification_keys)
         try:
             verify(token, keys)
+            claims = read_strictly(token, 1)
+        except MalformedTokenError:
+            raise TokenError("invalid bearer token") from None
         except SignatureError as error:
             raise TokenError(str(error)) from None
-        claims = read_segment(token, 1) or {}
+        check_types(claims)
         self._verified[digest] = claims
         return claims
 

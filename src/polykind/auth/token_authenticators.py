@@ -82,7 +82,8 @@ class TokenAuthenticators:
 
     def stale_token_note(self, token: str) -> str:
         """Return a note for the audit event if a token of a service account should have been replaced, or ""."""
-        return self._service_accounts.stale_token_note(token)
+        own = self._service_accounts
+        return own.stale_token_note(token) if own.is_issuer(token) else ""
 
     async def authenticate(self, token: str, audiences: list[str] | None = None) -> tuple[User, list[str]]:
         """Return the user of a token, and those of `audiences` (by default the server's own) that it is valid for.

@@ -7,7 +7,6 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
@@ -15,8 +14,10 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.x509 import load_pem_x509_certificate
 
 from polykind.auth.key_files import TokenKeyError
+from polykind.auth.token_parsing import decode_segment, read_header
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.golang.base64 import decode_base64_url
 
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
@@ -112,7 +113,7 @@ def public_key_of_jwk(jwk: JsonObject) -> PublicKey | None:
 
 def _decode_number(jwk: JsonObject, name: str) -> int:
     text = jwk.get(name)
-    encoded = decode_segment(text) if isinstance(text, str) else b""
+    encoded = decode_base64_url(text.rstrip("=")) if isinstance(text, str) else b""
     if not encoded:
         raise ValueError(f"the number {name} of the key is missing or is not base64")
     return int.from_bytes(encoded, "big")
@@ -133,38 +134,17 @@ def sign(key: PrivateKey, claims: JsonObject) -> str:
 
 
 def verify(token: str, keys: list[VerificationKey]) -> None:
-    """Raise SignatureError if none of the keys has signed the token."""
+    """Raise SignatureError if none of the keys has signed the token, and MalformedTokenError if it is no token."""
+    header = read_header(token)
     signed, _, encoded = token.rpartition(".")
     signature = decode_segment(encoded)
-    header = read_segment(token, 0) or {}
-    key_id = header.get("kid")
-    candidates = [key for key in keys if key.id == key_id] if key_id else keys
+    candidates = [key for key in keys if key.id == header.key_id] if header.key_id else keys
     if not candidates:
         raise SignatureError("invalid signature, no keys found")
-    for key in candidates:
-        if signature and header.get("alg") == key.algorithm and key.verify(signed.encode(), signature):
+    for key in candidates if header.supported else ():
+        if header.algorithm == key.algorithm and key.verify(signed.encode(), signature):
             return
     raise SignatureError("go-jose/go-jose: error in cryptographic primitive")
-
-
-def read_segment(token: str, index: int) -> JsonObject | None:
-    """Return the header (index 0) or the claims (1) of a token, unverified. Return None if the token is not a JWT."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        value = orjson.loads(decode_segment(parts[index]))
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def decode_segment(text: str) -> bytes:
-    """Decode one part of a token. Return empty bytes if the part is not base64."""
-    try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except ValueError:
-        return b""
 
 
 def _encode_segment(data: bytes) -> str:

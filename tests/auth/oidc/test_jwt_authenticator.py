@@ -16,6 +16,7 @@ from polykind.auth.service_account_claims import TokenError
 from polykind.auth.token_keys import ALGORITHMS
 from polykind.auth.user import User
 from polykind.clock import SystemClock
+from polykind.codec import json_codec
 from tests.auth.oidc.issuer import Issuer, new_key, new_rsa_key
 
 
@@ -66,6 +67,15 @@ async def test_token_of_the_issuer_authenticates(issuer: Issuer) -> None:
         ({"nbf": int(time.time()) + 7200}, r"before the nbf \(not before\) time: \d{4}-"),
         ({"sub": None}, 'parse username claims "sub": claim not present'),
         ({"sub": 7}, r"cannot unmarshal number into Go struct field idToken\.sub of type string"),
+        ({"nonce": {}}, r"cannot unmarshal object into Go struct field idToken\.nonce of type string"),
+        ({"aud": {"polykind": 1}}, r"cannot unmarshal object into Go struct field idToken\.aud of type \[\]string"),
+        ({"aud": ["polykind", 7]}, r"cannot unmarshal number into Go struct field idToken\.aud of type string"),
+        ({"exp": True}, r"cannot unmarshal bool into Go struct field idToken\.exp of type json\.Number"),
+        ({"nbf": {}}, r"cannot unmarshal object into Go struct field idToken\.nbf of type json\.Number"),
+        ({"iat": "now"}, "invalid number literal, trying to unmarshal"),
+        ({"iat": []}, r"cannot unmarshal array into Go struct field idToken\.iat of type json\.Number"),
+        ({"_claim_names": 7}, "failed to unmarshal claims"),
+        ({"_claim_names": {"groups": 7}}, "failed to unmarshal claims"),
     ],
 )
 async def test_invalid_claims_are_rejected(issuer: Issuer, claims: dict[str, Any], message: str) -> None:
@@ -121,7 +131,7 @@ async def test_rotated_key_is_fetched_once_and_the_old_one_stays_valid(issuer: I
         assert issuer.key_fetches == 1
         rotated = new_rsa_key()
         issuer.keys.append(rotated)
-        clock.shift = timedelta(seconds=5)
+        clock.shift = timedelta(seconds=11)
         tokens = [issuer.token(key=rotated, sub=name) for name in "bcd"]
         users = await asyncio.gather(*(authenticator.authenticate(token) for token in tokens))
         assert [user.name for user in users] == ["b", "c", "d"]
@@ -138,6 +148,38 @@ async def test_fresh_keys_are_not_fetched_again(issuer: Issuer) -> None:
             clock.shift = timedelta(seconds=shift)
             with pytest.raises(TokenError):
                 await authenticator.authenticate(issuer.token(key=new_key(), exp=int(time.time()) + 9999))
+            assert issuer.key_fetches == fetches
+
+
+async def test_critical_extension_is_rejected(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = json_codec.encode
+    crit = {"crit": ["exp"], "exp": 1}
+    monkeypatch.setattr(json_codec, "encode", lambda value: encode({**value, **crit} if "alg" in value else value))
+    token = issuer.token()
+    monkeypatch.undo()
+    async with started(issuer.config()) as authenticator:
+        with pytest.raises(TokenError, match="failed to verify id token signature"):
+            await authenticator.authenticate(token)
+        assert issuer.key_fetches == 0
+
+
+async def test_other_spelling_of_a_token_is_rejected(issuer: Issuer) -> None:
+    token = issuer.token()
+    async with started(issuer.config()) as authenticator:
+        await authenticator.authenticate(token)
+        for spelling in (f"{token}=", f"{token}!", token.replace(".", "=.", 1)):
+            with pytest.raises(TokenError, match="malformed jwt"):
+                await authenticator.authenticate(spelling)
+
+
+async def test_failed_fetches_of_keys_are_not_repeated_at_once(issuer: Issuer) -> None:
+    clock = ShiftedClock()
+    async with started(issuer.config(), clock) as authenticator:
+        issuer.keys = [object()]  # type: ignore[list-item]  # the provider responds 500
+        for shift, fetches in ((0, 1), (0, 1), (5, 1), (11, 2)):
+            clock.shift = timedelta(seconds=shift)
+            with pytest.raises(TokenError, match="failed to verify signature"):
+                await authenticator.authenticate(issuer.token(key=new_key()))
             assert issuer.key_fetches == fetches
 
 

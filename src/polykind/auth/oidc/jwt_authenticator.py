@@ -8,13 +8,13 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
-from polykind.auth.oidc.claim_mapping import ClaimError, ClaimMapping, unmarshal_error
+from polykind.auth.oidc.claim_mapping import ClaimError, ClaimMapping
 from polykind.auth.oidc.provider_client import ProviderClient
 from polykind.auth.oidc.signing_keys import KeySetError, RemoteKeySet
+from polykind.auth.oidc.standard_claims import types_problem, unix_time
 from polykind.auth.service_account_claims import TokenError
-from polykind.auth.token_keys import read_segment
+from polykind.auth.token_parsing import MalformedTokenError, read_header, read_segment
 from polykind.auth.user import User
 from polykind.bounded_cache import BoundedCache
 from polykind.codec import json_codec
@@ -85,13 +85,16 @@ class JWTAuthenticator:
             user = self._mapping.user(claims)
         except ClaimError as error:
             raise TokenError(str(error)) from None
-        self._cached[digest] = min(now + _CACHED_SECONDS, _unix_time(claims["exp"]) or 0), user
+        self._cached[digest] = min(now + _CACHED_SECONDS, unix_time(claims["exp"]) or 0), user
         return user
 
     async def _verified_claims(self, token: str) -> JsonObject:
         if self._keys is None:
             raise TokenError("oidc: authenticator not initialized")
-        algorithm = str((read_segment(token, 0) or {}).get("alg") or "")
+        try:
+            algorithm = read_header(token).algorithm
+        except MalformedTokenError as error:
+            raise TokenError(f"oidc: verify token: oidc: malformed jwt: {error}") from None
         if algorithm not in self._algorithms:
             expected = f"[{' '.join(map(go_quote, self._algorithms))}]"
             problem = f"id token signed with unsupported algorithm, expected {expected} got {go_quote(algorithm)}"
@@ -108,20 +111,18 @@ class JWTAuthenticator:
 
     def _claims_problem(self, claims: JsonObject) -> str:
         """Return the reason why the standard claims of a token are not valid, or ""."""
-        for name in ("iss", "sub"):
-            if not isinstance(claims.get(name, ""), str | None):
-                wrong = unmarshal_error(claims[name], "string", f"struct field idToken.{name}")
-                return f"failed to unmarshal claims: {wrong}"
+        if problem := types_problem(claims):
+            return f"failed to unmarshal claims: {problem}"
         if _issuer_of(claims) != self.issuer:
             got = f"expected {go_quote(self.issuer)} got {go_quote(str(claims.get('iss', '')))}"
             return f"id token issued by a different provider, {got}"
         claim = claims.get("aud") or []
-        audiences = [claim] if isinstance(claim, str) else [str(audience) for audience in claim]
+        audiences = [claim] if isinstance(claim, str) else [audience or "" for audience in claim]
         if not any(audience in self._audiences for audience in audiences):
             wanted, got = (f"[{' '.join(map(go_quote, values))}]" for values in (sorted(self._audiences), audiences))
             return f"expected audience in {wanted} got {got}"
         now = self._clock.now()
-        expiry, not_before = _unix_time(claims.get("exp")), _unix_time(claims.get("nbf"))
+        expiry, not_before = unix_time(claims.get("exp")), unix_time(claims.get("nbf"))
         if expiry is None or expiry < now.timestamp():
             return f"token is expired (Token Expiry: {_go_time(expiry)})"
         if not_before is not None and now.timestamp() + _LEEWAY_SECONDS < not_before:
@@ -162,16 +163,6 @@ def _issuer_of(claims: JsonObject) -> str:
     """Return the issuer. Google writes its issuer with or without the scheme."""
     issuer = claims.get("iss")
     return _GOOGLE if issuer == "accounts.google.com" else str(issuer or "")
-
-
-def _unix_time(value: Any) -> int | None:
-    """Return a time of a token in seconds, as go-oidc reads it: a number, or a string with a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return int(float(value))
-    except (ValueError, OverflowError):
-        return None
 
 
 def _go_time(seconds: int | None) -> str:

@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from polykind.auth.token_keys import PublicKey, decode_segment, public_key_of_jwk, read_segment, verify_signature
+from polykind.auth.token_keys import PublicKey, public_key_of_jwk, verify_signature
+from polykind.auth.token_parsing import decode_segment, read_header
 from polykind.codec import json_codec
 from polykind.contract import Clock
 
-_MIN_REFETCH_SECONDS = 1.0
-"""The minimum time between two fetches. Without it, every token with an unknown key would cause a fetch."""
+_MIN_REFETCH_SECONDS = 10.0
+"""The minimum time between two fetches, even if they fail. Anyone can send tokens with unknown keys."""
 _max_age = re.compile(r"(?:^|,)\s*max-age\s*=\s*\"?(\d+)").search
 
 
@@ -65,11 +66,14 @@ class RemoteKeySet:
         """
         signed, _, encoded = token.rpartition(".")
         signature = decode_segment(encoded)
-        key_id = (read_segment(token, 0) or {}).get("kid") or ""
+        header = read_header(token)
+        key_id = header.key_id
+        if not header.supported:
+            raise KeySetError("failed to verify id token signature")
         if await _is_signed(self._keys, key_id, algorithm, signed.encode(), signature):
             return
         now = self._clock.now().timestamp()
-        if now < self._fresh_until or now < self._fetched_at + _MIN_REFETCH_SECONDS:
+        if self._fetching is None and (now < self._fresh_until or now < self._fetched_at + _MIN_REFETCH_SECONDS):
             raise KeySetError("failed to verify id token signature")
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._refresh())
@@ -80,12 +84,11 @@ class RemoteKeySet:
     async def _refresh(self) -> list[SigningKey]:
         try:
             document = await self._fetch(self._url)
-            now = self._clock.now().timestamp()
             self._keys = parse_key_set(document.body)
-            self._fetched_at = now
-            self._fresh_until = now + cache_seconds(document.cache_control)
+            self._fresh_until = self._clock.now().timestamp() + cache_seconds(document.cache_control)
             return self._keys
         finally:
+            self._fetched_at = self._clock.now().timestamp()
             self._fetching = None
 
 
