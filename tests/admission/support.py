@@ -7,6 +7,7 @@ from typing import Any
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, RequestResource
 from polykind.auth.user import User
 from polykind.contract import JsonObject
+from polykind.operations.notes import Notes
 
 NAMESPACE: JsonObject = {
     "apiVersion": "v1",
@@ -19,6 +20,17 @@ NAMESPACE: JsonObject = {
 
 async def _convert(obj: JsonObject, api_version: str) -> JsonObject | None:
     return {**obj, "apiVersion": api_version, "converted": True} if api_version == "x.io/v2" else None
+
+
+class _WarningList(Notes):
+    """Notes that append each warning to a list."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def warn(self, text: str) -> None:
+        self._texts.append(text)
 
 
 def attributes_for(obj: Any = None, old: Any = None, *, warnings: list[str] | None = None, **more: Any) -> Attributes:
@@ -49,7 +61,7 @@ def attributes_for(obj: Any = None, old: Any = None, *, warnings: list[str] | No
         "convert": _convert,
         "default": lambda one: one,
         "namespace_object": lambda: NAMESPACE,
-        "warn": (warnings if warnings is not None else []).append,
+        "notes": _WarningList(warnings if warnings is not None else []),
     }
     return Attributes(**{**fields, **more})
 

@@ -41,7 +41,7 @@ async def audited(memory: Memory, seconds: float, level: str = "Metadata") -> di
     """Audit a request that takes some time. Return its annotations."""
 
     async def app(request: Request) -> Response:
-        audit = request.audit
+        audit = request.notes
         assert audit is not None
         memory.time += timedelta(milliseconds=2)
         await audit.begin(User("ann"), "/version", ["version"])

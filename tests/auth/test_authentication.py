@@ -51,7 +51,7 @@ def test_token_after_two_spaces_is_ignored_with_a_warning() -> None:
     user = Authentication(tokens, anonymous=True).user(request)
     assert user is not None
     assert user.name == "system:anonymous"
-    assert list(request.warnings) == [
+    assert list(request.notes.warnings) == [
         "the provided Authorization header contains extra space before the bearer token, and is ignored"
     ]
 

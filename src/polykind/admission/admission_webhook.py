@@ -158,7 +158,7 @@ class AdmissionWebhook:
                 mutated = await attributes.compute(lambda: apply(response))
         except WebhookCallError as failure:
             if self.ignore_failures:
-                attributes.annotate(f"failed-open.{self._annotation_prefix}/{place}", self.name)
+                attributes.notes.annotate_admission(f"failed-open.{self._annotation_prefix}/{place}", self.name)
                 record(failure.code)
                 observer.webhook_failed_open(self.name, kind)
                 log.warning("admission: a webhook call failed, ignoring it because of the failure policy: %s", failure)
@@ -173,10 +173,11 @@ class AdmissionWebhook:
             raise
         finally:
             layer = "mutating-webhook" if self._mutating else "validating-webhook"
-            attributes.track_latency(layer, time.monotonic() - started)
+            attributes.notes.track_latency(layer, time.monotonic() - started)
             if self._mutating:
                 result = {"configuration": self.configuration, "webhook": self.name, "mutated": mutated}
-                attributes.annotate(f"{self._annotation_prefix}/{place}", encode_json(result, sort_keys=False).decode())
+                text = encode_json(result, sort_keys=False).decode()
+                attributes.notes.annotate_admission(f"{self._annotation_prefix}/{place}", text)
         record(200)
 
     @property
@@ -227,9 +228,9 @@ class AdmissionWebhook:
         except InvalidResponseError as error:
             raise WebhookCallError(self.name, str(error)) from None
         for key, value in response.audit_annotations.items():
-            attributes.annotate(f"{self.name}/{key}", value)
+            attributes.notes.annotate_admission(f"{self.name}/{key}", value)
         for text in response.warnings:
-            attributes.warn(text)
+            attributes.notes.warn(text)
         if not response.allowed:
             raise WebhookDeniedError(self.name, response.status)
         return response

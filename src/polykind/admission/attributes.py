@@ -13,6 +13,7 @@ from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.contract import JsonObject
 from polykind.http.messages import QuotaCharge
+from polykind.operations.notes import Notes
 
 if TYPE_CHECKING:
     from polykind.cel.library.authz import AuthorizationAttributes, AuthorizationResult
@@ -92,7 +93,8 @@ class Attributes(msgspec.Struct):
 
     The function returns None if the object is cluster-scoped.
     """
-    warn: Callable[[str], None]
+    notes: Notes
+    """Warnings for the client, and annotations and latencies for the audit."""
     apply_type: Callable[[str], Type | None] = msgspec.field(default=lambda api_version: None)
     """A function that returns the field types of the object at an apiVersion, or None if they are unknown."""
     strict_error: Callable[[JsonObject], str] = msgspec.field(default=lambda obj: "")
@@ -107,12 +109,6 @@ class Attributes(msgspec.Struct):
     """True if a mutating plugin has made a large object of a small one."""
     implied_type: bool = False
     """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
-    annotate: Callable[[str, str], None] = msgspec.field(default=lambda key, value: None)
-    """A function that adds an annotation to the audit event of the request."""
-    annotate_request_level: Callable[[str, str], None] = msgspec.field(default=lambda key, value: None)
-    """A function that adds an annotation to the audit event if its level is Request or RequestResponse."""
-    track_latency: Callable[[str, float], None] = msgspec.field(default=lambda layer, seconds: None)
-    """A function that records the seconds that a layer takes, for the audit event of a slow request."""
     charge: QuotaCharge | None = None
     """The usage of quotas that the ResourceQuota plugin has recorded for the request."""
     compute: Compute = compute_inline

@@ -89,7 +89,7 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
                 if versioned is not None:
                     denials += await self._evaluate_binding(policy, binding, attributes, versioned, params, annotations)
         for key, values in annotations.items():
-            attributes.annotate(f"{policy.name}/{key}", ", ".join(dict.fromkeys(values)))
+            attributes.notes.annotate_admission(f"{policy.name}/{key}", ", ".join(dict.fromkeys(values)))
         return denials
 
     async def _evaluate_binding(
@@ -127,9 +127,10 @@ class ValidatingPolicies(PolicyPlugin[ValidatingPolicy, ValidatingBinding]):
                 if "deny" in actions:
                     denials.append(_PolicyDenial(policy, binding, denial))
                 if "audit" in actions:
-                    attributes.annotate(_FAILURE_ANNOTATION, _failure_annotation(policy, binding, denial))
+                    text = _failure_annotation(policy, binding, denial)
+                    attributes.notes.annotate_admission(_FAILURE_ANNOTATION, text)
                 if "warn" in actions:
-                    attributes.warn(
+                    attributes.notes.warn(
                         f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding "
                         f"'{binding.name}': {denial.message}"
                     )

@@ -198,7 +198,7 @@ class _MutatingRound:
             "patchType": JSON_PATCH,
         }
         text = encode_json(annotation, sort_keys=False).decode()
-        attributes.annotate_request_level(f"patch.webhook.admission.k8s.io/{place}", text)
+        attributes.notes.annotate_request_level(f"patch.webhook.admission.k8s.io/{place}", text)
         attributes.obj = apply_defaults(attributes, patched)
         self._versioned = self._versioned._replace(obj=attributes.obj)
         self._dirty = attributes.changed = True

@@ -18,6 +18,7 @@ from polykind.contract import JsonObject
 from polykind.golang.duration import format_duration
 from polykind.http.messages import JSON, Request, Response, Stream
 from polykind.names import qualified_name
+from polykind.operations.notes import Notes
 from polykind.workers import INLINE_BYTES
 
 if TYPE_CHECKING:
@@ -33,12 +34,8 @@ _SLOW_SECONDS = 0.5
 """The events of requests that take longer say how long their layers took."""
 
 
-class AuditContext:
-    """Collects the fields of a request's audit events, and emits an event at each stage.
-
-    The router sets `Request.audit` to None if the policy's level for the request is None, so all other callers record
-    unconditionally.
-    """
+class AuditContext(Notes):
+    """Collects the fields of a request's audit events, and emits an event at each stage."""
 
     __slots__ = (
         "_access",
@@ -60,6 +57,7 @@ class AuditContext:
     )
 
     def __init__(self, auditor: Auditor, request: Request) -> None:
+        super().__init__()
         self._auditor = auditor
         self._request = request
         self._received = self._begun = auditor.now()
@@ -76,13 +74,15 @@ class AuditContext:
         self._response_object = b""
         self._status: JsonObject = {}
 
+    audited = True
+
+    @property
+    def records_responses(self) -> bool:
+        return self._config.level >= REQUEST_RESPONSE
+
     # ------------------------------------------------------------------ the request
 
     async def begin(self, user: User, path: str, parts: Sequence[str]) -> bool:
-        """Evaluate the policy for an authenticated request, and emit the event of the stage RequestReceived.
-
-        Return False if the request must be rejected, because a backend in the mode blocking-strict has failed.
-        """
         self._authenticated = True
         self._evaluate(user, path, parts)
         if self._config.level == NONE:
@@ -92,7 +92,6 @@ class AuditContext:
         return await self._auditor.stored_strictly(self._emit("RequestReceived"))
 
     def reject(self, path: str, parts: Sequence[str]) -> None:
-        """Evaluate the policy for a request whose authentication has failed. It gets only one event."""
         self._evaluate(None, path, parts)
 
     def _evaluate(self, user: User | None, path: str, parts: Sequence[str]) -> None:
@@ -101,7 +100,8 @@ class AuditContext:
         self._user = user
         self._config = self._auditor.config(access, user)
         if self._config.level == NONE:
-            request.audit = None
+            request.notes = Notes()
+            request.notes.warnings = self.warnings
         elif access.path is None:
             self._reference = {
                 "resource": access.resource,
@@ -115,26 +115,21 @@ class AuditContext:
             }
 
     def impersonate(self, user: User, constraint: str) -> None:
-        """Record the impersonated user. `constraint` is the verb of a constrained impersonation, or ""."""
         self._impersonated, self._constraint = user, constraint
 
     def decide(self, decision: Decision) -> None:
-        """Record the authorizer's decision."""
         self.track_latency("authorization", (self._auditor.now() - self._begun).total_seconds())
         self.annotate("authorization.k8s.io/decision", "allow" if decision.allowed else "forbid")
         self.annotate("authorization.k8s.io/reason", decision.reason)
 
     def annotate(self, key: str, value: str) -> None:
-        """Add an annotation. Like kube-apiserver, keep the first value of a key."""
         self._annotations.setdefault(key, value)
 
     def annotate_admission(self, key: str, value: str) -> None:
-        """Add an annotation of an admission plugin. Like kube-apiserver, ignore a key that is not `prefix/name`."""
         if key.count("/") == 1 and not qualified_name(key):
             self.annotate(key, value)
 
     def annotate_request_level(self, key: str, value: str) -> None:
-        """Add an annotation of an admission plugin only if the level is Request or RequestResponse."""
         if self._config.level >= REQUEST:
             self.annotate_admission(key, value)
 
@@ -151,10 +146,6 @@ class AuditContext:
                 self.annotate(f"apiserver.latency.k8s.io/{layer}", format_duration(int(seconds * 1e9)))
 
     def record_object(self, version: ServedVersion | None, obj: JsonObject) -> None:
-        """Record the decoded object of a create or an update. Only the first call has an effect.
-
-        `version` is the version of the object, or None if its fields are already in order.
-        """
         if self._request_object:
             return
         meta, reference = obj.get("metadata") or {}, self._reference
@@ -171,14 +162,12 @@ class AuditContext:
                 self._request_object = json_codec.encode_ordered(ordered)
 
     def record_options(self, options: JsonObject) -> None:
-        """Record the DeleteOptions in the body of a request."""
         if self._config.level >= REQUEST:
             # kube-apiserver records the options in their internal version.
             internal = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
             self._request_object = json_codec.encode_ordered(internal)
 
     def record_patch(self) -> None:
-        """Record the patch in the body of a request. A patch in YAML is recorded in JSON."""
         if self._config.level >= REQUEST:
             try:
                 self._request_object = json_codec.encode_ordered(yaml_codec.decode(self._request.body))
@@ -189,12 +178,10 @@ class AuditContext:
     # ------------------------------------------------------------------ the response
 
     def record_response(self, encoded: bytes) -> None:
-        """Record the JSON of a response that is sent in another format."""
         if self._config.level >= REQUEST_RESPONSE:
             self._response_object = encoded.rstrip()
 
     def record_status(self, status: JsonObject) -> None:
-        """Record the Status that the server responds with."""
         fields = ("status", "message", "reason", "details", "code")
         self._status = {field: status[field] for field in fields if field in status}
         if self._config.level >= REQUEST_RESPONSE:

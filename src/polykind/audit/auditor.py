@@ -89,7 +89,7 @@ class Auditor:
         self._rejected = metrics.audit_rejected.of()
 
     async def __call__(self, request: Request) -> Response | Stream:
-        context = request.audit = AuditContext(self, request)
+        context = request.notes = AuditContext(self, request)
         try:
             response = await self._app(request)
         except asyncio.CancelledError:

@@ -67,7 +67,7 @@ class Authentication:
             if user is None or not compare_digest(latest_header, header):
                 user = self._token_user(header)
                 if user is ANONYMOUS and header and _EXTRA_SPACE(header):
-                    request.warn(_EXTRA_SPACE_WARNING)
+                    request.notes.warn(_EXTRA_SPACE_WARNING)
                 if user is ANONYMOUS and self._anonymous_paths and request.path not in self._anonymous_paths:
                     raise errors.UnauthorizedError
                 if user is not None and user is not ANONYMOUS:
@@ -97,8 +97,8 @@ class Authentication:
         except TokenError as error:
             log.info("authentication: rejected a bearer token: %s", error)
             raise errors.UnauthorizedError from None
-        if request.audit is not None and (stale := self._authenticators.stale_token_note(token)):
-            request.audit.annotate("authentication.k8s.io/stale-token", stale)
+        if request.notes.audited and (stale := self._authenticators.stale_token_note(token)):
+            request.notes.annotate("authentication.k8s.io/stale-token", stale)
         return user
 
     def _is_token_for_authenticators(self, request: Request) -> bool:

@@ -12,7 +12,8 @@ from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer
 from polykind.auth.forbidden import forbidden
 from polykind.auth.user import User
-from polykind.http.messages import Query, Request, bool_value, first_value, int_value, parse_query
+from polykind.golang.query import Query, bool_value, first_value, int_value, parse_query
+from polykind.http.messages import Request
 from polykind.names import path_segment
 from polykind.selectors import field_selectors, label_selectors
 
@@ -45,13 +46,11 @@ class RequestAuthorization:
             if other is not None:
                 self._impersonation = self._impersonation or Impersonation(self._authorizer)
                 impersonated = await self._impersonation.impersonate(other, access)
-                if request.audit is not None:
-                    request.audit.impersonate(impersonated, self._impersonation.latest_constraint(user.name))
+                request.notes.impersonate(impersonated, self._impersonation.latest_constraint(user.name))
                 access = replace(access, user=impersonated)
-        if request.audit is not None or not self._authorizer.allows_everything:
+        if request.notes.audited or not self._authorizer.allows_everything:
             decision = await self._authorizer.decide(access)
-            if request.audit is not None:
-                request.audit.decide(decision)
+            request.notes.decide(decision)
             if not decision.allowed:
                 raise forbidden(access, decision.reason)
         return access.user

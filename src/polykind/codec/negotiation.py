@@ -11,7 +11,7 @@ import msgspec
 
 from polykind.bounded_cache import remember
 from polykind.errors import NotAcceptableError, UnsupportedMediaTypeError
-from polykind.http.messages import Query, first_value
+from polykind.golang.query import Query, first_value
 
 MEDIA_TYPES: Final = {
     "json": "application/json",
@@ -300,7 +300,7 @@ def _unsupported(offers: Collection[str]) -> UnsupportedMediaTypeError:
 
 def is_pretty(query: Query, user_agent: str) -> bool:
     """True if JSON must be indented: because of ?pretty, or else for browsers, curl and Wget."""
-    pretty = first_value(query, "pretty")
+    pretty = first_value(query, "pretty") if query else ""
     if pretty:
         return pretty in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))

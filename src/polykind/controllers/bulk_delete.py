@@ -9,7 +9,7 @@ from polykind import errors
 from polykind.auth.user import User
 from polykind.cache.cached_object import CachedObject
 from polykind.http.messages import Request
-from polykind.http.options import DeleteOptions
+from polykind.operations.options import DeleteOptions
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import delete_object

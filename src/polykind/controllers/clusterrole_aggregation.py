@@ -14,7 +14,7 @@ from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
 from polykind.controllers.workqueue import WorkQueue
 from polykind.http.messages import Request
-from polykind.http.options import PatchOptions
+from polykind.operations.options import PatchOptions
 from polykind.resources.resource import Resource
 from polykind.selectors.selector_objects import compile_label_selector, labels_of
 from polykind.verbs.apply import AppliedConfiguration, apply_change

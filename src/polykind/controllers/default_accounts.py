@@ -12,7 +12,7 @@ from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
 from polykind.controllers.server_requests import server_context
 from polykind.controllers.workqueue import WorkQueue
-from polykind.http.options import CreateOptions, UpdateOptions
+from polykind.operations.options import CreateOptions, UpdateOptions
 from polykind.verbs.context import Backend
 from polykind.verbs.create import create_object
 from polykind.verbs.update import change_object

@@ -9,7 +9,7 @@ from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.contract import JsonObject
 from polykind.controllers.server_requests import server_context
 from polykind.controllers.workqueue import WorkQueue
-from polykind.http.options import PatchOptions
+from polykind.operations.options import PatchOptions
 from polykind.verbs.apply import AppliedConfiguration, apply_change
 from polykind.verbs.context import Backend
 from polykind.verbs.update import change_object

@@ -29,7 +29,7 @@ from polykind.controllers.owner_graph import (
 )
 from polykind.controllers.workqueue import WorkQueue
 from polykind.http.messages import Request
-from polykind.http.options import DeleteOptions, UpdateOptions
+from polykind.operations.options import DeleteOptions, UpdateOptions
 from polykind.resources.registry import DeclaredResource
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext

@@ -17,7 +17,7 @@ from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.informer import Informer
 from polykind.controllers.server_requests import server_context
 from polykind.http.messages import QuotaCharge
-from polykind.http.options import UpdateOptions
+from polykind.operations.options import UpdateOptions
 from polykind.verbs.context import Backend
 from polykind.verbs.update import change_object
 from polykind.verbs.write import PUT, Write

@@ -21,7 +21,7 @@ from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.bootstrap_objects import create_all
 from polykind.controllers.leader_job import LeaderJob
 from polykind.controllers.server_requests import server_context
-from polykind.http.options import DeleteOptions, UpdateOptions
+from polykind.operations.options import DeleteOptions, UpdateOptions
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import delete_object

@@ -1,30 +1,23 @@
-"""HTTP messages: requests, query strings, responses, response streams and Warning headers."""
+"""HTTP messages: requests, responses, response streams and Warning headers."""
 
 from __future__ import annotations
 
 import itertools
 import os
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, overload
-from urllib.parse import unquote_to_bytes
 
-from polykind.errors import BadRequestError
-from polykind.golang.fmt import go_quote
-from polykind.golang.strconv import parse_int64
-from polykind.golang.utf8 import decode_utf8
+from polykind.operations.notes import Notes
 
 if TYPE_CHECKING:
-    from polykind.audit.audit_context import AuditContext
     from polykind.auth.user import User
 
 JSON = b"application/json"
 TEXT = b"text/plain; charset=utf-8"
 
 Header = tuple[bytes, bytes]
-Query = dict[str, list[str]]
 
 
 class AuditIds:
@@ -62,7 +55,6 @@ class Request:
     """One HTTP request with its complete body. `user` is set after authentication."""
 
     __slots__ = (
-        "audit",
         "audit_id",
         "body",
         "charges",
@@ -72,13 +64,13 @@ class Request:
         "headers",
         "is_large",
         "method",
+        "notes",
         "on_timeout",
         "path",
         "peer",
         "query",
         "timeout",
         "user",
-        "warnings",
     )
 
     protocol = "HTTP/1.1"
@@ -96,8 +88,6 @@ class Request:
         present, too. Repeated Transfer-Encoding and Sec-WebSocket-Protocol headers are joined by commas.
         """
         self.body = body
-        self.audit: AuditContext | None = None
-        """The audit events of the request, or None if the request is not audited."""
         self.audit_id = b""
         self.charges: list[QuotaCharge] | None = None
         """The usage of quotas that the request has recorded so far, or None if no quota concerns it."""
@@ -116,8 +106,7 @@ class Request:
         """True if the router calls `RequestContext.end`. The requests of controllers have no such end."""
         self.is_large = False
         """True if the garbage collector is off because the request holds a large object."""
-        self.warnings: dict[str, None] = {}
-        """The texts to send as Warning headers, in order, as the keys of a dict."""
+        self.notes = Notes()
 
     def limit_time(self, seconds: float) -> None:
         """Let the request end after a number of seconds, if the server's timeout is not shorter."""
@@ -141,11 +130,6 @@ class Request:
     def header(self, name: bytes, default: str = "") -> str:
         value = self.headers.get(name)
         return default if value is None else value.decode("latin-1")
-
-    def warn(self, text: str) -> None:
-        """Add a warning to the response, unless it has the same warning or too many warnings."""
-        if len(self.warnings) < _MAX_TOTAL_WARNINGS:
-            self.warnings[text] = None
 
 
 class Http2Request(Request):
@@ -334,59 +318,6 @@ class BodyStream(Stream):
 def encode_chunk(data: bytes) -> bytes:
     """Encode one chunk of a chunked body. The result can be sent to any number of clients."""
     return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-# ---------------------------------------------------------------------- query strings
-
-bad_escape = re.compile(r"%(?![0-9A-Fa-f]{2})").search
-_integer = re.compile(r"[+-]?[0-9]+").fullmatch
-
-
-def parse_query(raw: bytes | str) -> Query:
-    """Parse a query string as Go's net/url does: pairs with a bad escape or a semicolon are dropped."""
-    if not raw:
-        return {}
-    text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
-    out: Query = {}
-    for pair in text.split("&"):
-        if not pair or ";" in pair:
-            continue
-        name, _, value = pair.partition("=")
-        if "%" in pair or "+" in pair or not pair.isascii():
-            if bad_escape(name) or bad_escape(value):
-                continue
-            name, value = _unescape(name, raw), _unescape(value, raw)
-        out.setdefault(name, []).append(value)
-    return out
-
-
-def _unescape(text: str, raw: bytes | str) -> str:
-    encoded = text.replace("+", " ").encode("latin-1" if isinstance(raw, bytes) else "utf-8")
-    return decode_utf8(unquote_to_bytes(encoded))
-
-
-def first_value(query: Query, name: str) -> str:
-    """Return a parameter's first value, or "" if the parameter is absent."""
-    values = query.get(name)
-    return values[0] if values else ""
-
-
-def bool_value(query: Query, name: str) -> bool | None:
-    """Return a boolean parameter. Every value except 0 and false is true. Return None if the parameter is absent."""
-    values = query.get(name)
-    return values[0] != "0" and values[0].lower() != "false" if values else None
-
-
-def int_value(query: Query, name: str) -> int | None:
-    """Return an int64 parameter, or None if it is absent. Raise BadRequestError if it is not an int64."""
-    values = query.get(name)
-    if not values:
-        return None
-    value = parse_int64(values[0])
-    if value is None:
-        reason = "value out of range" if _integer(values[0]) else "invalid syntax"
-        raise BadRequestError(f"strconv.ParseInt: parsing {go_quote(values[0])}: {reason}")
-    return value
 
 
 # ---------------------------------------------------------------------- warnings

@@ -10,9 +10,9 @@ from polykind.contract import JsonObject
 from polykind.crd import versions
 from polykind.crd.summary import CRDSummary
 from polykind.http.messages import Request
-from polykind.http.options import PatchOptions, UpdateOptions
 from polykind.migration import state
 from polykind.migration.state import GroupResource
+from polykind.operations.options import PatchOptions, UpdateOptions
 from polykind.resources.builtin import BuiltinResource
 from polykind.verbs.apply import AppliedConfiguration, apply_change
 from polykind.verbs.context import Backend, RequestContext

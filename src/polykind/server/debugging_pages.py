@@ -10,7 +10,8 @@ from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.json_indent import indent
 from polykind.codec.negotiation import ResponseFormat
 from polykind.contract import Clock, JsonObject
-from polykind.http.messages import TEXT, Header, Request, Response, parse_query, warning_headers
+from polykind.golang.query import parse_query
+from polykind.http.messages import TEXT, Header, Request, Response, warning_headers
 from polykind.server.kubernetes_version import KUBERNETES_MINOR
 
 DEBUGGING_PAGES = {"/flagz": "Flagz", "/statusz": "Statusz"}
@@ -89,8 +90,8 @@ def _structured(request: Request, kind: str, accepted: ResponseFormat, content: 
     content_type = f"{accepted.content_type};g={_GROUP};v={version};as={kind}".encode()
     headers: tuple[Header, ...] = ()
     if version == _DEPRECATED_VERSION:
-        request.warn(f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version.")
-        headers = warning_headers(request.warnings)
+        request.notes.warn(f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version.")
+        headers = warning_headers(request.notes.warnings)
     if accepted.media == "yaml":
         return Response(200, yaml_codec.encode(page), content_type, headers)
     encoded = json_codec.encode_ordered(page)

@@ -26,8 +26,9 @@ from polykind.discovery.accept import (
 )
 from polykind.discovery.snapshot import Discovery
 from polykind.golang.fmt import go_quote
+from polykind.golang.query import first_value, parse_query
 from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
-from polykind.http.messages import JSON, TEXT, Request, Response, first_value, parse_query
+from polykind.http.messages import JSON, TEXT, Request, Response
 from polykind.metrics.metrics import Metrics
 from polykind.server.debugging_pages import DEBUGGING_PAGES, DebuggingPages
 from polykind.server.kubernetes_version import GIT_VERSION, KUBERNETES_MINOR
@@ -65,8 +66,7 @@ def error_response(
 ) -> Response:
     """Return the error's Status in the media type that the client accepts."""
     status = error.status()
-    if request.audit is not None:
-        request.audit.record_status(status)
+    request.notes.record_status(status)
     headers: tuple[tuple[bytes, bytes], ...] = ()
     retry_after = error.details.get("retryAfterSeconds")
     if retry_after:

@@ -12,13 +12,14 @@ from polykind import errors
 from polykind.apis.authorization.strategy import ReviewStrategy
 from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer import Access, Decision
-from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, User
+from polykind.auth.user import ADMIN_GROUP, ANONYMOUS
 from polykind.contract import UnavailableError, UnknownOutcomeError
 from polykind.conversion.conversion_observer import ConversionTimer
 from polykind.golang.fmt import go_quote
-from polykind.http.messages import TEXT, Request, Response, Stream, bad_escape, bool_value, parse_query, warning_headers
-from polykind.http.options import request_timeout
+from polykind.golang.query import bad_escape, bool_value, parse_query
+from polykind.http.messages import TEXT, Request, Response, Stream, warning_headers
 from polykind.metrics.requests import RequestMonitor
+from polykind.operations.options import request_timeout
 from polykind.resources.resource import ServedVersion
 from polykind.server.endpoints import NO_SNIFF, Endpoints, error_response, is_public
 from polykind.server.unserved_requests import UnservedRequests
@@ -35,7 +36,6 @@ from polykind.verbs.update import update
 from polykind.verbs.watch import watch
 
 if TYPE_CHECKING:
-    from polykind.audit.audit_context import AuditContext
     from polykind.auth.request_authorization import RequestAuthorization
     from polykind.console.console_pages import ConsolePages
     from polykind.server.rate_limits import RateLimits, UserLimits
@@ -47,6 +47,7 @@ _INVALID_GROUP = "/"
 """The group for paths such as /apis//v1/pods. No resource has this group, whereas "" would be the core group."""
 
 _AUDIT_FAILED = "failed to store audit event"
+_ALLOWED = Decision(True)
 
 NOT_FOUND = Response(404, b"404 page not found\n", TEXT, (NO_SNIFF,))
 
@@ -76,11 +77,11 @@ class Router:
     async def __call__(self, request: Request) -> Response | Stream:
         path = request.path
         if (path.startswith("/console") or path == "/") and self._is_for_console(request):
-            if request.audit is not None and not await self._audit_public(request, request.audit):
+            if request.notes.audited and not await self._audit_public(request):
                 return _internal_error(request, _AUDIT_FAILED)
             return self._console.respond(request)
         if _is_anonymous_read(request) and is_public(path, single_checks=self._backend.authorizer.allows_everything):
-            if request.audit is not None and not await self._audit_public(request, request.audit):
+            if request.notes.audited and not await self._audit_public(request):
                 return _internal_error(request, _AUDIT_FAILED)
             return await self._endpoint(request)
         try:
@@ -93,15 +94,15 @@ class Router:
                 return _request_info_error(request)
             if error.code == 401:
                 self._monitor.record_unauthenticated()
-            if request.audit is not None:
-                request.audit.reject(unquote(path), unquote(path).strip("/").split("/"))
+            request.notes.reject(unquote(path), unquote(path).strip("/").split("/"))
             return error_response(request, error)
         if "%" in path:
             if bad_escape(path):
                 return Response(400, b"400 Bad Request", TEXT)
             path = unquote(path)
         parts = path.strip("/").split("/")
-        if request.audit is not None and not await self._begin_audit(request.audit, request.user, path, parts):
+        # kube-apiserver does not audit paths that it cannot parse.
+        if not _is_bare_legacy_path(path) and not await request.notes.begin(request.user, path, parts):
             return _internal_error(request, _AUDIT_FAILED)
         limits = self._rate_limits.of(request.user) if self._rate_limits is not None else None
         if limits is not None and not (request.method == "GET" and _opens_watch(request.query, parts)):
@@ -122,8 +123,8 @@ class Router:
                 response = error_response(request, error)
                 response.headers = (*response.headers, NO_SNIFF)
                 return response
-        elif request.audit is not None:
-            request.audit.decide(Decision(True))
+        else:
+            request.notes.decide(_ALLOWED)
         self._monitor.allowed += 1
         if path.startswith("//"):
             return _request_info_error(request) if _is_bare_legacy_path(path) else NOT_FOUND
@@ -152,22 +153,17 @@ class Router:
 
         return RequestAuthorization(self._backend.authorizer)
 
-    async def _begin_audit(self, audit: AuditContext, user: User, path: str, parts: list[str]) -> bool:
-        """Start to audit an authenticated request. Return False if the request must be rejected."""
-        # kube-apiserver does not audit paths that it cannot parse.
-        return _is_bare_legacy_path(path) or await audit.begin(user, path, parts)
-
-    async def _audit_public(self, request: Request, audit: AuditContext) -> bool:
+    async def _audit_public(self, request: Request) -> bool:
         """Record a request for a path that needs no permission. Return False if the request must be rejected."""
         try:
             user = self._authentication.user(request) or ANONYMOUS
         except errors.APIError:
             user = ANONYMOUS
         parts = request.path.strip("/").split("/")
-        if not await audit.begin(user, request.path, parts):
+        if not await request.notes.begin(user, request.path, parts):
             return False
         decision = await self._backend.authorizer.decide(Access(user, request.method.lower(), path=request.path))
-        audit.decide(Decision(True, decision.reason if decision.allowed else ""))
+        request.notes.decide(Decision(True, decision.reason if decision.allowed else ""))
         return True
 
     async def _endpoint(self, request: Request) -> Response:
@@ -220,9 +216,8 @@ class Router:
         if verb is None:
             return NOT_FOUND
         if served.deprecation and (verb in METRIC_LABELS or not served.is_builtin):
-            request.warn(served.deprecation)
-            if request.audit is not None:
-                request.audit.annotate("k8s.io/deprecated", "true")
+            request.notes.warn(served.deprecation)
+            request.notes.annotate("k8s.io/deprecated", "true")
         started = perf_counter()
         inflight = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing
         inflight.value += 1
@@ -234,7 +229,7 @@ class Router:
             response = await (self._run_converting(ctx, run) if served.converts else run(ctx))
         except errors.APIError as error:
             if error.from_router:
-                request.warnings = {}
+                request.notes.warnings = {}
             response = error_response(request, error)
         except UnavailableError as error:
             response = error_response(request, _store_error(error))
@@ -245,8 +240,8 @@ class Router:
                 ctx.end()
             if request.charges is not None:
                 request.close_charges()
-        if request.warnings:
-            response.headers = (*response.headers, *warning_headers(request.warnings))
+        if request.notes.warnings:
+            response.headers = (*response.headers, *warning_headers(request.notes.warnings))
         self._monitor.record(ctx, METRIC_LABELS.get(verb, "other"), response, started)
         return response
 

@@ -14,8 +14,8 @@ from polykind.apply.model import Type
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.http.messages import first_value
-from polykind.http.options import DeleteOptions, WriteOptions
+from polykind.golang.query import first_value
+from polykind.operations.options import DeleteOptions, WriteOptions
 from polykind.resources.resource import Resource
 from polykind.schema import object_meta
 from polykind.verbs.context import RequestContext
@@ -102,7 +102,7 @@ async def _restore_invalid_managers(ctx: RequestContext, write: Write, meta: Jso
         meta.pop("managedFields", None)
         if "managedFields" in original:
             meta["managedFields"] = original["managedFields"]
-        ctx.request.warn(_INVALID_MANAGERS + reason)
+        ctx.request.notes.warn(_INVALID_MANAGERS + reason)
 
 
 async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject], JsonObject] | None = None) -> None:
@@ -228,9 +228,8 @@ def _attributes(
         version.representer.convert_for_admission,
         lambda mutated: _default(ctx, mutated),
         lambda: _namespace_object(ctx, obj, old),
-        ctx.request.warn,
+        ctx.request.notes,
         deadline=ctx.request.deadline,
-        **_audit_functions(ctx),
         apply_type=lambda api_version: _root_type(ctx, api_version),
         strict_error=lambda mutated: _strict_decode_error(ctx, mutated),
         authorizer=ctx.backend.authorizer,
@@ -247,18 +246,6 @@ def _resource_at(ctx: RequestContext, api_version: str) -> Resource:
     if group == ctx.resource.group or api_version not in ctx.backend.registry.equivalents(ctx.resource, ""):
         return ctx.resource
     return ctx.backend.registry.resource_of_kind(group, ctx.resource.kind) or ctx.resource
-
-
-def _audit_functions(ctx: RequestContext) -> dict[str, Any]:
-    """Return the functions of Attributes that record audit annotations. Return none if the request is not audited."""
-    audit = ctx.request.audit
-    if audit is None:
-        return {}
-    return {
-        "annotate": audit.annotate_admission,
-        "annotate_request_level": audit.annotate_request_level,
-        "track_latency": audit.track_latency,
-    }
 
 
 def _root_type(ctx: RequestContext, api_version: str) -> Type | None:

@@ -12,7 +12,7 @@ from polykind.apis.machinery.decoding import describe
 from polykind.apply import apply_body, field_manager, last_applied
 from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
-from polykind.http.options import CreateOptions, PatchOptions
+from polykind.operations.options import CreateOptions, PatchOptions
 from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create_object
 from polykind.verbs.metadata import ignore_resource_version, match_namespace, metadata_decode_error, raw_metadata
@@ -43,7 +43,7 @@ class AppliedConfiguration(msgspec.Struct, frozen=True):
             text = yaml_codec.strict_error(self.duplicates)
             raise errors.BadRequestError(f"error strict decoding YAML: {_YAML_ERROR}{text}")
         for message in self.duplicates:
-            ctx.request.warn(message)
+            ctx.request.notes.warn(message)
 
 
 async def read_applied(ctx: RequestContext, api_version: str, kind: str) -> AppliedConfiguration:

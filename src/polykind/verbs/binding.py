@@ -12,7 +12,7 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import Response
-from polykind.http.options import CreateOptions
+from polykind.operations.options import CreateOptions
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
 from polykind.resources.resource import ServedVersion
 from polykind.verbs import respond

@@ -10,7 +10,7 @@ from polykind.apply import scale_managed_fields
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.http.messages import Response
-from polykind.http.options import PatchOptions, UpdateOptions, WriteOptions
+from polykind.operations.options import PatchOptions, UpdateOptions, WriteOptions
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.resource import APPLY_PATCH, ServedVersion
 from polykind.schema import metadata_validation
@@ -80,8 +80,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
     scale_ctx = _scale_context(ctx)
     content_type = patch_type(scale_ctx)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
-    if ctx.request.audit is not None:
-        ctx.request.audit.record_patch()
+    ctx.request.notes.record_patch()
     if content_type == APPLY_PATCH:
         applied = await read_applied(ctx, scale_ctx.version.api_version, SCALE.kind)
         change = apply_change(scale_ctx, applied, options)

@@ -43,7 +43,7 @@ async def warn_about_change(ctx: RequestContext, new: JsonObject, old: JsonObjec
     if len(serious) > room:
         texts.append(f"{len(serious) - room} more findings: run polykind check with the old and the new CRD")
     for text in texts:
-        ctx.request.warn(" ".join(text.split())[:_MAX_LENGTH])
+        ctx.request.notes.warn(" ".join(text.split())[:_MAX_LENGTH])
 
 
 def _canonical(crd: JsonObject) -> JsonObject:

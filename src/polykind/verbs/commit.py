@@ -63,7 +63,7 @@ async def add_warnings(ctx: RequestContext, write: Write) -> None:
     else:
         find = partial(strategy.warnings, write.obj, write.old)
     for text in await ctx.compute(find) if write.large else find():
-        ctx.request.warn(text)
+        ctx.request.notes.warn(text)
 
 
 async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:

@@ -9,7 +9,7 @@ from polykind.cache.cached_object import Representation
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.http.messages import Response, Stream
-from polykind.http.options import ListOptions
+from polykind.operations.options import ListOptions
 from polykind.verbs import respond
 from polykind.verbs.context import RequestContext
 from polykind.verbs.selection import RequestSelection

@@ -9,7 +9,7 @@ from polykind.apis import machinery
 from polykind.apis.core.connect_option_types import CONNECT_OPTIONS
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.http.messages import bool_value, first_value
+from polykind.golang.query import bool_value, first_value
 from polykind.verbs.admit import admit_connect
 from polykind.verbs.context import RequestContext
 

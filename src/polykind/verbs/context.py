@@ -19,10 +19,11 @@ from polykind.bounded_cache import remember
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, IdSource, RevisionRead, StaleValues, Store
 from polykind.golang.fmt import go_quote
-from polykind.http.messages import Request, parse_query
-from polykind.http.options import PatchOptions, WriteOptions
+from polykind.golang.query import parse_query
+from polykind.http.messages import Request
 from polykind.memory_policy import memory_policy
 from polykind.metrics.metrics import Metrics
+from polykind.operations.options import PatchOptions, WriteOptions
 from polykind.resources.registry import Registry
 from polykind.resources.resource import Resource, ServedVersion
 from polykind.workers import INLINE_BYTES, Workers

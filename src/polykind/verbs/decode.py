@@ -12,7 +12,7 @@ from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.http.options import WriteOptions
+from polykind.operations.options import WriteOptions
 from polykind.verbs.context import RequestContext
 from polykind.verbs.write import Origin, Write
 from polykind.workers import INLINE_BYTES
@@ -35,8 +35,7 @@ async def decode(ctx: RequestContext, origin: Origin, options: WriteOptions) -> 
     else:
         write = await ctx.compute(lambda: decode_body(ctx, origin, options))
         write.large = True
-    if ctx.request.audit is not None:
-        ctx.request.audit.record_object(ctx.version, write.obj)
+    ctx.request.notes.record_object(ctx.version, write.obj)
     return write
 
 
@@ -76,7 +75,7 @@ def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> W
             strict_errors[: len(duplicates)] = [yaml_codec.strict_error(duplicates)]
         raise _cannot_be_handled(value, value["kind"], f"strict decoding error: {', '.join(strict_errors)}")
     for text in strict_errors:
-        ctx.request.warn(text)
+        ctx.request.notes.warn(text)
     if version_error is not None:
         raise version_error
     return Write(decoded.obj, origin, options, values_validated=decoded.validated, integers_only=integers_only)

@@ -21,7 +21,7 @@ from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.http.messages import Response, Stream
-from polykind.http.options import DeleteOptions, ListOptions
+from polykind.operations.options import DeleteOptions, ListOptions
 from polykind.resources.resource import PropagationPolicy
 from polykind.verbs import respond
 from polykind.verbs.admit import approve_delete
@@ -126,7 +126,7 @@ async def _delete_listed(ctx: RequestContext, cached: CachedObject, options: Del
 def _warn_about_default_policy(ctx: RequestContext, options: DeleteOptions) -> None:
     text = ctx.version.strategy.default_policy_warning
     if text and options.propagation_policy is None and options.orphan_dependents is None:
-        ctx.request.warn(text)
+        ctx.request.notes.warn(text)
 
 
 async def _read_options(ctx: RequestContext) -> DeleteOptions:
@@ -146,8 +146,7 @@ def _decode_options(ctx: RequestContext) -> DeleteOptions:
     else:
         value = yaml_codec.decode(body) if media == "yaml" else json_codec.decode(body)
     options = DeleteOptions.from_body(value)
-    if ctx.request.audit is not None:
-        ctx.request.audit.record_options(value)
+    ctx.request.notes.record_options(value)
     return options
 
 

@@ -15,7 +15,7 @@ from polykind.apis.policy.types import EVICTION, POLICY_V1
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.http.messages import Response
-from polykind.http.options import CreateOptions, DeleteOptions, UpdateOptions
+from polykind.operations.options import CreateOptions, DeleteOptions, UpdateOptions
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
 from polykind.resources.resource import ServedVersion
 from polykind.verbs import respond

@@ -6,7 +6,8 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.watch_cache import resource_version_too_large
 from polykind.codec import negotiation
-from polykind.http.messages import Response, bool_value
+from polykind.golang.query import bool_value
+from polykind.http.messages import Response
 from polykind.verbs import respond
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import parse_resource_version
@@ -32,7 +33,7 @@ async def read_object(ctx: RequestContext) -> Representation:
 
 async def _view(ctx: RequestContext, cached: CachedObject) -> Representation:
     """Compute the representation of an object, which is not known yet."""
-    return (await ctx.version.representer.view_for_read([cached], ctx.request.warn))[0]
+    return (await ctx.version.representer.view_for_read([cached], ctx.request.notes.warn))[0]
 
 
 async def _read(ctx: RequestContext) -> CachedObject:

@@ -15,7 +15,7 @@ from polykind.cache.cached_object import CachedObject, Representation, parse_sto
 from polykind.cache.watch_cache import resource_version_too_large
 from polykind.contract import CompactedError, FutureRevisionError, JsonObject
 from polykind.http.messages import LazyItems, Response, Stream
-from polykind.http.options import ListOptions
+from polykind.operations.options import ListOptions
 from polykind.verbs import continue_token, respond
 from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import parse_resource_version
@@ -200,7 +200,7 @@ async def _view_many(ctx: RequestContext, objects: Sequence[CachedObject]) -> li
     if ctx.request.method == "DELETE":
         # Labels from an earlier conversion must not decide which objects a deletecollection removes.
         return await representer.view_many(objects)
-    return await representer.view_for_read(objects, ctx.request.warn)
+    return await representer.view_for_read(objects, ctx.request.notes.warn)
 
 
 async def _objects_at_revision(

@@ -8,7 +8,7 @@ from polykind import errors, names
 from polykind.apply import field_manager
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.http.options import WriteOptions, manager_name
+from polykind.operations.options import WriteOptions, manager_name
 from polykind.schema import metadata_validation, object_meta
 from polykind.verbs.context import RequestContext
 from polykind.verbs.write import POST, Write
@@ -129,7 +129,7 @@ async def dedupe_owners(ctx: RequestContext, write: Write, *, after_admission: b
         return
     dedupe = partial(metadata_validation.dedupe_owner_references, meta, after_admission=after_admission)
     for warning in await ctx.compute(dedupe) if write.large else dedupe():
-        ctx.request.warn(warning)
+        ctx.request.notes.warn(warning)
 
 
 async def track_create(ctx: RequestContext, write: Write, *, wipe: bool = True) -> None:

@@ -37,8 +37,7 @@ async def patch(ctx: RequestContext) -> Response:
     response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
     options = ctx.patch_options(apply=content_type == APPLY_PATCH)
     all_versions = respond.wants_all_versions(response_format, options)
-    if ctx.request.audit is not None:
-        ctx.request.audit.record_patch()
+    ctx.request.notes.record_patch()
     if content_type == APPLY_PATCH:
         await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
         missing = ctx.resource.cache.get(ctx.key) is None
@@ -254,7 +253,7 @@ def _decode_patched(
     if strict_errors and field_validation == "Strict":
         raise _invalid_patch(shown(), f"strict decoding error: {', '.join(strict_errors)}")
     for text in strict_errors:
-        ctx.request.warn(text)
+        ctx.request.notes.warn(text)
     match_namespace(ctx, obj["metadata"])
     check_name(ctx, obj)
     return obj

@@ -21,7 +21,7 @@ from polykind.codec.protobuf_envelope import encode_envelope, encode_object
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
 from polykind.http.messages import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size, total_size
-from polykind.http.options import WriteOptions, include_object
+from polykind.operations.options import WriteOptions, include_object
 from polykind.verbs.context import RequestContext, is_large
 from polykind.verbs.protobuf_list import ProtobufList
 from polykind.workers import INLINE_BYTES
@@ -112,8 +112,8 @@ def _encode_object(
     if response_format.as_kind == "PartialObjectMetadata":
         obj = partial_metadata.partial_object(obj, response_format.as_version)
         if response_format.media == "protobuf":
-            if ctx.request.audit is not None:
-                ctx.request.audit.record_response(json_codec.encode_ordered(obj))
+            if ctx.request.notes.records_responses:
+                ctx.request.notes.record_response(json_codec.encode_ordered(obj))
             return _protobuf_response(ctx, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
         return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind == negotiation.OBJECT_VERSIONS:
@@ -121,8 +121,7 @@ def _encode_object(
     if response_format.as_kind is not None:
         raise partial_metadata.not_a_list_error("*v1.Scale" if table is not None else ctx.version.object_type)
     if response_format.media == "protobuf":
-        if ctx.request.audit is not None:
-            ctx.request.audit.record_response(data)
+        ctx.request.notes.record_response(data)
         version = ctx.version
         return _protobuf_response(
             ctx, encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj)), status
@@ -136,8 +135,7 @@ def status_response(
     ctx: RequestContext, response_format: ResponseFormat, status: JsonObject, code: int = 200
 ) -> Response:
     """Return a response with a Status. The keys of the Status keep their order."""
-    if ctx.request.audit is not None:
-        ctx.request.audit.record_status(status)
+    ctx.request.notes.record_status(status)
     if response_format.media == "protobuf":
         return _protobuf_response(ctx, encode_object(status, STATUS), code)
     return _encode_response(ctx, response_format, code, status, json_codec.encode_ordered)
@@ -180,8 +178,8 @@ async def list_response(
     if response_format.as_kind == "PartialObjectMetadata":
         raise partial_metadata.is_a_list_error(version.list_type)
     if response_format.media == "protobuf":
-        if ctx.request.audit is not None and response_format.as_kind is None:
-            ctx.request.audit.record_response(b"".join(version.representer.list_parts(items, metadata)))
+        if ctx.request.notes.records_responses and response_format.as_kind is None:
+            ctx.request.notes.record_response(b"".join(version.representer.list_parts(items, metadata)))
         return await _protobuf_list(ctx, response_format, items, metadata)
     if response_format.as_kind == "Table":
         table, now, include = await load_table(ctx), ctx.backend.clock.now(), _include_object(ctx)

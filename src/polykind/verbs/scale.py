@@ -19,7 +19,7 @@ from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import Response
-from polykind.http.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
+from polykind.operations.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH
 from polykind.schema.scale_validation import nested_value, split_path
 from polykind.verbs import respond
@@ -70,8 +70,7 @@ async def update_scale(ctx: RequestContext) -> Response:
     scale, strict_errors = await ctx.compute(decode) if is_large(ctx.request.body) else decode()
     if strict_errors and options.field_validation == "Strict":
         raise errors.BadRequestError(_UNREGISTERED_TYPE)
-    if ctx.request.audit is not None:
-        ctx.request.audit.record_object(None, scale)
+    ctx.request.notes.record_object(None, scale)
     _warn(ctx, strict_errors, options.field_validation)
     match_namespace(ctx, scale["metadata"])
     check_name(ctx, scale)
@@ -86,8 +85,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
     content_type = negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
     response_format = respond.negotiate(ctx)
     options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
-    if ctx.request.audit is not None:
-        ctx.request.audit.record_patch()
+    ctx.request.notes.record_patch()
     if content_type == APPLY_PATCH:
         change = _apply_change(ctx, options)
         return await _change_scale(ctx, response_format, change, options, SCALE_PATCH, tracked=True)
@@ -260,7 +258,7 @@ def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]
 def _warn(ctx: RequestContext, strict_errors: list[str], field_validation: str) -> None:
     if field_validation == "Warn":
         for text in strict_errors:
-            ctx.request.warn(text)
+            ctx.request.notes.warn(text)
 
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:

@@ -9,7 +9,7 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.value_index import UNKNOWN, IndexQuery, Unknown
 from polykind.codec import json_codec
-from polykind.http.options import ListOptions
+from polykind.operations.options import ListOptions
 from polykind.resources.resource import ServedVersion
 from polykind.selectors import selectable_fields
 from polykind.selectors.field_selectors import FieldRequirement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import ConversionFailedError
-from polykind.http.options import DeleteOptions
+from polykind.operations.options import DeleteOptions
 from polykind.resources.custom import CustomResource
 from polykind.verbs.context import RequestContext
 from polykind.verbs.delete import delete_object
@@ -38,7 +38,7 @@ async def delete_as_stored(
     if deletion.gone:
         return 200, status
     reason = error.failure.explain()
-    ctx.request.warn(
+    ctx.request.notes.warn(
         f"conversion fallback: {ctx.key} is being deleted and finalizers keep it; the response does not show it, "
         f"because the converter fails: {reason}"
     )

@@ -13,7 +13,7 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.http.messages import Response
-from polykind.http.options import CreateOptions
+from polykind.operations.options import CreateOptions
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
 from polykind.resources.resource import ServedVersion
 from polykind.verbs import respond
@@ -156,12 +156,11 @@ async def _issue(
     settings, seconds = tokens.settings, spec["expirationSeconds"]
     if 0 < settings.max_expiration < seconds:
         text = f"requested expiration of {seconds} seconds shortened to {settings.max_expiration} seconds"
-        ctx.request.warn(text)
+        ctx.request.notes.warn(text)
         seconds = spec["expirationSeconds"] = settings.max_expiration
     now = int(ctx.backend.clock.now().timestamp())
     claims = build_claims(account, bound, spec["audiences"], settings.issuers[0], ctx.backend.ids.uid())
-    if ctx.request.audit is not None:
-        ctx.request.audit.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}")
+    ctx.request.notes.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}")
     is_own = set(spec["audiences"]) <= set(settings.audiences)
     if "pod" in bound and seconds == EXTENDABLE_SECONDS and is_own:
         set_times(claims, now, EXTENDED_SECONDS, seconds)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from polykind import errors
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
-from polykind.http.options import DeleteOptions
+from polykind.operations.options import DeleteOptions
 from polykind.verbs.commit import LostRaceError, remove
 from polykind.verbs.context import RequestContext
 
@@ -28,8 +28,7 @@ async def delete_unreadable(ctx: RequestContext, options: DeleteOptions) -> Json
     """
     resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
     if ctx.backend.unsafe_deletion:
-        if ctx.request.audit is not None:
-            ctx.request.audit.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
+        ctx.request.notes.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
         _check_options(options)
         await _authorize(ctx)
     while True:

@@ -11,7 +11,7 @@ from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec, negotiation
 from polykind.contract import InterruptCheck, JsonObject
 from polykind.http.messages import Response
-from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
+from polykind.operations.options import CreateOptions, UpdateOptions, WriteOptions
 from polykind.resources.resource import Validation
 from polykind.schema import metadata_validation
 from polykind.schema.equality import deep_equal
@@ -316,7 +316,7 @@ async def _validate(ctx: RequestContext, write: Write, old: JsonObject) -> None:
     else:
         strategy.canonicalize(new)
     for text in validation.ratcheted:
-        ctx.request.warn(text)
+        ctx.request.notes.warn(text)
     if field_errors:
         group = new["apiVersion"].rpartition("/")[0] if strategy.error_group is None else strategy.error_group
         raise await invalid_error(ctx, write, new.get("kind", ""), group, meta.get("name", ""), field_errors)

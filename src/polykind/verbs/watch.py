@@ -150,7 +150,7 @@ async def _start_with_state(
     objects = selection.candidates()
     watcher.after = max(cache.revision, ctx.backend.cache.revision)
     try:
-        representations = await representer.view_for_read(objects, ctx.request.warn)
+        representations = await representer.view_for_read(objects, ctx.request.notes.warn)
     except errors.APIError:
         for cached in objects:
             representation = await representer.view(cached)

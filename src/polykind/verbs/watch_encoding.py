@@ -12,7 +12,7 @@ from polykind.codec.protobuf_envelope import encode_envelope, encode_object, enc
 from polykind.contract import JsonObject
 from polykind.http.framing import BINARY_MESSAGES, TEXT_MESSAGES
 from polykind.http.messages import JSON
-from polykind.http.options import include_object
+from polykind.operations.options import include_object
 from polykind.verbs.context import RequestContext
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"

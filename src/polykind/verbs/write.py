@@ -8,7 +8,7 @@ import msgspec
 
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
-from polykind.http.options import DeleteOptions, WriteOptions
+from polykind.operations.options import DeleteOptions, WriteOptions
 from polykind.resources.resource import Finish
 
 

@@ -120,16 +120,16 @@ class PodSecurity(BuiltinPlugin):
             return
         pods = await self.services.objects.list("", "pods", attributes.name)
         for warning in await existing_pod_warnings(attributes.name, new.enforce, pods):
-            attributes.warn(warning)
+            attributes.notes.warn(warning)
 
     @staticmethod
     def _validate_pod(attributes: Attributes, pod: JsonObject, policy: Policy, *, valid: bool) -> None:
         if valid and {mode.level for mode in policy} == {"privileged"}:
-            attributes.annotate(f"{_PREFIX}enforce-policy", "privileged:latest")
+            attributes.notes.annotate_admission(f"{_PREFIX}enforce-policy", "privileged:latest")
             return
         if attributes.old is not None and not _is_significant(pod, attributes.old):
             return
-        attributes.annotate(f"{_PREFIX}enforce-policy", str(policy.enforce))
+        attributes.notes.annotate_admission(f"{_PREFIX}enforce-policy", str(policy.enforce))
         _audit(attributes, policy.audit, pod["metadata"], pod.get("spec") or {})
         violations = evaluate(*policy.enforce, pod["metadata"], pod.get("spec") or {})
         if violations:
@@ -140,12 +140,12 @@ class PodSecurity(BuiltinPlugin):
 
 def _audit(attributes: Attributes, level: LevelVersion, metadata: JsonObject, spec: JsonObject) -> None:
     if text := _violation(level, metadata, spec):
-        attributes.annotate(f"{_PREFIX}audit-violations", text)
+        attributes.notes.annotate_admission(f"{_PREFIX}audit-violations", text)
 
 
 def _warn(attributes: Attributes, level: LevelVersion, metadata: JsonObject, spec: JsonObject) -> None:
     if text := _violation(level, metadata, spec):
-        attributes.warn(text)
+        attributes.notes.warn(text)
 
 
 def _violation(level: LevelVersion, metadata: JsonObject, spec: JsonObject) -> str:

@@ -40,7 +40,7 @@ class PodResource(BuiltinResource):
 
     async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         for text in pod_preparation.copy_app_armor_annotations(obj):
-            ctx.request.warn(text)
+            ctx.request.notes.warn(text)
         return None
 
 

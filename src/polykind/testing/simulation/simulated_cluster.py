@@ -12,7 +12,7 @@ from polykind.auth.user import ADMIN_GROUP, User
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.controllers.server_requests import server_context
-from polykind.http.options import CreateOptions, DeleteOptions, UpdateOptions
+from polykind.operations.options import CreateOptions, DeleteOptions, UpdateOptions
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.stored_objects import StoredObjects
 from polykind.verbs.context import Backend, RequestContext

@@ -26,8 +26,8 @@ from polykind.errors import (
 from polykind.golang import duration
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import json_float, json_type_name
+from polykind.golang.query import Query, bool_value, first_value, int_value
 from polykind.golang.utf8 import byte_length, decode_utf8
-from polykind.http.messages import Query, bool_value, first_value, int_value
 from polykind.selectors import field_selectors, label_selectors
 from polykind.selectors.field_selectors import FieldSelector
 from polykind.selectors.label_selectors import LabelSelector

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from polykind.errors import APIError, BadRequestError, InvalidError
-from polykind.http import options
-from polykind.http.messages import parse_query
-from polykind.http.options import (
+from polykind.golang.query import parse_query
+from polykind.operations import options
+from polykind.operations.options import (
     CreateOptions,
     DeleteOptions,
     GetOptions,
