@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from polykind.contract import JsonObject
 from polykind.store.sqlite import SqliteStore
 from tests.support.live import DEFINITIONS, Live, live
+from tests.support.waiting import eventually_async
 from tests.support.widgets import ALL, GROUP, MERGE, NAME, WIDGETS, definition, widget
 
 
@@ -268,3 +270,24 @@ async def test_invalid_stored_crd_does_not_affect_the_server(
         await after.server.store.delete(key, expect=None)
         assert len((await after.ask("GET", DEFINITIONS))["items"]) == 2
     assert case == "no spec" or "stored CRD odd" in caplog.text
+
+
+async def test_deleted_crd_leaves_no_cache_behind(tmp_path: Path) -> None:
+    """Memory returns when CRDs are deleted: neither a controller nor a metric keeps anything of the resource."""
+
+    def kept(type_name: str) -> list[object]:
+        gc.collect()
+        return [thing for thing in gc.get_objects() if type(thing).__name__ == type_name]
+
+    async with live(tmp_path) as running:
+        before = len(kept("ResourceCache")), len(kept("CustomResource")), len(kept("CRDSummary"))
+        await running.define(definition())
+        await running.ask("POST", WIDGETS, widget("w"))
+        await running.ask("GET", WIDGETS)
+        assert len(kept("ResourceCache")) == before[0] + 1
+        await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
+        await eventually_async(
+            lambda: (len(kept("ResourceCache")), len(kept("CustomResource")), len(kept("CRDSummary"))) == before
+        )
+        page = await running.ask("GET", "/metrics")
+        assert [line for line in page.decode().splitlines() if GROUP in line or "widgets" in line] == []

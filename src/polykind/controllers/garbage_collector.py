@@ -99,6 +99,7 @@ class GarbageCollector:
         self._stop()
         if leading:
             self._backend.registry.observers.append(self._monitor_resource)
+            self._backend.registry.removal_observers.append(self._forget_resource)
             self._backend.cache.unused_observers.append(self._on_unused_resource)
             self._declared = list(self._backend.registry.declared())
             for resource in self._backend.registry.resources():
@@ -108,6 +109,7 @@ class GarbageCollector:
     def _stop(self) -> None:
         if self._monitor_resource in self._backend.registry.observers:
             self._backend.registry.observers.remove(self._monitor_resource)
+            self._backend.registry.removal_observers.remove(self._forget_resource)
             self._backend.cache.unused_observers.remove(self._on_unused_resource)
         for monitor in self._monitors.values():
             if monitor in monitor.cache.observers:
@@ -140,6 +142,13 @@ class GarbageCollector:
                 self.read(monitor)
         for ref in self._unserved_dependents.pop((resource.group, resource.kind), ()):
             self._queue.add(ref)
+
+    def _forget_resource(self, resource: Resource) -> None:
+        """Stop to watch a resource that is no longer served. If it is served again, read its group again."""
+        monitor = self._monitors.pop((resource.group, resource.plural), None)
+        if monitor is not None:
+            self._pending.pop(monitor, None)
+            self.forget_stored(resource.group)
 
     def _is_known_empty(self, monitor: _ResourceMonitor) -> bool:
         """True if the store has no objects of a resource that is served for the first time."""
@@ -261,6 +270,14 @@ class GarbageCollector:
             resource = self._backend.registry.resource_of_kind(owner.group, owner.kind)
             if resource is not None:
                 self._queue.add(ObjectRef(resource.group, resource.plural, resource.key(namespace, owner.name)))
+            else:
+                self._forget_unserved(ref, (owner.group, owner.kind))
+
+    def _forget_unserved(self, ref: ObjectRef, kind: tuple[str, str]) -> None:
+        refs = self._unserved_dependents.get(kind, set())
+        refs.discard(ref)
+        if not refs:
+            self._unserved_dependents.pop(kind, None)
 
     # ------------------------------------------------------------------ processing one object
 
@@ -269,6 +286,7 @@ class GarbageCollector:
         resource = self._backend.registry.resource(ref.group, ref.plural)
         if resource is None:
             self._graph.record(ref, ())
+            self._absent_since.pop(ref, None)
             return
         await self._backend.cache.wait_until_fresh(resource.cache)
         cached = resource.cache.get(ref.key)

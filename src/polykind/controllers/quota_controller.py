@@ -91,6 +91,7 @@ class QuotaController:
         await self._informer.start()
         self._ledger.recount = self._enqueue_namespace
         self._backend.registry.observers.append(self._on_resource)
+        self._backend.registry.removal_observers.append(self._forget_resource)
         self._leadership.subscribe(self._on_leadership)
         self._on_leadership(self._leadership.leading)
 
@@ -98,6 +99,7 @@ class QuotaController:
         self._stop()
         if self._on_resource in self._backend.registry.observers:
             self._backend.registry.observers.remove(self._on_resource)
+            self._backend.registry.removal_observers.remove(self._forget_resource)
         await self._informer.close()
         await self._queue.close()
         if self._resync is not None:
@@ -172,6 +174,11 @@ class QuotaController:
         """Count quotas again that limit a resource that is served from now on."""
         if resource.namespaced:
             self._enqueue_all()
+
+    def _forget_resource(self, resource: Resource) -> None:
+        usage = self._usages.pop((resource.group, resource.plural), None)
+        if usage is not None:
+            usage.close()
 
     def _on_object_change(self, usage: ResourceUsage, change: ObjectChange) -> None:
         namespace = change.cached.namespace

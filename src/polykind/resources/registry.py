@@ -40,6 +40,8 @@ class Registry:
         """Group, version and plural of built-in resources without endpoints."""
         self.observers: list[Callable[[Resource], None]] = []
         """Functions to call with each resource that is added or replaced."""
+        self.removal_observers: list[Callable[[Resource], None]] = []
+        """Functions to call with each resource that is no longer served. They drop what they keep for the resource."""
 
     def find(self, group: str, version: str, plural: str) -> ServedVersion | None:
         found = self._versions.get((group, version, plural))
@@ -133,7 +135,7 @@ class Registry:
         group = resource.group
         if not resource.is_builtin and self.has_builtin(group, resource.plural):
             return
-        self.remove(group, resource.plural)
+        self._discard(group, resource.plural)
         self._resources[group, resource.plural] = resource
         if resource.is_builtin or (group, resource.kind) not in self._declared_kinds:
             holder = self._by_kind.get((group, resource.kind))
@@ -166,6 +168,13 @@ class Registry:
 
     def remove(self, group: str, plural: str) -> Resource | None:
         """Stop serving a resource and return it. Return None if it was not served."""
+        resource = self._discard(group, plural)
+        if resource is not None:
+            for observer in self.removal_observers:
+                observer(resource)
+        return resource
+
+    def _discard(self, group: str, plural: str) -> Resource | None:
         self._undeclare(group, plural)
         resource = self._resources.pop((group, plural), None)
         if resource is not None:
