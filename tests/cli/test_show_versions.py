@@ -36,6 +36,12 @@ def test_remove_exits_with_1_if_blocked(arguments: list[str], version: str, stat
     assert main([*arguments, NAME, f"--remove={version}"]) == status
 
 
+def test_refresh_annotates_the_crd(arguments: list[str], polykind_server: ApiServer) -> None:
+    assert main([*arguments, NAME, "--refresh"]) == 0
+    crd = polykind_server.get({**definition(), "metadata": {"name": NAME}})
+    assert "polykind.dev/conversions-refreshed-at" in crd["metadata"]["annotations"]
+
+
 def test_json_output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*arguments, "--output=json", "--remove=v2", NAME]) == 0
     (report,) = json.loads(capsys.readouterr().out)
@@ -48,6 +54,7 @@ def test_json_output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
         (["absent.example.com"], 'customresourcedefinitions.apiextensions.k8s.io "absent.example.com" not found'),
         ([NAME, "--remove=v9"], f"{NAME} has no version v9"),
         (["--remove=v1"], "--remove requires the name of one CRD"),
+        (["--refresh"], "--refresh requires the names of CRDs"),
     ],
 )
 def test_invalid_usage_is_reported(

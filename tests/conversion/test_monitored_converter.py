@@ -13,6 +13,7 @@ from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter, RemoteConverter
 from polykind.errors import InternalError, UnknownReasonError
 from polykind.metrics.metrics import Metrics
+from polykind.webhook.presence import WebhookPresence
 from tests.conversion.hook import crontab
 
 V1, V1BETA1 = "example.com/v1", "example.com/v1beta1"
@@ -31,6 +32,8 @@ class FakeConverter:
 
     name = address = "https://converter/"
     certificate_expires: datetime | None = None
+    presence: WebhookPresence | None = None
+    service = ""
 
     def __init__(self) -> None:
         self.calls: list[int] = []
@@ -45,6 +48,9 @@ class FakeConverter:
         if self.error:
             raise self.error
         return [{**obj, "apiVersion": to} for obj in objects]
+
+    def reconnect(self) -> None:
+        pass
 
     async def close(self) -> None:
         self.closed = True

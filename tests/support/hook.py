@@ -52,13 +52,19 @@ class Hook:
         self.calls: list[Call] = []
         self.connections = 0
         self.not_after: datetime | None = None
+        self.certificate: trustme.LeafCert | None = None
+        """The certificate. If it is None, the next start creates one."""
+        self._port = 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.authority.issue_cert(*self.names, not_after=self.not_after).configure_cert(context)
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context)
+        if self.certificate is None:
+            self.certificate = self.authority.issue_cert(*self.names, not_after=self.not_after)
+        self.certificate.configure_cert(context)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, ssl=context)
+        self._port = self.port
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -68,6 +74,19 @@ class Hook:
             writer.transport.abort()
         await self._server.wait_closed()
         await asyncio.sleep(0)
+
+    async def stop(self) -> None:
+        """Refuse connections from now on."""
+        await self.__aexit__()
+
+    async def start(self) -> None:
+        """Listen again at the same port."""
+        await self.__aenter__()
+
+    def disconnect(self) -> None:
+        """Close all connections, as a server does that has waited for a request for too long."""
+        for writer in list(self._writers):
+            writer.transport.abort()
 
     @property
     def port(self) -> int:

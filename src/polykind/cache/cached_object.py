@@ -68,6 +68,13 @@ class Representation(msgspec.Struct, gc=False, eq=False):
         return labels.get(key) if labels else None
 
 
+class ConvertedRepresentation(Representation, gc=False, eq=False, kw_only=True):
+    """A representation that a converter has computed."""
+
+    converted_at: float
+    """The time at which the conversion began, which the representations of one call share."""
+
+
 class CachedObject(Representation, gc=False, eq=False, kw_only=True):
     """One stored object at one revision.
 

@@ -31,6 +31,10 @@ _CONVERSION_BATCH = 200
 """The number of events whose objects are converted together."""
 
 
+class NotReadyError(Exception):
+    """An event needs a conversion or a worker thread."""
+
+
 class VersionView(Protocol):
     """Returns cached objects at one version."""
 
@@ -170,16 +174,20 @@ class WatchChannel:
             self._backlog.extend(changes)
             return
         ready: list[EncodedEvent] = []
+        done = 0
         try:
-            for index, change in enumerate(changes):
+            for change in changes:
                 if self._needs_conversion(change) or self.needs_worker(change):
-                    self._send(ready)
-                    self._backlog.extend(changes[index:])
-                    self._task = asyncio.get_running_loop().create_task(self._process_backlog())
-                    return
+                    raise NotReadyError
                 data = self._encode_change(change)
                 if data is not None:
                     ready.append((change.revision, data))
+                done += 1
+        except NotReadyError:
+            self._send(ready)
+            self._backlog.extend(changes[done:])
+            self._task = asyncio.get_running_loop().create_task(self._process_backlog())
+            return
         except errors.APIError as error:
             self._send(ready)
             self.fail(error)
@@ -315,5 +323,6 @@ class WatchChannel:
     def _represent(self, cached: CachedObject, converted: dict[CachedObject, Representation]) -> Representation:
         representation = converted.get(cached) or self.view.ready(cached)
         if representation is None:
-            raise AssertionError("the representation has not been converted")
+            # It was ready a moment ago, and has become too old.
+            raise NotReadyError
         return representation

@@ -144,6 +144,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
             help=f"seconds for which new pods tolerate the taint {condition} (default: %(default)s)",
         )
     add_bool_flag(command, "--conversion-cache", "cache converted objects")
+    flag(
+        "--conversion-cache-ttl",
+        default="5m0s",
+        metavar="DURATION",
+        help="time for which a converted object is shown; 0s converts at every read (default: %(default)s)",
+    )
     add_bool_flag(
         command,
         "--conversion-fallback",
@@ -414,6 +420,7 @@ def settings(args: argparse.Namespace) -> Settings:
         "request_timeout",
         "shutdown_delay_duration",
         "etcd_compaction_interval",
+        "conversion_cache_ttl",
         "authorization_webhook_cache_authorized_ttl",
         "authorization_webhook_cache_unauthorized_ttl",
         "authentication_token_webhook_cache_ttl",

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from polykind.cluster.cluster_client import ClusterClient
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_REFRESHED = "polykind.dev/conversions-refreshed-at"
 _HEADERS = ("VERSION", "SERVED", "STORAGE", "DEPRECATED", "STORED", "MANAGED", "CLIENTS")
 
 
@@ -31,6 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     flag = command.add_argument
     flag("--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the server (default: as kubectl finds it)")
     flag("--remove", metavar="VERSION", help="show only this version and exit with 1 if its removal is blocked")
+    flag("--refresh", action="store_true", help="drop the server's cached conversions of the named CRDs first")
     flag("--output", choices=("text", "json"), default="text", help="output format (default: text)")
     flag("crds", nargs="*", metavar="NAME", help="names of CRDs (default: all with several versions)")
     command.set_defaults(run=run)
@@ -55,8 +58,13 @@ async def _versions(args: argparse.Namespace) -> int:
 
     if args.remove and len(args.crds) != 1:
         raise ValueError("--remove requires the name of one CRD")
+    if args.refresh and not args.crds:
+        raise ValueError("--refresh requires the names of CRDs")
     async with ClusterClient(find_access(args.kubeconfig, os.environ, Path.home()), "polykind-versions") as cluster:
         try:
+            for name in args.crds if args.refresh else ():
+                annotations = {_REFRESHED: datetime.now(UTC).isoformat()}
+                await cluster.patch(f"{_CRDS}/{name}", {"metadata": {"annotations": annotations}})
             names = args.crds or await _multi_version_crds(cluster)
             reports = [await _get_report(cluster, name) for name in names]
         except StatusError as error:

@@ -16,6 +16,7 @@ from polykind.controllers.crd_converters import BuildConverter, CRDConverters
 from polykind.controllers.crd_fallbacks import CRDFallbacks
 from polykind.controllers.crd_finalizer import CRDFinalizer
 from polykind.controllers.crd_status import CRDStatusWriter, FirstStatus
+from polykind.controllers.webhook_addresses import WebhookAddresses
 from polykind.conversion.converter_health import TYPE as CONVERSION_HEALTHY
 from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
@@ -24,6 +25,7 @@ from polykind.crd.status import nonstructural_condition, reconcile
 from polykind.crd.summary import CRDSummary, load_full
 from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, from_crd
 from polykind.discovery.snapshot import Discovery
+from polykind.resources.conversion_cache import ConversionCaches
 from polykind.resources.custom import CustomResource
 from polykind.resources.schema_digests import schema_digests
 from polykind.verbs.context import Backend
@@ -45,15 +47,16 @@ class CRDController:
         resource: CRDResource,
         builtins: tuple[GroupVersionEntry, ...],
         build_converter: BuildConverter,
-        conversion_cache: bool,
+        conversion_caches: ConversionCaches,
         conversion_fallback: bool,
         now: Callable[[], str],
         leadership: Leadership,
     ) -> None:
         self._backend = backend
         self._resource = resource
-        self.converters = CRDConverters(build_converter, backend.clock, self._write_health)
-        self._conversion_cache = conversion_cache
+        self._addresses = WebhookAddresses(backend, lambda services: self.converters.moved(services))
+        self.converters = CRDConverters(build_converter, backend.clock, self._write_health, self._addresses.start)
+        self._conversion_caches = conversion_caches
         self._fallbacks = CRDFallbacks(backend, self._write_condition) if conversion_fallback else None
         self._now = now
         self._leadership = leadership
@@ -94,6 +97,8 @@ class CRDController:
         await self._finalizer.close()
         if self._fallbacks is not None:
             self._fallbacks.close_all()
+        await self._conversion_caches.close()
+        await self._addresses.close()
         await self.converters.close()
 
     def _on_leadership(self, leading: bool) -> None:
@@ -188,6 +193,8 @@ class CRDController:
             return
         resource = self._backend.registry.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if isinstance(resource, CustomResource) and previous is not None and _serves_same_api(previous, crd):
+            if previous["metadata"].get("annotations") != crd["metadata"].get("annotations"):
+                resource.drop_conversions()
             resource.update_status(crd)
             self.converters.update_status(crd)
             return
@@ -201,7 +208,7 @@ class CRDController:
         cache.change_schema(partial(schema_digests, crd))
         converter = self.converters.replace(crd)
         fallback = self._fallbacks.replace(crd) if self._fallbacks is not None else None
-        resource = CustomResource(crd, cache, converter, self._conversion_cache, revision, fallback)
+        resource = CustomResource(crd, cache, converter, self._conversion_caches, revision, fallback)
         self._backend.registry.put(resource)
         if previous is not None:
             previous.end_watches()

@@ -26,11 +26,21 @@ WriteCondition = Callable[[str, JsonObject | None], Awaitable[None]]
 class CRDConverters:
     """The converters of all CRDs, except CRDs whose conversion only changes the apiVersion."""
 
-    def __init__(self, build: BuildConverter, clock: Clock, write_condition: WriteCondition) -> None:
+    def __init__(
+        self,
+        build: BuildConverter,
+        clock: Clock,
+        write_condition: WriteCondition,
+        on_service: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_service` is called for every webhook that is reached through a Service."""
         self._build = build
         self._clock = clock
         self._write_condition = write_condition
+        self._on_service = on_service
         self._converters: dict[str, MonitoredConverter] = {}
+        self._services: dict[str, set[str]] = {}
+        """The names of the CRDs whose webhook is reached through a Service, by the key of the Service."""
         self._statuses: dict[str, JsonObject] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._next_write: dict[str, float] = {}
@@ -46,6 +56,9 @@ class CRDConverters:
         self.update_status(crd)
         if converter.is_remote:
             self._converters[name] = converter
+            if converter.service:
+                self._services.setdefault(converter.service, set()).add(name)
+                self._on_service()
             return converter
         if conditions.find_condition(crd.get("status") or {}, TYPE):
             self._schedule_write(name)
@@ -63,7 +76,15 @@ class CRDConverters:
             timer.cancel()
         converter = self._converters.pop(name, None)
         if converter is not None:
+            if converter.service:
+                self._services[converter.service].discard(name)
             self._run(converter.close())
+
+    def moved(self, services: set[str]) -> None:
+        """Connect again to the webhooks behind these Services (namespace/name), because their addresses may differ."""
+        for service in services & self._services.keys():
+            for name in self._services[service]:
+                self._converters[name].reconnect()
 
     def forget(self, name: str) -> None:
         """Forget all state of a deleted CRD and close its converter."""

@@ -18,6 +18,7 @@ from polykind.webhook.target import Resolver
 if TYPE_CHECKING:
     from polykind.toolkit.declare.library import Library
     from polykind.webhook.client import ClientCertificate
+    from polykind.webhook.presence import WebhookPresence
 
 WEBHOOK_GATE = "CustomResourceWebhookConversion"
 _DISABLED = "webhook conversion is disabled on this cluster"
@@ -76,6 +77,11 @@ class _DisabledConverter:
 
     name = address = f"--feature-gates={WEBHOOK_GATE}=false"
     certificate_expires: datetime | None = None
+    presence: WebhookPresence | None = None
+    service = ""
+
+    def reconnect(self) -> None:
+        pass
 
     async def close(self) -> None:
         pass

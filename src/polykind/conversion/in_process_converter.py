@@ -23,6 +23,7 @@ from polykind.conversion.monitored_converter import CALL_SECONDS
 from polykind.golang.fmt import go_type
 from polykind.toolkit.declare.conversions import ConversionError
 from polykind.toolkit.declare.library import Convert
+from polykind.webhook.presence import WebhookPresence
 
 _THREADS = 4
 
@@ -33,10 +34,15 @@ class InProcessConverter:
     def __init__(self, spec: str, function: Convert, *, seconds: float = CALL_SECONDS) -> None:
         self.name = self.address = spec
         self.certificate_expires: datetime | None = None
+        self.presence: WebhookPresence | None = None
+        self.service = ""
         self._function = function
         self._seconds = seconds
         self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"polykind {spec}")
         self._batches = Batches(self._convert_batch, json_codec.encode, max_objects=100, concurrency=_THREADS)
+
+    def reconnect(self) -> None:
+        """Do nothing: a function has no connections."""
 
     async def close(self) -> None:
         """Close the thread pool without waiting for the conversions in progress, which continue."""

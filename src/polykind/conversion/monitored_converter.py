@@ -13,6 +13,7 @@ from polykind.conversion.conversion_errors import CALL, AttemptError, Conversion
 from polykind.conversion.conversion_observer import Observer, add_conversion_time
 from polykind.conversion.converter_health import UNHEALTHY_FAILURES, Health
 from polykind.errors import APIError, UnknownReasonError
+from polykind.webhook.presence import WebhookPresence
 from polykind.webhook.target import string_or_empty
 
 CALL_SECONDS = 30.0
@@ -34,6 +35,17 @@ class RemoteConverter(Converter, Protocol):
 
     @property
     def certificate_expires(self) -> datetime | None: ...
+
+    @property
+    def presence(self) -> WebhookPresence | None:
+        """The connections to the webhook. None if the converter calls no webhook."""
+
+    @property
+    def service(self) -> str:
+        """The key (namespace/name) of the Service through which the webhook is reached, or ""."""
+
+    def reconnect(self) -> None:
+        """Use new connections from now on, because the webhook may have another address."""
 
     async def close(self) -> None: ...
 
@@ -72,6 +84,21 @@ class MonitoredConverter:
     def is_remote(self) -> bool:
         """True if a conversion calls a webhook or a function. Callers cache the results of such conversions."""
         return self._remote is not None
+
+    @property
+    def presence(self) -> WebhookPresence | None:
+        """The connections to the webhook. None if the converter calls no webhook."""
+        return self._remote.presence if self._remote is not None else None
+
+    @property
+    def service(self) -> str:
+        """The key (namespace/name) of the Service through which the webhook is reached, or ""."""
+        return self._remote.service if self._remote is not None else ""
+
+    def reconnect(self) -> None:
+        """Use new connections from now on, because the webhook may have another address."""
+        if self._remote is not None:
+            self._remote.reconnect()
 
     async def close(self) -> None:
         if self._remote is not None:

@@ -23,6 +23,7 @@ from polykind.webhook.target import Resolver, TargetError, string_or_empty
 from polykind.webhook.transport_errors import TransportError, response_error
 
 if TYPE_CHECKING:
+    from polykind.webhook.presence import WebhookPresence
     from polykind.webhook.transport import Session
 
 _MAX_OBJECT_BYTES = 3 * 1024 * 1024
@@ -88,6 +89,21 @@ class WebhookConverter:
     def certificate_expires(self) -> datetime | None:
         """The expiry of the certificate that the webhook presented most recently, or None if unknown."""
         return self._client.expires
+
+    @property
+    def presence(self) -> WebhookPresence:
+        return self._client.presence
+
+    @property
+    def service(self) -> str:
+        try:
+            service = self._client.target().service
+        except TargetError:
+            return ""
+        return "/".join(service) if service is not None else ""
+
+    def reconnect(self) -> None:
+        self._client.reconnect()
 
     async def close(self) -> None:
         """Close the connections as soon as no call to the webhook is in progress."""

@@ -38,8 +38,8 @@ SERVED = _names(
 
 POLYKIND = _names(
     """
-    clusterrole-aggregation conversion-cache conversion-fallback converter data-dir garbage-collector
-    namespace-controller quota-controller rate-limit-config-file resolve serve-v1beta1 tls-san
+    clusterrole-aggregation conversion-cache conversion-cache-ttl conversion-fallback converter data-dir
+    garbage-collector namespace-controller quota-controller rate-limit-config-file resolve serve-v1beta1 tls-san
     """
 )
 """Flags of `polykind serve` that kube-apiserver does not have and that the launcher accepts in addition."""

@@ -204,6 +204,16 @@ class Metrics:
         self.conversion_misses = self.counter(
             "polykind_conversion_cache_misses_total", "Objects without a cached conversion, by CRD.", ("crd",)
         )
+        self.conversion_renewals = self.counter(
+            "polykind_conversion_cache_renewals_total",
+            "Objects converted again in the background before their cached conversion was too old, by CRD and result.",
+            ("crd", "result"),
+        )
+        self.conversion_drops = self.counter(
+            "polykind_conversion_cache_drops_total",
+            "Times that all cached conversions were dropped, by CRD and reason.",
+            ("crd", "reason"),
+        )
         self.conversion_fallbacks = self.counter(
             "polykind_conversion_fallback_objects_total",
             "Objects shown as last converted because the converter was down, by CRD and version.",
@@ -318,6 +328,12 @@ class Metrics:
 
     def objects_shared(self, crd: str, objects: int) -> None:
         self.conversion_shared.of(crd).add(objects)
+
+    def conversions_renewed(self, crd: str, result: str, objects: int) -> None:
+        self.conversion_renewals.of(crd, result).add(objects)
+
+    def conversions_dropped(self, crd: str, reason: str) -> None:
+        self.conversion_drops.of(crd, reason).add(1)
 
     def fallback_used(self, crd: str, version: str, objects: int) -> None:
         self.conversion_fallbacks.of(crd, version).add(objects)

@@ -65,6 +65,8 @@ class Rewriter:
 
         If the converter cannot be called, wait and try again, and finally report all remaining objects as failed.
         """
+        # A conversion that a fixed converter would not repeat must not be stored.
+        self._served_resource().drop_conversions()
         for delay in RETRY_DELAYS:
             try:
                 return await self._walk()

@@ -18,6 +18,7 @@ from polykind.crd.conditions import ESTABLISHED, is_true
 from polykind.crd.structural import is_structural
 from polykind.crd.summary import load_full
 from polykind.resources.cel_loader import rules_of
+from polykind.resources.conversion_cache import ConversionCache, ConversionCaches
 from polykind.resources.conversion_fallback import ConversionFallback
 from polykind.resources.custom_representer import CustomRepresenter
 from polykind.resources.custom_strategy import CustomStrategy
@@ -36,7 +37,7 @@ class CustomResource(Resource):
         crd: JsonObject,
         cache: ResourceCache,
         converter: Converter | None,
-        cache_conversions: bool,
+        conversion_caches: ConversionCaches,
         watchable_since: int = 0,
         fallback: ConversionFallback | None = None,
     ) -> None:
@@ -55,7 +56,8 @@ class CustomResource(Resource):
         self.update_status(crd)
         self.converter = converter
         """The converter. None if a conversion changes only the apiVersion."""
-        self.cache_conversions = cache_conversions
+        presence = converter.presence if isinstance(converter, MonitoredConverter) else None
+        self.conversions = ConversionCache(crd["metadata"]["name"], conversion_caches, presence)
         self.fallback = fallback
         """The source of representations while the converter is down. None if the server has no such fallback."""
         self.preserves_unknown = bool(spec.get("preserveUnknownFields"))
@@ -87,7 +89,7 @@ class CustomResource(Resource):
             version,
             CustomCodec(self, version, has_status=has_status),
             CustomStrategy(self, version, has_status=has_status, scale=scale),
-            CustomRepresenter(self, version_entry, has_status=has_status),
+            self._build_representer(version_entry, has_status=has_status),
             has_status=has_status,
             scale=scale,
             # Compute the warning only if it is needed: it takes a search through all versions, possibly thousands.
@@ -96,6 +98,13 @@ class CustomResource(Resource):
             converts=self.converter is not None,
             unavailable=unavailable,
         )
+
+    def _build_representer(self, version_entry: JsonObject, *, has_status: bool) -> CustomRepresenter:
+        if self.converter is None:
+            return CustomRepresenter(self, version_entry, has_status=has_status)
+        from polykind.resources.converting_representer import ConvertingRepresenter
+
+        return ConvertingRepresenter(self, version_entry, self.converter, self.conversions, has_status=has_status)
 
     def storage_version(self) -> ServedVersion:
         """Return the storage version, even if it is not served. Objects stored at it need no conversion."""
@@ -107,6 +116,10 @@ class CustomResource(Resource):
         return served or self._build_version(
             next(entry for entry in self.crd["spec"]["versions"] if entry["name"] == version)
         )
+
+    def drop_conversions(self) -> None:
+        if self.converter is not None:
+            self.conversions.drop("requested")
 
     def expire_watches(self, version: str, revision: int, error: errors.ExpiredError) -> None:
         """End the watches of a version with an error, and refuse watches from revisions before `revision`."""

@@ -1,8 +1,7 @@
-"""Representations of custom objects: normalized with the stored version's schema, then converted."""
+"""Representations of custom objects: normalized with the stored version's schema."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,8 @@ from polykind.cache.cached_object import CachedObject, Representation, labels_of
 from polykind.codec import json_codec
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
-from polykind.conversion.conversion_errors import ConversionFailedError
-from polykind.conversion.last_conversions import LastConversion
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.golang.fmt import go_quote
-from polykind.loop_calls import on_loop
 from polykind.resources.representer import Representer
 from polykind.schema import object_meta
 from polykind.workers import INLINE_BYTES
@@ -27,7 +23,7 @@ _MANY_COLUMNS = 200
 
 
 class CustomRepresenter(Representer):
-    """Returns custom objects at one version, using the CRD's converter if there is one."""
+    """Returns custom objects at one version. A conversion changes only the apiVersion."""
 
     def __init__(self, resource: CustomResource, version_entry: JsonObject, *, has_status: bool) -> None:
         version, converter = version_entry["name"], resource.converter
@@ -36,7 +32,6 @@ class CustomRepresenter(Representer):
             version,
             resource.api_version(version),
             resource.list_kind,
-            cache_conversions=resource.cache_conversions,
             on_shared=converter.shared if isinstance(converter, MonitoredConverter) else None,
         )
         self._resource = resource
@@ -57,13 +52,7 @@ class CustomRepresenter(Representer):
         resource = self._resource
         if self.version == resource.storage:
             return obj
-        target = resource.api_version(resource.storage)
-        if resource.converter is None:
-            stored = {**obj, "apiVersion": target}
-        else:
-            # kube-apiserver removes the resourceVersion of an object before it calls a converter for a read or a write.
-            meta = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
-            stored = (await on_loop(resource.converter.convert([{**obj, "metadata": meta}], target)))[0]
+        stored = {**obj, "apiVersion": resource.api_version(resource.storage)}
         resource.schema(resource.storage).prune(stored)
         return stored
 
@@ -85,14 +74,11 @@ class CustomRepresenter(Representer):
     # ------------------------------------------------------------------ showing
 
     def show(self, cached: CachedObject) -> Representation | None:
-        if cached.version == self.version:
-            return self._encode(cached, self._read(cached))
-        if self._resource.converter is None:
-            obj = self._read(cached)
+        obj = self._read(cached)
+        if cached.version != self.version:
             obj["apiVersion"] = self.api_version
             self._resource.schema(self.version).prune(obj)
-            return self._encode(cached, obj)
-        return None
+        return self._encode(cached, obj)
 
     def _read(self, cached: CachedObject) -> JsonObject:
         """Decode a stored object, pruned and defaulted with the current schema of the version it is stored at."""
@@ -119,85 +105,19 @@ class CustomRepresenter(Representer):
             return cached
         return Representation(data, labels_of(obj))
 
-    async def convert_many(self, objects: Sequence[CachedObject]) -> list[Representation]:
-        converter = self._resource.converter
-        if converter is None:
-            raise AssertionError("a conversion without a converter needs no waiting")
-        read = [self._read(cached) for cached in objects]
-        revisions = [obj["metadata"].pop("resourceVersion", None) for obj in read]
-        converted = await on_loop(converter.convert(read, self.api_version))
-        schema, representations = self._resource.schema(self.version), []
-        fallback = self._resource.fallback
-        for cached, obj, revision in zip(objects, converted, revisions, strict=True):
-            schema.prune(obj)
-            meta = obj["metadata"]
-            if revision is not None:
-                meta["resourceVersion"] = revision
-            for field in ("labels", "annotations"):
-                if meta.get(field) == {}:  # A converter may return empty maps.
-                    del meta[field]
-            representation = Representation(json_codec.encode(obj), labels_of(obj))
-            representations.append(representation)
-            if fallback is not None:
-                fallback.remember(self.version, cached, representation)
-        return representations
-
-    # ------------------------------------------------------------------ showing while the converter is down
-
-    @property
-    def has_fallback(self) -> bool:
-        return self._resource.fallback is not None
-
-    async def view_for_read(self, objects: Sequence[CachedObject], warn: Callable[[str], None]) -> list[Representation]:
-        fallback = self._resource.fallback
-        if fallback is None:
-            return await self.view_many(objects)
-        error = next((e for o in objects if (e := fallback.outage(self.version, o)) is not None), None)
-        if error is None:
-            try:
-                return await self.view_many(objects)
-            except ConversionFailedError as failure:
-                if not failure.is_outage:
-                    raise
-                error = failure
-        shown: list[tuple[CachedObject, LastConversion]] = []
-        representations = []
-        for cached in objects:
-            representation = self.known(cached)
-            if representation is None and cached.version == self.version:
-                representation = (await self.view_many([cached]))[0]
-            if representation is None:
-                last = fallback.find(self.version, cached)
-                obj = self._last_shown(cached, last) if last is not None else None
-                if last is None or obj is None:
-                    raise ConversionFailedError(error.failure, cached.decode(), self.api_version, error.address)
-                shown.append((cached, last))
-                representation = Representation(json_codec.encode(obj), labels_of(obj))
-            representations.append(representation)
-        if shown:
-            warn(fallback.shown(self.version, shown, error, self.cache.get, self.view_many))
-        return representations
-
-    def _last_shown(self, cached: CachedObject, last: LastConversion) -> JsonObject | None:
-        """Return the object as last converted, pruned with the current schema. Return None if it was another object of
-        the same name.
-        """
-        obj: JsonObject = json_codec.decode(last.data)
-        stored = cached.decode().get("metadata")
-        if not isinstance(stored, dict) or stored.get("uid") != obj["metadata"].get("uid"):
-            return None
-        self._resource.schema(self.version).prune(obj)
-        return obj
-
     async def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
         resource = self._resource
         group, _, version = api_version.rpartition("/")
         if group != resource.group or version not in resource.declared:
             raise errors.UnknownReasonError(_unknown_version_message(obj, api_version, resource.group))
-        if resource.converter is None or obj.keys() <= {"apiVersion", "kind"}:
+        if obj.keys() <= {"apiVersion", "kind"}:
             # A create starts from an empty object, which needs no conversion.
             return {**obj, "apiVersion": api_version}
-        return (await on_loop(resource.converter.convert([obj], api_version)))[0]
+        return await self._convert_to(obj, api_version)
+
+    async def _convert_to(self, obj: JsonObject, api_version: str) -> JsonObject:
+        """Convert an object to another version of the CRD."""
+        return {**obj, "apiVersion": api_version}
 
 
 def _unknown_version_message(obj: JsonObject, api_version: str, group: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,6 @@ class Representer(ABC):
         api_version: str,
         list_kind: str,
         *,
-        cache_conversions: bool = True,
         on_shared: Callable[[int], None] | None = None,
     ) -> None:
         self.cache = cache
@@ -45,7 +44,6 @@ class Representer(ABC):
         self.list_kind = list_kind
         self.hits = self.misses = 0
         """The numbers of cached representations used and of conversions needed since the last scrape."""
-        self._cache_conversions = cache_conversions
         self._singleflight = Singleflight(self._convert, on_shared)
 
     @property
@@ -106,6 +104,15 @@ class Representer(ABC):
             self.hits += 1
         return representation
 
+    def known_many(self, objects: Sequence[CachedObject]) -> list[Representation | None]:
+        """Return for each object what `known` returns."""
+        return [self.known(cached) for cached in objects]
+
+    @property
+    def value_period(self) -> Hashable:
+        """A value that changes when an index of values of this version must be built again."""
+        return 0
+
     def ready(self, cached: CachedObject) -> Representation | None:
         """Return the representation of a cached object. Return None if the caller has to await `view`.
 
@@ -165,6 +172,7 @@ class Representer(ABC):
                 await self.cache.workers.turns.take("")
                 since = monotonic()
         missing = [cached for cached, known in zip(objects, representations, strict=True) if known is None]
+        self.misses += len(missing)
         converted = iter(await self._singleflight.convert(missing)) if missing else iter(())
         return [known or next(converted) for known in representations]
 
@@ -188,13 +196,16 @@ class Representer(ABC):
         converted: list[Representation] = []
         for portion in _portions(objects):
             generation = self.cache.schema_generation
-            self.misses += len(portion)
             representations = await self.convert_many(portion)
             for cached, representation in zip(portion, representations, strict=True):
-                if self._cache_conversions and generation == self.cache.schema_generation == cached.schema_generation:
-                    cached.add_representation(self.version, representation)
+                if generation == self.cache.schema_generation == cached.schema_generation:
+                    self._keep_converted(cached, representation)
             converted += representations
         return converted
+
+    def _keep_converted(self, cached: CachedObject, representation: Representation) -> None:
+        """Keep the result of a conversion with its object."""
+        cached.add_representation(self.version, representation)
 
     def restamp(self, representation: Representation, revision: int) -> bytes:
         """Return the representation's bytes with another resourceVersion, as a DELETED event needs."""

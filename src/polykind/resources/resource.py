@@ -128,6 +128,9 @@ class Resource:
             channel = self.channels[key] = create(partial(self.channels.pop, key, None))
         return channel
 
+    def drop_conversions(self) -> None:
+        """Drop all cached conversions, because a client wants them to be computed again."""
+
     def end_watches(self) -> None:
         for channel in list(self.channels.values()):
             channel.finish()

@@ -24,6 +24,7 @@ from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.discovery.builtins import builtins
 from polykind.migration.controller import MigrationController
 from polykind.resources.builtin import find_builtin
+from polykind.resources.conversion_cache import ConversionCaches
 from polykind.server.endpoints import Check
 from polykind.server.runtime_config import RuntimeConfig
 from polykind.server.settings import Settings
@@ -77,7 +78,11 @@ class Controllers:
             crd_resource,
             builtins(runtime_config.serves),
             build_converter,
-            settings.conversion_cache,
+            ConversionCaches(
+                settings.conversion_cache_ttl if settings.conversion_cache else 0.0,
+                backend.clock.monotonic,
+                backend.metrics,
+            ),
             settings.conversion_fallback,
             now,
             leadership,

@@ -99,6 +99,7 @@ class Settings(msgspec.Struct):
     authentication_token_webhook_version: str = "v1beta1"  # noqa: S105
     authentication_token_webhook_cache_ttl: float = 120.0
     conversion_cache: bool = True
+    conversion_cache_ttl: float = 300.0
     conversion_fallback: bool = False
     resolve: tuple[str, ...] = ()
     converter: tuple[str, ...] = ()
@@ -207,6 +208,8 @@ class Settings(msgspec.Struct):
             raise SettingsError("--shutdown-delay-duration can not be negative value")
         if not self.request_timeout > 0:
             raise SettingsError("--request-timeout must be longer than 0s")
+        if self.conversion_cache_ttl < 0:
+            raise SettingsError("--conversion-cache-ttl must not be negative (0s: convert at every read)")
         if self.http2_max_streams_per_connection < 0:
             raise SettingsError("--http2-max-streams-per-connection can not be a negative number")
         if not 0 <= self.goaway_chance <= 0.02:

@@ -257,7 +257,7 @@ async def _matching_page(
             part = part[: max(limit - len(objects), start // _UNMATCHED_PER_CONVERSION)]
         representations: Sequence[Representation] = part
         if uniform_generation != ctx.resource.cache.schema_generation:
-            found = [representer.known(cached) for cached in part]
+            found = representer.known_many(part)
             representations = [known for known in found if known is not None]
             if len(representations) < len(part):
                 representations = await _view_many(ctx, part)

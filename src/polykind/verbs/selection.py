@@ -191,7 +191,7 @@ def _field_query(version: ServedVersion, requirement: FieldRequirement, paths: t
         return UNKNOWN if representation is None else _field_texts(representation, paths).get(field) or ""
 
     return IndexQuery(
-        ("field", version.version, version.schema_generation, field),
+        ("field", version.version, version.schema_generation, representer.value_period, field),
         value_of,
         lambda text: (text == value) is equal,
         (value,) if equal else None,
@@ -215,7 +215,9 @@ def _label_query(version: ServedVersion, requirement: Requirement) -> IndexQuery
     elif requirement.operator == "!":
         values = (None,)
     return IndexQuery(
-        ("label", version.version, version.schema_generation, key) if version.converts else ("label", key),
+        ("label", version.version, version.schema_generation, representer.value_period, key)
+        if version.converts
+        else ("label", key),
         converted_value_of if version.converts else value_of,
         lambda value: matches({key: value} if value is not None else {}),
         values,

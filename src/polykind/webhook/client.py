@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polykind.contract import JsonObject
+from polykind.webhook.presence import WebhookPresence
 from polykind.webhook.target import Resolver, Target, TargetError, build_target, string_or_empty
 
 if TYPE_CHECKING:
@@ -116,9 +117,12 @@ class WebhookClient:
         self._client_certificate = client_certificate
         self._plain_timeouts = plain_timeouts
         self._verify = verify
+        self.presence = WebhookPresence()
         self._target: Target | None = None
         self._session: Session | None = None
         self._opening = asyncio.Lock()
+        self._retired: list[Session] = []
+        """Sessions that are closed when no call is in progress."""
         self._calls = 0
         self._closing = False
 
@@ -136,9 +140,19 @@ class WebhookClient:
     async def close(self) -> None:
         """Close the connections as soon as no call to the webhook is in progress."""
         self._closing = True
-        if not self._calls and self._session:
-            session, self._session = self._session, None
-            await session.close()
+        self.reconnect()
+        await self._close_retired()
+
+    def reconnect(self) -> None:
+        """Use new connections for the calls that follow, because the webhook may have another address."""
+        self.presence.moved()
+        if self._session is not None:
+            self._retired.append(self._session)
+            self._session = None
+
+    async def _close_retired(self) -> None:
+        while self._retired and not self._calls:
+            await self._retired.pop().close()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Session]:
@@ -151,8 +165,8 @@ class WebhookClient:
             yield self._session or await self._open()
         finally:
             self._calls -= 1
-            if self._closing:
-                await self.close()
+            if self._retired or self._closing:
+                await (self.close() if self._closing else self._close_retired())
 
     async def _open(self) -> Session:
         async with self._opening:
@@ -167,6 +181,10 @@ class WebhookClient:
                     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
                 transport = await asyncio.to_thread(importlib.import_module, "polykind.webhook.transport")
                 self._session = transport.Session(
-                    target, context, lambda: target.endpoint(self._resolver), plain_timeouts=self._plain_timeouts
+                    target,
+                    context,
+                    lambda: target.endpoint(self._resolver),
+                    self.presence,
+                    plain_timeouts=self._plain_timeouts,
                 )
             return self._session

@@ -22,6 +22,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from polykind.golang.fmt import go_quote
+from polykind.webhook.presence import WebhookPresence
 from polykind.webhook.target import Endpoint, Target
 from polykind.webhook.trace_context import trace_headers
 from polykind.webhook.transport_errors import (
@@ -82,27 +83,46 @@ class _EndpointResolver(AbstractResolver):
 
 
 class _Response(aiohttp.ClientResponse):
-    """A response that keeps the webhook's certificate.
+    """A response that keeps what is known about its connection.
 
-    aiohttp releases the connection of a short response, and with it the certificate, before the caller gets the
-    response.
+    aiohttp releases the connection of a short response, and with it the transport, before the caller gets the response.
     """
 
+    transport: asyncio.Transport | None = None
     certificate: dict[str, Any] | None = None
 
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._peer: tuple[str, ssl.SSLObject | None] = "", None
+
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
-        transport = connection.transport
-        self.certificate = transport.get_extra_info("peercert") if transport else None
+        transport = self.transport = connection.transport
+        if transport is not None:
+            self.certificate = transport.get_extra_info("peercert")
+            name = transport.get_extra_info("peername")
+            self._peer = str(name[0]) if name else "", transport.get_extra_info("ssl_object")
         return await super().start(connection)
+
+    def record(self, presence: WebhookPresence) -> None:
+        """Tell `presence` on which connection the webhook has answered."""
+        if self.transport is not None:
+            presence.answered(self.transport, *self._peer)
 
 
 class Session:
     """The connections to one webhook. `expires` is the expiry of the certificate that it presented most recently."""
 
     def __init__(
-        self, target: Target, trust: ssl.SSLContext, endpoint: Callable[[], Endpoint], *, plain_timeouts: bool = False
+        self,
+        target: Target,
+        trust: ssl.SSLContext,
+        endpoint: Callable[[], Endpoint],
+        presence: WebhookPresence,
+        *,
+        plain_timeouts: bool = False,
     ) -> None:
         self._target = target
+        self._presence = presence
         self._plain_timeouts = plain_timeouts
         self._endpoint = endpoint
         self._resolver = _EndpointResolver(endpoint)
@@ -196,7 +216,7 @@ class Session:
         )
         async with post as response:
             stage.current = "body"
-            self._record_certificate_expiry(response)
+            self._record_connection(response)
             read = bytearray()
             if (response.content_length or 0) > max_bytes:
                 raise _too_large(max_bytes)
@@ -206,8 +226,11 @@ class Session:
                     raise _too_large(max_bytes)
         return HTTPResponse(response.status, response.headers.get("Content-Type", ""), bytes(read)), response.headers
 
-    def _record_certificate_expiry(self, response: aiohttp.ClientResponse) -> None:
-        certificate = response.certificate if isinstance(response, _Response) else None
+    def _record_connection(self, response: aiohttp.ClientResponse) -> None:
+        if not isinstance(response, _Response):
+            return
+        response.record(self._presence)
+        certificate = response.certificate
         if certificate and "notAfter" in certificate:
             self.expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
 
@@ -227,6 +250,7 @@ class Session:
                 )
                 return request_error(url, message, "TLS")
         if isinstance(error, aiohttp.ClientConnectorError):
+            self._presence.refused()
             return await _connection_error(error.os_error, url, requested, reached)
         if isinstance(error, ssl.SSLError):
             return request_error(url, handshake_message(error), "TLS")
