@@ -95,9 +95,11 @@ class ConversionCache:
 
     def oldest_fresh(self) -> float:
         """Return the time since which a conversion can be shown without further ado."""
-        self.note_replacement()
-        if self.is_uncertain():
-            return math.inf
+        presence = self._presence
+        if presence is not None and (presence.replacements != self._replacements or not presence.connected):
+            self.note_replacement()
+            if self.is_uncertain():
+                return math.inf
         return max(self._valid_since, self.caches.monotonic() - _RENEW_AFTER * self.caches.ttl)
 
     def oldest_shown(self) -> float:

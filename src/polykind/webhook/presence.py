@@ -30,7 +30,9 @@ class WebhookPresence:
     @property
     def connected(self) -> bool:
         """True if a connection that has served a call is still open. Then the webhook cannot have been restarted."""
-        return any(not transport.is_closing() for transport in self._transports)
+        transports = self._transports
+        # Usually the latest connection is open, and every read of a cached conversion asks.
+        return bool(transports) and (not transports[-1].is_closing() or not all(t.is_closing() for t in transports))
 
     def moved(self) -> None:
         """Note that the webhook has other addresses from now on."""
