@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from polykind.admission.match_conditions import MatchConditionError, MatchConditions, validate_conditions
+from polykind.admission.match_conditions import MatchConditionError, MatchConditions
+from polykind.apis.admissionregistration.expression_validation import validate_match_expressions
 
 
 def _conditions(*texts: str) -> list[dict[str, Any]]:
@@ -107,7 +108,7 @@ async def test_conditions_share_the_budget() -> None:
     ],
 )
 def test_invalid_condition_is_reported(text: str, expected: str) -> None:
-    assert [str(e) for e in validate_conditions(_conditions(text), "m")] == [expected]
+    assert [str(e) for e in validate_match_expressions(_conditions(text), "m")] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -120,8 +121,8 @@ def test_invalid_condition_is_reported(text: str, expected: str) -> None:
     ],
 )
 def test_valid_condition_is_accepted(text: str) -> None:
-    assert validate_conditions(_conditions(text), "m") == []
+    assert validate_match_expressions(_conditions(text), "m") == []
 
 
 def test_params_are_declared_on_request() -> None:
-    assert validate_conditions(_conditions("params.a == object.a"), "m", params=True) == []
+    assert validate_match_expressions(_conditions("params.a == object.a"), "m", params=True) == []

@@ -15,9 +15,9 @@ from polykind.admission.matcher import (
     namespace_matches,
     object_matches,
 )
-from polykind.apis.admissionregistration.strategy import name_warnings
 from polykind.errors import NotFoundError
 from polykind.selectors.selector_objects import compile_label_selector
+from polykind.strategies.admissionregistration.strategy import name_warnings
 from tests.admission.support import attributes_for
 
 OBJ = {"metadata": {"name": "v"}}

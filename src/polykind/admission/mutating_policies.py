@@ -11,13 +11,13 @@ from polykind import errors
 from polykind.admission import policy_plugin
 from polykind.admission.admission_chain import PluginReinvocation
 from polykind.admission.attributes import DELETE, Attributes
-from polykind.admission.cel_environment import Environment
 from polykind.admission.cel_variables import authorizer_values, request_value
 from polykind.admission.match_conditions import MatchConditionError, MatchConditions
 from polykind.admission.mutation import Mutation, MutationError
 from polykind.admission.policy_expressions import compile_variables
 from polykind.admission.policy_plugin import AdmissionPolicy, PolicyBinding, PolicyConfigurationError, PolicyPlugin
 from polykind.admission.versioned_attributes import conversion_error, convert_attributes
+from polykind.apis.admissionregistration.cel_environment import Environment
 from polykind.cel.cel_types import Type
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote

@@ -9,11 +9,11 @@ from typing import Any
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
-from polykind.admission.cel_environment import MUTATIONS, OUT_OF_BUDGET, PER_EVALUATION, Environment
 from polykind.admission.evaluation_deadline import EvaluationInterruptedError, run_with_deadline
 from polykind.admission.policy_expressions import EvaluationScope, Expression, OutOfBudgetError
 from polykind.admission.versioned_attributes import apply_defaults, decode_patched
 from polykind.apis import machinery
+from polykind.apis.admissionregistration.cel_environment import MUTATIONS, OUT_OF_BUDGET, PER_EVALUATION, Environment
 from polykind.apply import json_patch
 from polykind.apply.apply_configuration import ApplyConfigurationError, merge_configuration
 from polykind.apply.patch_errors import PatchRejectedError, PatchTestFailedError

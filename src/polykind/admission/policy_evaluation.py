@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from polykind.admission.cel_environment import AUTHORIZER_VARIABLES, OUT_OF_BUDGET, PER_EVALUATION, Environment
 from polykind.admission.evaluation_deadline import EvaluationInterruptedError, run_with_deadline
 from polykind.admission.match_conditions import IGNORE, MatchConditionError, MatchConditions
 from polykind.admission.policy_expressions import (
@@ -15,6 +14,12 @@ from polykind.admission.policy_expressions import (
     OutOfBudgetError,
     Result,
     compile_variables,
+)
+from polykind.apis.admissionregistration.cel_environment import (
+    AUTHORIZER_VARIABLES,
+    OUT_OF_BUDGET,
+    PER_EVALUATION,
+    Environment,
 )
 from polykind.cel.cel_types import BOOL, NULL, STRING, Type
 from polykind.cel.library.strings import trim

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.admission.cel_environment import Environment, composed_type
+from polykind.apis.admissionregistration.cel_environment import Environment, composed_type
 from polykind.cel import CompilationError, Program
 from polykind.cel.cel_types import DYN, Type
 from polykind.cel.evaluation_errors import EvalError

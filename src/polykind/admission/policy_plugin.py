@@ -8,9 +8,9 @@ from typing import Generic, Protocol, TypeVar
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
-from polykind.admission.cel_environment import OUT_OF_BUDGET
 from polykind.admission.match_conditions import IGNORE
 from polykind.admission.matcher import GROUP, MatchResources
+from polykind.apis.admissionregistration.cel_environment import OUT_OF_BUDGET
 from polykind.contract import JsonObject
 from polykind.metrics.metrics import Metrics
 from polykind.selectors.label_selectors import LabelSelector

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import CRDResource, replace_encoded_status, summarize_stored_crd
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership, StoreError
@@ -28,6 +27,7 @@ from polykind.discovery.snapshot import Discovery
 from polykind.resources.conversion_cache import ConversionCaches
 from polykind.resources.custom import CustomResource
 from polykind.resources.schema_digests import schema_digests
+from polykind.strategies.apiextensions.strategy import CRDResource, replace_encoded_status, summarize_stored_crd
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.crds")

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import FINALIZER, CRDResource
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject, RevisionConflictError, StoreError
 from polykind.controllers.bulk_delete import delete_all
@@ -17,6 +16,7 @@ from polykind.crd.conditions import ESTABLISHED
 from polykind.crd.status import terminating_condition
 from polykind.crd.summary import CRDSummary
 from polykind.resources.custom import CustomResource
+from polykind.strategies.apiextensions.strategy import FINALIZER, CRDResource
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.crds")

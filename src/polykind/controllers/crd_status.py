@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from polykind.apis.apiextensions.strategy import CRDResource, replace_stored_status
 from polykind.apply import field_manager, managed_fields
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject, RevisionConflictError, Store
 from polykind.crd.naming import AcceptedNames
+from polykind.strategies.apiextensions.strategy import CRDResource, replace_stored_status
 from polykind.verbs.context import Backend
 
 _API_VERSION = "apiextensions.k8s.io/v1"

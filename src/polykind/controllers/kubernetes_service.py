@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 from typing import Any
 
-from polykind.apis.core.ip_allocator import ip_address_object
 from polykind.apis.core.service_network import ServiceNetwork
 from polykind.apis.core.types import ENDPOINTS, SERVICE
 from polykind.apis.discovery.types import ENDPOINT_SLICE
@@ -17,6 +16,7 @@ from polykind.apis.networking.types import IP_ADDRESS, SERVICE_CIDR
 from polykind.cache.cached_object import Encoded
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, RevisionConflictError, StoreError
+from polykind.strategies.core.ip_allocator import ip_address_object
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.services")

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
-from polykind.apis.core.namespace_strategy import INITIAL_NAMESPACES, NAMESPACE_FINALIZER, NamespaceResource
 from polykind.apply import field_manager
 from polykind.auth.user import service_account
 from polykind.cache.cached_object import CachedObject, Encoded
@@ -16,6 +15,7 @@ from polykind.contract import JsonObject, Leadership, RevisionConflictError, Sto
 from polykind.controllers.bulk_delete import delete_all
 from polykind.controllers.informer import Informer
 from polykind.resources.resource import Resource
+from polykind.strategies.core.namespace_strategy import INITIAL_NAMESPACES, NAMESPACE_FINALIZER, NamespaceResource
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.namespaces")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from polykind.apis.core.ip_allocator import ALLOCATOR_LABELS
-from polykind.apis.core.node_port_allocator import NodePortAllocator
 from polykind.apis.core.types import SERVICE
 from polykind.apis.networking.types import IP_ADDRESS
 from polykind.cache.resource_cache import ResourceCache
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.strategies.core.ip_allocator import ALLOCATOR_LABELS
+from polykind.strategies.core.node_port_allocator import NodePortAllocator
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.services")

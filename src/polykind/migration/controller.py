@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
+from polykind.apis.storagemigration.state import STORAGE_MIGRATING, GroupResource, is_true, is_unfinished, target
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
-from polykind.migration.state import STORAGE_MIGRATING, GroupResource, is_true, is_unfinished, target
 from polykind.resources.builtin import BuiltinResource
+from polykind.strategies.apiextensions.strategy import CRDResource, summarize_stored_crd
 from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:

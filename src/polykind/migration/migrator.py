@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import CRDResource
+from polykind.apis.storagemigration import state
+from polykind.apis.storagemigration.state import GroupResource, next_migration, target, unhandled
 from polykind.contract import JsonObject
 from polykind.controllers.workqueue import WorkQueue
-from polykind.migration import state
 from polykind.migration.rewriter import NotServedError, Rewriter
-from polykind.migration.state import GroupResource, next_migration, target, unhandled
 from polykind.migration.status_writers import CRDMigrationStatus, MigrationDeletedError, MigrationStatus
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.resource import Resource
+from polykind.strategies.apiextensions.strategy import CRDResource
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.migrations")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from polykind import errors
+from polykind.apis.storagemigration.state import Failures, GroupResource
 from polykind.cache.cached_object import CachedObject, Encoded, Representation
 from polykind.codec import json_codec
 from polykind.contract import RevisionConflictError
 from polykind.conversion.conversion_errors import ConversionFailedError
-from polykind.migration.state import Failures, GroupResource
 from polykind.resources.resource import Resource, ServedVersion
 from polykind.verbs.context import Backend
 

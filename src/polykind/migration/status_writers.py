@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polykind import errors
-from polykind.apis.apiextensions.strategy import CRDResource, summarize_stored_crd
+from polykind.apis.storagemigration import state
+from polykind.apis.storagemigration.state import GroupResource
 from polykind.contract import JsonObject
 from polykind.crd import versions
 from polykind.crd.summary import CRDSummary
 from polykind.http.messages import Request
-from polykind.migration import state
-from polykind.migration.state import GroupResource
 from polykind.operations.options import PatchOptions, UpdateOptions
 from polykind.resources.builtin import BuiltinResource
+from polykind.strategies.apiextensions.strategy import CRDResource, summarize_stored_crd
 from polykind.verbs.apply import AppliedConfiguration, apply_change
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.update import change_object

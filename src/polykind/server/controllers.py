@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from polykind.apis.apiextensions.strategy import CRDResource
-from polykind.apis.core.namespace_strategy import NamespaceResource
 from polykind.apis.core.types import SERVICE
 from polykind.apis.storagemigration.types import GROUP as MIGRATION_GROUP
 from polykind.contract import Leadership
@@ -29,6 +27,8 @@ from polykind.server.endpoints import Check
 from polykind.server.runtime_config import RuntimeConfig
 from polykind.server.settings import Settings
 from polykind.store.sqlite import SingleReplicaLeadership
+from polykind.strategies.apiextensions.strategy import CRDResource
+from polykind.strategies.core.namespace_strategy import NamespaceResource
 from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from polykind import errors
-from polykind.apis.authorization.strategy import ReviewStrategy
 from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer import Access, Decision
 from polykind.auth.user import ADMIN_GROUP, ANONYMOUS
@@ -23,6 +22,7 @@ from polykind.operations.options import request_timeout
 from polykind.resources.resource import ServedVersion
 from polykind.server.endpoints import NO_SNIFF, Endpoints, error_response, is_public
 from polykind.server.unserved_requests import UnservedRequests
+from polykind.strategies.authorization.strategy import ReviewStrategy
 from polykind.verbs import subresources
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.create import create, create_review

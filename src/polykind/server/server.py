@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 
 from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.admission.plugins.plugin_table import PluginEntry, enabled_plugins, ineffective_choices
-from polykind.apis.authorization.strategy import reviews
-from polykind.apis.core.external_names import find_external_name
 from polykind.apis.core.types import SERVICE
 from polykind.apis.groups import all_kinds
 from polykind.auth.token_review import token_finder
@@ -53,6 +51,8 @@ from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 from polykind.store.sqlite import SingleReplicaLeadership, SqliteStore
+from polykind.strategies.authorization.strategy import reviews
+from polykind.strategies.core.external_names import find_external_name
 from polykind.verbs.context import Backend, timestamp
 from polykind.webhook.target import Resolver, parse_resolve
 

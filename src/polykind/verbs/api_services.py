@@ -9,13 +9,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from polykind.apis.apiregistration.strategy import APIServiceResource, local_status
 from polykind.apis.apiregistration.types import API_SERVICE
 from polykind.apis.groups import kinds_by_group_version
 from polykind.apply import field_manager
 from polykind.cache.cached_object import Encoded
 from polykind.contract import JsonObject, RevisionConflictError
 from polykind.http.messages import Response, Stream
+from polykind.strategies.apiregistration.strategy import APIServiceResource, local_status
 from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create
 from polykind.verbs.delete import delete, deletecollection

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from polykind import errors
-from polykind.apis.authorization.strategy import ReviewStrategy
 from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
 from polykind.http.messages import Response
 from polykind.operations.options import CreateOptions
+from polykind.strategies.authorization.strategy import ReviewStrategy
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
 from polykind.verbs.commit import LostRaceError, add_warnings, commit, invalid_error, run_validation

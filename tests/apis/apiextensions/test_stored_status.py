@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from polykind.apis.apiextensions.strategy import replace_encoded_status
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.strategies.apiextensions.strategy import replace_encoded_status
 
 LOOKALIKE = ',"spec":{"a":1},"status":{}}'
 """A text that looks like the end of an encoded CRD."""

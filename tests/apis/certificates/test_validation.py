@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from polykind.apis.certificates.strategy import SigningRequestStrategy
 from polykind.apis.certificates.types import CERTIFICATE_SIGNING_REQUEST
 from polykind.apis.certificates.validation import validate_request, validate_request_update, validate_signer_name
 from polykind.contract import JsonObject
+from polykind.strategies.certificates.strategy import SigningRequestStrategy
 from tests.apis.certificates.requests import certificate_request
 from tests.support.objects import edited, texts
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.apis.coordination.strategy import LeaseStrategy
 from polykind.apis.coordination.types import LEASE
 from polykind.apis.coordination.validation import validate_lease_spec
 from polykind.contract import JsonObject
+from polykind.strategies.coordination.strategy import LeaseStrategy
 from tests.support.objects import texts
 
 

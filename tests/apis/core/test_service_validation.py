@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from polykind.apis.core.service_defaults import default_service
-from polykind.apis.core.service_strategy import drop_type_dependent_fields, service_warnings
 from polykind.apis.core.service_validation import validate_service, validate_service_status, validate_service_update
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.strategies.core.service_strategy import drop_type_dependent_fields, service_warnings
 
 
 def service(**spec: Any) -> JsonObject:

@@ -12,9 +12,9 @@ from polykind.apis.core.volume_claim_validation import (
     validate_volume_claim_template,
     validate_volume_claim_update,
 )
-from polykind.apis.core.volume_strategy import prepare_data_sources, volume_claim_spec_warnings
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.strategies.core.volume_strategy import prepare_data_sources, volume_claim_spec_warnings
 
 CLAIM = {"kind": "PersistentVolumeClaim", "name": "x"}
 OTHER = {"kind": "Odd", "apiGroup": "a.b", "name": "x"}

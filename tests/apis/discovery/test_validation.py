@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from polykind.apis.discovery.defaults import default_endpoint_slice
-from polykind.apis.discovery.strategy import EndpointSliceStrategy
 from polykind.apis.discovery.types import ENDPOINT_SLICE
 from polykind.apis.discovery.validation import endpoint_slice_warnings, validate_endpoint_slice
 from polykind.contract import JsonObject
+from polykind.strategies.discovery.strategy import EndpointSliceStrategy
 from tests.support.objects import edited, texts
 
 SLICE: JsonObject = {

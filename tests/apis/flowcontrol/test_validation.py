@@ -8,10 +8,10 @@ import pytest
 
 from polykind.apis.flowcontrol.bootstrap import flow_schemas, priority_levels
 from polykind.apis.flowcontrol.defaults import default_flow_schema, default_priority_level
-from polykind.apis.flowcontrol.strategy import FlowSchemaStrategy
 from polykind.apis.flowcontrol.types import FLOW_SCHEMA
 from polykind.apis.flowcontrol.validation import validate_conditions, validate_flow_schema, validate_priority_level
 from polykind.contract import JsonObject
+from polykind.strategies.flowcontrol.strategy import FlowSchemaStrategy
 from tests.support.objects import edited, texts
 
 SCHEMA: JsonObject = {

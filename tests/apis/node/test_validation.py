@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.apis.node.strategy import RuntimeClassStrategy
 from polykind.apis.node.types import RUNTIME_CLASS
 from polykind.apis.node.validation import validate_runtime_class
 from polykind.contract import JsonObject
+from polykind.strategies.node.strategy import RuntimeClassStrategy
 from tests.support.objects import texts
 
 _TOLERATION = {"key": "k", "operator": "Exists"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from polykind.apis.policy.strategy import PodDisruptionBudgetStrategy
 from polykind.apis.policy.types import POD_DISRUPTION_BUDGET
 from polykind.apis.policy.validation import validate_disruption_budget_spec, validate_disruption_budget_status
 from polykind.contract import JsonObject
+from polykind.strategies.policy.strategy import PodDisruptionBudgetStrategy
 from tests.support.live import Live, live
 
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

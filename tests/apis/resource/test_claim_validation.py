@@ -12,9 +12,9 @@ from polykind.apis.resource.claim_validation import (
     validate_claim_status,
 )
 from polykind.apis.resource.defaults import default_resource_claim
-from polykind.apis.resource.strategy import ResourceClaimStrategy
 from polykind.apis.resource.types import RESOURCE_CLAIM
 from polykind.contract import JsonObject
+from polykind.strategies.resource.strategy import ResourceClaimStrategy
 from tests.support.objects import edited, texts
 
 SPEC: JsonObject = {

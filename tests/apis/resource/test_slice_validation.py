@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from polykind.apis.resource.slice_validation import validate_slice_spec
-from polykind.apis.resource.strategy import ResourceSliceStrategy
 from polykind.apis.resource.types import RESOURCE_SLICE
 from polykind.contract import JsonObject
+from polykind.strategies.resource.strategy import ResourceSliceStrategy
 from tests.support.objects import edited, texts
 
 SPEC: JsonObject = {

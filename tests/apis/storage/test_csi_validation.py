@@ -8,9 +8,9 @@ import pytest
 
 from polykind.apis.storage import csi_validation
 from polykind.apis.storage.defaults import default_csi_driver
-from polykind.apis.storage.strategy import CSIDriverStrategy
 from polykind.apis.storage.types import CSI_DRIVER
 from polykind.contract import JsonObject
+from polykind.strategies.storage.strategy import CSIDriverStrategy
 from tests.support.objects import edited, texts
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from polykind.apis.storage import validation
 from polykind.apis.storage.defaults import default_storage_class
-from polykind.apis.storage.strategy import VolumeAttachmentStrategy
 from polykind.apis.storage.types import VOLUME_ATTACHMENT
 from polykind.contract import JsonObject
+from polykind.strategies.storage.strategy import VolumeAttachmentStrategy
 from tests.support.objects import edited, texts
 
 CLASS: JsonObject = {

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
-from polykind.admission import match_conditions
-from polykind.admission.cel_environment import MUTATIONS, Environment, composed_type
-from polykind.admission.match_conditions import compilation_field_error, validate_expression
 from polykind.apis.admissionregistration import types
+from polykind.apis.admissionregistration.cel_environment import MUTATIONS, Environment, composed_type
+from polykind.apis.admissionregistration.expression_validation import (
+    compilation_field_error,
+    validate_expression,
+    validate_match_expressions,
+)
 from polykind.apis.admissionregistration.validation import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -245,9 +248,7 @@ def _validate_match_conditions(spec: JsonObject, old: JsonObject | None) -> list
     if old is not None and all(spec.get(part) == old.get(part) for part in ("paramKind", "matchConditions")):
         return []
     has_params = spec.get("paramKind") is not None
-    return match_conditions.validate_conditions(
-        spec.get("matchConditions") or (), "spec.matchConditions", params=has_params
-    )
+    return validate_match_expressions(spec.get("matchConditions") or (), "spec.matchConditions", params=has_params)
 
 
 def _validate_variables(spec: JsonObject, environment: Environment, known: dict[str, Type]) -> list[FieldError]:

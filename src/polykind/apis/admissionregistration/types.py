@@ -11,7 +11,7 @@ from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
 GROUP = "admissionregistration.k8s.io"
-_STRATEGIES = "polykind.apis.admissionregistration.strategy"
+_STRATEGIES = "polykind.strategies.admissionregistration.strategy"
 ADMISSIONREGISTRATION_V1 = GroupVersion(
     GROUP,
     "v1",

@@ -90,9 +90,9 @@ def _validate_webhook(webhook: JsonObject, at: str, ratchet: _Ratchet) -> list[F
     conditions = webhook.get("matchConditions")
     if conditions and not ratchet.conditions:
         # The import of CEL takes long and few webhooks have match conditions, so import it only for those.
-        from polykind.admission.match_conditions import validate_conditions
+        from polykind.apis.admissionregistration.expression_validation import validate_match_expressions
 
-        found += validate_conditions(conditions, f"{at}.matchConditions")
+        found += validate_match_expressions(conditions, f"{at}.matchConditions")
     return found
 
 

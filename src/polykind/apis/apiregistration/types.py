@@ -21,7 +21,7 @@ API_SERVICE = Kind(
     columns="polykind.apis.apiregistration.columns:API_SERVICE",
     categories=("api-extensions",),
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.apiregistration.strategy:APIServiceStrategy",
+    strategy="polykind.strategies.apiregistration.strategy:APIServiceStrategy",
     known_versions=("v1", "v1beta1"),
 )
 

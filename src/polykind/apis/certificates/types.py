@@ -21,7 +21,7 @@ CERTIFICATE_SIGNING_REQUEST = Kind(
         Subresource("status"),
     ),
     selectable=(".spec.signerName",),
-    strategy="polykind.apis.certificates.strategy:SigningRequestStrategy",
+    strategy="polykind.strategies.certificates.strategy:SigningRequestStrategy",
 )
 
 KINDS = (CERTIFICATE_SIGNING_REQUEST,)

@@ -16,7 +16,7 @@ LEASE = Kind(
     fields_in="polykind.apis.coordination.lease_types:LEASE_FIELDS",
     columns="polykind.apis.coordination.columns:LEASE",
     namespaced=True,
-    strategy="polykind.apis.coordination.strategy:LeaseStrategy",
+    strategy="polykind.strategies.coordination.strategy:LeaseStrategy",
 )
 
 KINDS = (LEASE,)

@@ -17,7 +17,7 @@ PERSISTENT_VOLUME_CLAIM = Kind(
     namespaced=True,
     short_names=("pvc",),
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.core.volume_strategy:PersistentVolumeClaimStrategy",
+    strategy="polykind.strategies.core.volume_strategy:PersistentVolumeClaimStrategy",
     delete_returns_object=True,
 )
 
@@ -29,7 +29,7 @@ PERSISTENT_VOLUME = Kind(
     columns="polykind.apis.core.columns:PERSISTENT_VOLUME",
     short_names=("pv",),
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.core.volume_strategy:PersistentVolumeStrategy",
+    strategy="polykind.strategies.core.volume_strategy:PersistentVolumeStrategy",
     delete_returns_object=True,
 )
 
@@ -67,7 +67,7 @@ POD = Kind(
         DerivedField(".status.podIPs", ""),
         ".status.nominatedNodeName",
     ),
-    strategy="polykind.apis.core.pod_strategy:PodStrategy",
+    strategy="polykind.strategies.core.pod_strategy:PodStrategy",
     delete_returns_object=True,
 )
 
@@ -78,7 +78,7 @@ POD_TEMPLATE = Kind(
     fields_in="polykind.apis.core.pod_types:POD_TEMPLATE_FIELDS",
     columns="polykind.apis.core.columns:POD_TEMPLATE",
     namespaced=True,
-    strategy="polykind.apis.core.pod_template_strategy:PodTemplateStrategy",
+    strategy="polykind.strategies.core.pod_template_strategy:PodTemplateStrategy",
     delete_returns_object=True,
 )
 
@@ -103,7 +103,7 @@ NODE = Kind(
         Subresource("status"),
     ),
     selectable=(DerivedField(".spec.unschedulable", default="false"),),
-    strategy="polykind.apis.core.node_strategy:NodeStrategy",
+    strategy="polykind.strategies.core.node_strategy:NodeStrategy",
 )
 
 SERVICE = Kind(
@@ -120,7 +120,7 @@ SERVICE = Kind(
         Subresource("status"),
     ),
     selectable=(".spec.clusterIP", ".spec.type"),
-    strategy="polykind.apis.core.service_strategy:ServiceStrategy",
+    strategy="polykind.strategies.core.service_strategy:ServiceStrategy",
     delete_returns_object=True,
 )
 
@@ -134,7 +134,7 @@ ENDPOINTS = Kind(
     namespaced=True,
     short_names=("ep",),
     deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-    strategy="polykind.apis.core.endpoints_strategy:EndpointsStrategy",
+    strategy="polykind.strategies.core.endpoints_strategy:EndpointsStrategy",
 )
 
 REPLICATION_CONTROLLER = Kind(
@@ -151,7 +151,7 @@ REPLICATION_CONTROLLER = Kind(
         Subresource("status"),
     ),
     selectable=(DerivedField(".status.replicas", default="0"),),
-    strategy="polykind.apis.core.pod_template_strategy:ReplicationControllerStrategy",
+    strategy="polykind.strategies.core.pod_template_strategy:ReplicationControllerStrategy",
 )
 
 RESOURCE_QUOTA = Kind(
@@ -163,7 +163,7 @@ RESOURCE_QUOTA = Kind(
     namespaced=True,
     short_names=("quota",),
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.core.quota_strategy:ResourceQuotaStrategy",
+    strategy="polykind.strategies.core.quota_strategy:ResourceQuotaStrategy",
     delete_returns_object=True,
 )
 
@@ -174,7 +174,7 @@ LIMIT_RANGE = Kind(
     fields_in="polykind.apis.core.quota_types:LIMIT_RANGE_FIELDS",
     namespaced=True,
     short_names=("limits",),
-    strategy="polykind.apis.core.quota_strategy:LimitRangeStrategy",
+    strategy="polykind.strategies.core.quota_strategy:LimitRangeStrategy",
 )
 
 EVENT = Kind(
@@ -198,7 +198,7 @@ EVENT = Kind(
         DerivedField(".source", ".source.component", ".reportingComponent"),
         ".type",
     ),
-    strategy="polykind.apis.core.event_strategy:EventStrategy",
+    strategy="polykind.strategies.core.event_strategy:EventStrategy",
     metadata_required=True,
 )
 
@@ -215,7 +215,7 @@ NAMESPACE = Kind(
         Subresource("status"),
     ),
     selectable=(".status.phase",),
-    strategy="polykind.apis.core.namespace_strategy:NamespaceStrategy",
+    strategy="polykind.strategies.core.namespace_strategy:NamespaceStrategy",
 )
 
 COMPONENT_STATUS = Kind(
@@ -238,7 +238,7 @@ CONFIG_MAP = Kind(
     columns="polykind.apis.core.columns:CONFIG_MAP",
     namespaced=True,
     short_names=("cm",),
-    strategy="polykind.apis.core.strategy:ConfigMapStrategy",
+    strategy="polykind.strategies.core.strategy:ConfigMapStrategy",
 )
 
 SECRET = Kind(
@@ -249,7 +249,7 @@ SECRET = Kind(
     columns="polykind.apis.core.columns:SECRET",
     namespaced=True,
     selectable=(".type",),
-    strategy="polykind.apis.core.secret_strategy:SecretStrategy",
+    strategy="polykind.strategies.core.secret_strategy:SecretStrategy",
 )
 
 SERVICE_ACCOUNT = Kind(
@@ -261,7 +261,7 @@ SERVICE_ACCOUNT = Kind(
     namespaced=True,
     short_names=("sa",),
     subresources=(Subresource("token", ("create",), kind="TokenRequest", group="authentication.k8s.io", version="v1"),),
-    strategy="polykind.apis.core.strategy:ServiceAccountStrategy",
+    strategy="polykind.strategies.core.strategy:ServiceAccountStrategy",
     delete_returns_object=True,
 )
 

@@ -16,7 +16,7 @@ ENDPOINT_SLICE = Kind(
     fields_in="polykind.apis.discovery.endpoint_slice_types:ENDPOINT_SLICE_FIELDS",
     columns="polykind.apis.discovery.columns:ENDPOINT_SLICE",
     namespaced=True,
-    strategy="polykind.apis.discovery.strategy:EndpointSliceStrategy",
+    strategy="polykind.strategies.discovery.strategy:EndpointSliceStrategy",
 )
 
 KINDS = (ENDPOINT_SLICE,)

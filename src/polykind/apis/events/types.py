@@ -29,7 +29,7 @@ EVENT = Kind(
         ".type",
     ),
     conversion="polykind.apis.core.event_conversion:EVENTS_V1_CONVERSION",
-    strategy="polykind.apis.events.strategy:EventStrategy",
+    strategy="polykind.strategies.events.strategy:EventStrategy",
 )
 
 KINDS = (EVENT,)

@@ -16,7 +16,7 @@ FLOW_SCHEMA = Kind(
     fields_in="polykind.apis.flowcontrol.flow_schema_types:FLOW_SCHEMA_FIELDS",
     columns="polykind.apis.flowcontrol.columns:FLOW_SCHEMA",
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.flowcontrol.strategy:FlowSchemaStrategy",
+    strategy="polykind.strategies.flowcontrol.strategy:FlowSchemaStrategy",
 )
 
 PRIORITY_LEVEL_CONFIGURATION = Kind(
@@ -26,7 +26,7 @@ PRIORITY_LEVEL_CONFIGURATION = Kind(
     fields_in="polykind.apis.flowcontrol.priority_level_types:PRIORITY_LEVEL_CONFIGURATION_FIELDS",
     columns="polykind.apis.flowcontrol.columns:PRIORITY_LEVEL_CONFIGURATION",
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.flowcontrol.strategy:PriorityLevelStrategy",
+    strategy="polykind.strategies.flowcontrol.strategy:PriorityLevelStrategy",
 )
 
 KINDS = (

@@ -19,7 +19,7 @@ INGRESS = Kind(
     namespaced=True,
     short_names=("ing",),
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.networking.strategy:IngressStrategy",
+    strategy="polykind.strategies.networking.strategy:IngressStrategy",
 )
 
 INGRESS_CLASS = Kind(
@@ -29,7 +29,7 @@ INGRESS_CLASS = Kind(
     fields_in="polykind.apis.networking.ingress_types:INGRESS_CLASS_FIELDS",
     columns="polykind.apis.networking.columns:INGRESS_CLASS",
     plural="ingressclasses",
-    strategy="polykind.apis.networking.strategy:IngressClassStrategy",
+    strategy="polykind.strategies.networking.strategy:IngressClassStrategy",
 )
 
 NETWORK_POLICY = Kind(
@@ -41,7 +41,7 @@ NETWORK_POLICY = Kind(
     plural="networkpolicies",
     namespaced=True,
     short_names=("netpol",),
-    strategy="polykind.apis.networking.strategy:NetworkPolicyStrategy",
+    strategy="polykind.strategies.networking.strategy:NetworkPolicyStrategy",
 )
 
 IP_ADDRESS = Kind(
@@ -52,7 +52,7 @@ IP_ADDRESS = Kind(
     columns="polykind.apis.networking.columns:IP_ADDRESS",
     plural="ipaddresses",
     short_names=("ip",),
-    strategy="polykind.apis.networking.strategy:IPAddressStrategy",
+    strategy="polykind.strategies.networking.strategy:IPAddressStrategy",
 )
 
 SERVICE_CIDR = Kind(
@@ -62,7 +62,7 @@ SERVICE_CIDR = Kind(
     fields_in="polykind.apis.networking.service_cidr_types:SERVICE_CIDR_FIELDS",
     columns="polykind.apis.networking.columns:SERVICE_CIDR",
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.networking.strategy:ServiceCIDRStrategy",
+    strategy="polykind.strategies.networking.strategy:ServiceCIDRStrategy",
 )
 
 KINDS = (

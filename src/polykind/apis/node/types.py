@@ -14,7 +14,7 @@ RUNTIME_CLASS = Kind(
     fields_in="polykind.apis.node.runtime_class_types:RUNTIME_CLASS_FIELDS",
     columns="polykind.apis.node.columns:RUNTIME_CLASS",
     plural="runtimeclasses",
-    strategy="polykind.apis.node.strategy:RuntimeClassStrategy",
+    strategy="polykind.strategies.node.strategy:RuntimeClassStrategy",
 )
 
 KINDS = (RUNTIME_CLASS,)

@@ -12,7 +12,7 @@ POD_DISRUPTION_BUDGET = Kind(
     "PodDisruptionBudget",
     "Limits the number of pods that voluntary disruptions take down at once.",
     fields_in="polykind.apis.policy.disruption_types:POD_DISRUPTION_BUDGET_FIELDS",
-    strategy="polykind.apis.policy.strategy:PodDisruptionBudgetStrategy",
+    strategy="polykind.strategies.policy.strategy:PodDisruptionBudgetStrategy",
     columns="polykind.apis.policy.columns:POD_DISRUPTION_BUDGET",
     namespaced=True,
     short_names=("pdb",),

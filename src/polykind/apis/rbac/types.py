@@ -73,7 +73,7 @@ def _role(name: str, doc: str, *fields: Field, namespaced: bool = False) -> Kind
         *fields,
         namespaced=namespaced,
         known_versions=_KNOWN_VERSIONS,
-        strategy=f"polykind.apis.rbac.strategy:{name}Strategy",
+        strategy=f"polykind.strategies.rbac.strategy:{name}Strategy",
     )
 
 
@@ -117,7 +117,7 @@ def _binding(name: str, doc: str, roles: str, *, namespaced: bool = False) -> Ki
             ),
         ),
         known_versions=_KNOWN_VERSIONS,
-        strategy="polykind.apis.rbac.strategy:BindingStrategy",
+        strategy="polykind.strategies.rbac.strategy:BindingStrategy",
     )
 
 

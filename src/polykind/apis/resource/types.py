@@ -14,7 +14,7 @@ DEVICE_CLASS = Kind(
     fields_in="polykind.apis.resource.device_types:DEVICE_CLASS_FIELDS",
     columns="polykind.apis.resource.columns:DEVICE_CLASS",
     plural="deviceclasses",
-    strategy="polykind.apis.resource.strategy:DeviceClassStrategy",
+    strategy="polykind.strategies.resource.strategy:DeviceClassStrategy",
     delete_returns_object=True,
 )
 
@@ -25,7 +25,7 @@ RESOURCE_SLICE = Kind(
     fields_in="polykind.apis.resource.device_types:RESOURCE_SLICE_FIELDS",
     columns="polykind.apis.resource.columns:RESOURCE_SLICE",
     selectable=(".spec.nodeName", ".spec.driver"),
-    strategy="polykind.apis.resource.strategy:ResourceSliceStrategy",
+    strategy="polykind.strategies.resource.strategy:ResourceSliceStrategy",
     delete_returns_object=True,
 )
 
@@ -37,7 +37,7 @@ RESOURCE_CLAIM = Kind(
     columns="polykind.apis.resource.columns:RESOURCE_CLAIM",
     namespaced=True,
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.resource.strategy:ResourceClaimStrategy",
+    strategy="polykind.strategies.resource.strategy:ResourceClaimStrategy",
     delete_returns_object=True,
 )
 
@@ -48,7 +48,7 @@ RESOURCE_CLAIM_TEMPLATE = Kind(
     fields_in="polykind.apis.resource.resource_claim_types:RESOURCE_CLAIM_TEMPLATE_FIELDS",
     columns="polykind.apis.resource.columns:RESOURCE_CLAIM_TEMPLATE",
     namespaced=True,
-    strategy="polykind.apis.resource.strategy:ResourceClaimTemplateStrategy",
+    strategy="polykind.strategies.resource.strategy:ResourceClaimTemplateStrategy",
     delete_returns_object=True,
 )
 

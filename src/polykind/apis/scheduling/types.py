@@ -17,7 +17,7 @@ PRIORITY_CLASS = Kind(
     columns="polykind.apis.scheduling.columns:PRIORITY_CLASS",
     plural="priorityclasses",
     short_names=("pc",),
-    strategy="polykind.apis.scheduling.strategy:PriorityClassStrategy",
+    strategy="polykind.strategies.scheduling.strategy:PriorityClassStrategy",
 )
 
 KINDS = (PRIORITY_CLASS,)

@@ -15,7 +15,7 @@ STORAGE_CLASS = Kind(
     columns="polykind.apis.storage.columns:STORAGE_CLASS",
     plural="storageclasses",
     short_names=("sc",),
-    strategy="polykind.apis.storage.strategy:StorageClassStrategy",
+    strategy="polykind.strategies.storage.strategy:StorageClassStrategy",
     delete_returns_object=True,
 )
 
@@ -27,7 +27,7 @@ VOLUME_ATTRIBUTES_CLASS = Kind(
     columns="polykind.apis.storage.columns:VOLUME_ATTRIBUTES_CLASS",
     plural="volumeattributesclasses",
     short_names=("vac",),
-    strategy="polykind.apis.storage.strategy:VolumeAttributesClassStrategy",
+    strategy="polykind.strategies.storage.strategy:VolumeAttributesClassStrategy",
     delete_returns_object=True,
 )
 
@@ -38,7 +38,7 @@ VOLUME_ATTACHMENT = Kind(
     fields_in="polykind.apis.storage.storage_class_types:VOLUME_ATTACHMENT_FIELDS",
     columns="polykind.apis.storage.columns:VOLUME_ATTACHMENT",
     subresources=(Subresource("status"),),
-    strategy="polykind.apis.storage.strategy:VolumeAttachmentStrategy",
+    strategy="polykind.strategies.storage.strategy:VolumeAttachmentStrategy",
     delete_returns_object=True,
 )
 
@@ -48,7 +48,7 @@ CSI_DRIVER = Kind(
     "A driver of the Container Storage Interface that is installed in the cluster.",
     fields_in="polykind.apis.storage.csi_types:CSI_DRIVER_FIELDS",
     columns="polykind.apis.storage.columns:CSI_DRIVER",
-    strategy="polykind.apis.storage.strategy:CSIDriverStrategy",
+    strategy="polykind.strategies.storage.strategy:CSIDriverStrategy",
     delete_returns_object=True,
 )
 
@@ -58,7 +58,7 @@ CSI_NODE = Kind(
     "The storage drivers that are installed on a node.",
     fields_in="polykind.apis.storage.csi_types:CSI_NODE_FIELDS",
     columns="polykind.apis.storage.columns:CSI_NODE",
-    strategy="polykind.apis.storage.strategy:CSINodeStrategy",
+    strategy="polykind.strategies.storage.strategy:CSINodeStrategy",
     delete_returns_object=True,
 )
 
@@ -69,7 +69,7 @@ CSI_STORAGE_CAPACITY = Kind(
     fields_in="polykind.apis.storage.csi_types:CSI_STORAGE_CAPACITY_FIELDS",
     plural="csistoragecapacities",
     namespaced=True,
-    strategy="polykind.apis.storage.strategy:CSIStorageCapacityStrategy",
+    strategy="polykind.strategies.storage.strategy:CSIStorageCapacityStrategy",
 )
 
 KINDS = (

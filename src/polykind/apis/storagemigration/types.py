@@ -72,7 +72,7 @@ def _migration(group_version: GroupVersion, deprecation: str = "") -> Kind:
             Column("Status", "string", "The progress of the migration", _state),
         ),
         name_format="",
-        strategy="polykind.apis.storagemigration.strategy:MigrationStrategy",
+        strategy="polykind.strategies.storagemigration.strategy:MigrationStrategy",
         stored_version="v1beta1",
         deprecation=deprecation,
     )

@@ -6,10 +6,10 @@ import re
 
 from polykind.apis.meta.types import CONDITION
 from polykind.apis.meta.validation import validate_conditions
+from polykind.apis.storagemigration.state import FAILED, SUCCEEDED, is_true
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, invalid, required
 from polykind.golang.json import encode_json
-from polykind.migration.state import FAILED, SUCCEEDED, is_true
 from polykind.names import dns1035_label, dns1123_subdomain
 
 _is_resource_version = re.compile("[1-9][0-9]*", re.ASCII).fullmatch

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from polykind.apis.core.ip_allocator import AllocationError, RangeFullError
 from polykind.apis.core.service_network import ServiceNetwork
 from polykind.apis.core.types import SERVICE
 from polykind.codec import json_codec
@@ -13,6 +12,7 @@ from polykind.codec.protobuf_envelope import MAGIC, decode_envelope
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import JsonObject, RevisionConflictError
 from polykind.golang.base64 import decode_base64, encode_base64
+from polykind.strategies.core.ip_allocator import AllocationError, RangeFullError
 
 if TYPE_CHECKING:
     from polykind.verbs.context import Backend

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from polykind.apis.core.pod_preparation import copy_app_armor_annotations
-from polykind.apis.core.pod_strategy import PodStrategy
-from polykind.apis.core.pod_template_strategy import PodTemplateStrategy, ReplicationControllerStrategy
 from polykind.apis.core.types import POD, POD_TEMPLATE, REPLICATION_CONTROLLER
 from polykind.contract import JsonObject
+from polykind.strategies.core.pod_strategy import PodStrategy
+from polykind.strategies.core.pod_template_strategy import PodTemplateStrategy, ReplicationControllerStrategy
 from tests.apis.core.pods import container, pod, template
 
 PODS = PodStrategy(POD)

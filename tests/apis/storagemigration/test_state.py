@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from polykind.apis.meta.validation import MAX_MESSAGE
+from polykind.apis.storagemigration import state
+from polykind.apis.storagemigration.state import Failures, GroupResource, is_unfinished, next_migration, target
 from polykind.contract import JsonObject
-from polykind.migration import state
-from polykind.migration.state import Failures, GroupResource, is_unfinished, next_migration, target
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 

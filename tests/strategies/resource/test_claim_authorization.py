@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from polykind.apis.resource.claim_authorization import status_permission_errors
 from polykind.auth.authorizer import Access, Decision
 from polykind.auth.user import User
 from polykind.contract import JsonObject
+from polykind.strategies.resource.claim_authorization import status_permission_errors
 from tests.support.live import Live
 from tests.support.permissions import allow, ask_as, live_with_users
 from tests.support.widgets import MERGE

@@ -13,7 +13,6 @@ from polykind.apis.core.service_defaults import (
     needs_cluster_ip,
     needs_health_check,
 )
-from polykind.apis.core.service_resource import ServiceResource
 from polykind.apis.core.service_validation import (
     TOPOLOGY_HINTS,
     TOPOLOGY_MODE,
@@ -24,6 +23,7 @@ from polykind.apis.core.service_validation import (
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy
+from polykind.strategies.core.service_resource import ServiceResource
 
 _EXPOSED_TYPES = ("NodePort", "LoadBalancer")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from polykind.apis.networking.strategy import IngressStrategy
 from polykind.apis.networking.types import INGRESS
 from polykind.contract import JsonObject
+from polykind.strategies.networking.strategy import IngressStrategy
 from tests.support.live import Live, live
 from tests.support.objects import edited
 

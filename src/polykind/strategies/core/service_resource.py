@@ -9,10 +9,10 @@ from polykind.apis.core.cluster_ip_fields import (
     normalize_cluster_ips,
     patch_allocated_values,
 )
-from polykind.apis.core.service_allocation import ServiceAllocation
 from polykind.apis.core.types import ENDPOINTS
 from polykind.contract import JsonObject, RevisionConflictError, copy_json
 from polykind.resources.builtin import BuiltinResource
+from polykind.strategies.core.service_allocation import ServiceAllocation
 
 if TYPE_CHECKING:
     from polykind.resources.resource import Finish

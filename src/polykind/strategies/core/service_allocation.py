@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from polykind import errors
 from polykind.addresses import parse_ip
 from polykind.apis.core.cluster_ip_fields import init_ip_families, keeps_dual_stack_preference, needs_node_port
-from polykind.apis.core.ip_allocator import AllocationError, IPAllocator, RangeFullError
-from polykind.apis.core.node_port_allocator import NodePortAllocator, used_node_ports
 from polykind.apis.core.service_defaults import EXTERNAL_NAME, NO_CLUSTER_IP, needs_cluster_ip, needs_health_check
 from polykind.contract import JsonObject
+from polykind.strategies.core.ip_allocator import AllocationError, IPAllocator, RangeFullError
+from polykind.strategies.core.node_port_allocator import NodePortAllocator, used_node_ports
 
 if TYPE_CHECKING:
     from polykind.verbs.context import RequestContext

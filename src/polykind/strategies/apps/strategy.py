@@ -8,7 +8,6 @@ from typing import ClassVar
 from polykind import names
 from polykind.apis.apps import defaults, stateful_set_validation, status_validation, validation
 from polykind.apis.apps.defaults import ROLLBACK_ANNOTATION, TEMPLATE_GENERATION_ANNOTATION
-from polykind.apis.apps.workload_strategy import WorkloadStrategy, is_spec_changed, pod_name_warnings
 from polykind.apis.core.pod_warnings import pod_template_warnings
 from polykind.apis.core.volume_warnings import claim_spec_warnings
 from polykind.apply.fieldset import LEAF, Fields
@@ -16,6 +15,7 @@ from polykind.apply.ownership import MAIN_RESET, SPEC_RESET
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, invalid
 from polykind.resources.builtin import BuiltinStrategy
+from polykind.strategies.apps.workload_strategy import WorkloadStrategy, is_spec_changed, pod_name_warnings
 
 _NEGATIVE_HISTORY_LIMIT = (
     "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"

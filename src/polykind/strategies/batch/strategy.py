@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from polykind.apis.apps.workload_strategy import WorkloadStrategy, is_spec_changed, pod_name_warnings
 from polykind.apis.batch import cron_job_validation, defaults, job_status_validation, job_validation
 from polykind.apis.batch.job_validation import CONTROLLER_UID_LABELS, JOB_NAME_LABELS, is_indexed
 from polykind.apis.core.pod_warnings import pod_template_warnings
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.strategies.apps.workload_strategy import WorkloadStrategy, is_spec_changed, pod_name_warnings
 
 _HIGH_COMPLETIONS = 100_000
 _HIGH_PARALLELISM = 10_000

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 from polykind import errors, names
 from polykind.apis.core.volume_claim_validation import validate_template_metadata
 from polykind.apis.resource import defaults
-from polykind.apis.resource.claim_authorization import status_permission_errors
 from polykind.apis.resource.claim_validation import (
     device_id,
     validate_claim_spec,
@@ -24,6 +23,7 @@ from polykind.golang.fmt import go_quote
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, only_status_changed
 from polykind.resources.resource import Finish
 from polykind.selectors.selector_objects import labels_of
+from polykind.strategies.resource.claim_authorization import status_permission_errors
 
 if TYPE_CHECKING:
     from polykind.verbs.context import RequestContext

@@ -1,0 +1,1 @@
+"""The rules of built-in kinds for writes that need stored objects, permissions or allocations."""
