@@ -17,7 +17,8 @@ from pathlib import Path
 import uvloop
 
 from polykind.http.listener import HttpServer
-from polykind.http.messages import Request, Response, Sink, Stream, encode_chunk
+from polykind.http.messages import Request, encode_chunk
+from polykind.operations.responses import Response, Sink, Stream
 from polykind.store.sqlite import SqliteStore
 
 

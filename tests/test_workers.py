@@ -14,7 +14,6 @@ import pytest
 
 from polykind.errors import TooManyRequestsError
 from polykind.loop_calls import on_loop
-from polykind.verbs.context import is_large
 from polykind.workers import FairQueue, LoopTurns, Workers, _Interpreter
 
 
@@ -189,14 +188,6 @@ async def test_deep_recursion_is_possible() -> None:
         return 1 + depth(levels - 1) if levels else 0
 
     assert await Workers().run("a", lambda: depth(50_000)) == 50_000
-
-
-def test_large_inputs() -> None:
-    assert not is_large(b"{" * 400)
-    assert is_large(b"[" * 501)
-    assert is_large(b" " * 20_000)
-    assert is_large(b"1," * 1000, steps_per_value=100)
-    assert not is_large(b"1," * 1000)
 
 
 async def test_close_ends_idle_threads() -> None:

@@ -12,8 +12,9 @@ import pytest
 from polykind.audit.audit_policy import AuditPolicy
 from polykind.audit.auditor import Auditor
 from polykind.auth.user import User
-from polykind.http.messages import Request, Response
+from polykind.http.messages import Request
 from polykind.metrics.metrics import Metrics
+from polykind.operations.responses import Response
 
 
 class Memory:

@@ -185,7 +185,7 @@ def test_unsupported_patch_media_type(content_type: str) -> None:
     ],
 )
 def test_is_pretty(parameter: str, agent: str, pretty: bool) -> None:
-    assert negotiation.is_pretty({"pretty": [parameter]} if parameter else {}, agent) is pretty
+    assert negotiation.is_pretty({"pretty": [parameter]} if parameter else {}, agent.encode()) is pretty
 
 
 def test_wants_gzip() -> None:

@@ -16,7 +16,8 @@ import pytest
 
 from polykind.console.console_files import load_files
 from polykind.console.console_pages import ConsolePages
-from polykind.http.messages import Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import Response
 from tests.console.conftest import ROOT
 from tests.support.live import Live, live
 

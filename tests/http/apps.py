@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 
-from polykind.http.messages import Request, Response, Sink, Stream
+from polykind.http.messages import Request
+from polykind.operations.responses import Response, Sink, Stream
 
 
 async def echo(request: Request) -> Response:

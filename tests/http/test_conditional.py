@@ -7,7 +7,8 @@ import gzip
 import pytest
 
 from polykind.http.conditional import compress, document_response, expires_in_a_year
-from polykind.http.messages import JSON, Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import JSON, Response
 
 BODY = b"0123456789"
 EARLIER, THEN, LATER = (f"Mon, 16 Nov {year} 07:15:40 GMT" for year in (2007, 2026, 2037))

@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from polykind.http.http1_connection import Http1Connection
-from polykind.http.messages import Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import Response
 from tests.http.fake_transport import exchange, is_freed_by_reference_counting
 
 

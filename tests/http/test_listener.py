@@ -17,7 +17,8 @@ import pytest
 from polykind import errors
 from polykind.http.connection import App
 from polykind.http.listener import HttpServer, Limits
-from polykind.http.messages import Request, Response, Stream, encode_chunk
+from polykind.http.messages import Request, encode_chunk
+from polykind.operations.responses import Response, Stream
 from polykind.pki import serving_certificates
 from tests.http.apps import BlockedApp, StreamingApp
 from tests.http.helpers import RunningServer, get, post, served, until

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from polykind.http.listener import HttpServer
-from polykind.http.messages import Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import Response
 
 
 async def ok(request: Request) -> Response:

@@ -14,8 +14,9 @@ import pytest
 
 from polykind.http.client_handshake import accept_client_certificates
 from polykind.http.listener import HttpServer
-from polykind.http.messages import JoinedParts, Request, Response, Sink, Stream
+from polykind.http.messages import Request
 from polykind.http.protocol_choice import HTTP1_PROTOCOLS, HTTP2_PROTOCOLS
+from polykind.operations.responses import JoinedParts, Response, Sink, Stream
 from polykind.pki import serving_certificates
 from tests.support.certificates import client_context, issue, name
 

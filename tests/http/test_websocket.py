@@ -8,9 +8,10 @@ import pytest
 
 from polykind.http.framing import BINARY_MESSAGES, GZIP_CHUNKS, HTTP_CHUNKS, TEXT_MESSAGES, Framing
 from polykind.http.listener import Limits
-from polykind.http.messages import Request, Response, Sink, Stream
+from polykind.http.messages import Request
 from polykind.http.websocket import WebSocketStream, is_websocket, refusal
 from polykind.http.websocket_frames import PING, PONG, TEXT, encode_close, encode_frame
+from polykind.operations.responses import Response, Sink, Stream
 from tests.http.helpers import Peer, RunningServer, get, served, until
 from tests.http.test_websocket_frames import client_frame
 

@@ -12,9 +12,9 @@ from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import Field, GroupVersion
 from polykind.apis.machinery.value_types import INT32, STRING
 from polykind.contract import JsonObject
+from polykind.operations.operation import Operation
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, declare_builtins
 from polykind.resources.resource import Finish
-from polykind.verbs.context import RequestContext
 from tests.support.live import Live, live
 
 API = GroupVersion("toys.example.com", "v1", "com.example.toys.v1")
@@ -27,16 +27,14 @@ class LampResource(BuiltinResource):
     has_effects = True
     effects: ClassVar[list[str]] = []
 
-    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+    async def begin_create(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         obj["spec"]["colour"] = "red"
         return self._finish(f"create {obj['metadata']['name']}{' dry' if dry_run else ''}")
 
-    async def begin_update(
-        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
-    ) -> Finish | None:
+    async def begin_update(self, op: Operation, new: JsonObject, old: JsonObject, *, dry_run: bool) -> Finish | None:
         return self._finish(f"update {old['metadata']['name']}{' dry' if dry_run else ''}")
 
-    async def after_delete(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> None:
+    async def after_delete(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> None:
         self.effects.append(f"delete {obj['metadata']['name']}{' dry' if dry_run else ''}")
 
     def _finish(self, effect: str) -> Finish:

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from polykind import errors
-from polykind.http.messages import Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import Response
 from polykind.server.debugging_pages import DebuggingPages
 from polykind.server.settings import Settings
 

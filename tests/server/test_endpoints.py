@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from polykind.http.messages import Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import Response
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, definition
 

@@ -16,7 +16,8 @@ import yaml
 
 from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import RevisionRead
-from polykind.http.messages import BodyStream, Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import BodyStream, Response
 from polykind.store.sqlite import SqliteStore
 from polykind.verbs import list as list_verb
 from polykind.verbs import respond

@@ -17,8 +17,7 @@ from polykind.apis.meta.types import DELETE_OPTIONS, PARTIAL_OBJECT_METADATA, ST
 from polykind.codec.protobuf_envelope import decode_envelope, encode_envelope, encode_object
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import JsonObject
-from polykind.http.messages import Request
-from polykind.verbs.context import RequestContext
+from polykind.operations.operation import Operation
 from polykind.verbs.watch_encoding import ProtobufEncoder
 from tests.support.client import Client, Reply
 from tests.support.crontabs import crontab, definition
@@ -293,8 +292,7 @@ async def test_watch_of_builtin_resources_in_protobuf(server: Live, client: Clie
 async def test_watch_error_in_protobuf(server: Live, client: Client) -> None:
     version = server.server.registry.find("", "v1", "namespaces")
     assert version is not None
-    request = Request("GET", NAMESPACES, "watch=1", {}, b"")
-    projection = ProtobufEncoder(RequestContext(server.server.backend, request, version, None, "", ""))
+    projection = ProtobufEncoder(Operation.by_server(server.server.backend, "list", version, ""))
     assert projection.error(errors.ExpiredError("too old resource version: 1 (99)")) == EXPIRED
 
 

@@ -17,7 +17,8 @@ import yaml
 from polykind.cache.cached_object import Representation
 from polykind.cache.watch_channel import WatchChannel
 from polykind.contract import JsonObject
-from polykind.http.messages import Request, Stream
+from polykind.http.messages import Request
+from polykind.operations.responses import Stream
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
 

@@ -11,7 +11,7 @@ from polykind.schema.equality import deep_equal
 if TYPE_CHECKING:
     from polykind.admission.attributes import Attributes
     from polykind.admission.plugins.plugin_chain import PluginChain
-    from polykind.http.messages import QuotaCharge
+    from polykind.operations.charges import QuotaCharge
 
 
 class AdmissionPlugin(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -12,7 +12,7 @@ from polykind.apply.model import Type
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.contract import JsonObject
-from polykind.http.messages import QuotaCharge
+from polykind.operations.charges import QuotaCharge
 from polykind.operations.notes import Notes
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ T = TypeVar("T")
 class Compute(Protocol):
     """Runs a computation and returns its result."""
 
-    def __call__(self, call: Callable[[], T]) -> Awaitable[T]: ...
+    def __call__(self, step: Callable[..., T], /, *args: Any) -> Awaitable[T]: ...
 
 
-async def compute_inline(call: Callable[[], T]) -> T:
+async def compute_inline(step: Callable[..., T], *args: Any) -> T:
     """Run a computation on small objects."""
-    return call()
+    return step(*args)
 
 
 class RequestResource(msgspec.Struct, frozen=True):

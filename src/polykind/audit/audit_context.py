@@ -16,9 +16,10 @@ from polykind.auth.user import User
 from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
 from polykind.golang.duration import format_duration
-from polykind.http.messages import JSON, Request, Response, Stream
+from polykind.http.messages import Request
 from polykind.names import qualified_name
 from polykind.operations.notes import Notes
+from polykind.operations.responses import JSON, Response, Stream
 from polykind.workers import INLINE_BYTES
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from polykind.audit.event_text import event_text
 from polykind.auth.authorizer import Access
 from polykind.auth.user import User
 from polykind.contract import Clock
-from polykind.http.messages import Request, Response, Stream
+from polykind.http.messages import Request
 from polykind.metrics.metrics import Metrics
+from polykind.operations.responses import Response, Stream
 
 log = logging.getLogger("polykind.audit")
 

@@ -9,7 +9,7 @@ from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from polykind.http.messages import Sink
+from polykind.operations.responses import Sink
 
 if TYPE_CHECKING:
     from polykind.cache.watch_channel import WatchChannel

@@ -298,12 +298,12 @@ def _unsupported(offers: Collection[str]) -> UnsupportedMediaTypeError:
     )
 
 
-def is_pretty(query: Query, user_agent: str) -> bool:
+def is_pretty(query: Query, user_agent: bytes) -> bool:
     """True if JSON must be indented: because of ?pretty, or else for browsers, curl and Wget."""
     pretty = first_value(query, "pretty") if query else ""
     if pretty:
         return pretty in ("1", "t", "T", "true", "TRUE", "True")
-    return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
+    return user_agent.startswith((b"curl", b"Wget", b"Mozilla/5.0"))
 
 
 def wants_gzip(accept_encoding: str, size: int) -> bool:

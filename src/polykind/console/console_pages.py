@@ -10,7 +10,8 @@ from polykind.codec import json_codec
 from polykind.console.console_files import INDEX, ConsoleFile, load_files
 from polykind.contract import JsonObject
 from polykind.http.conditional import accepts_gzip
-from polykind.http.messages import JSON, TEXT, Header, Request, Response
+from polykind.http.messages import TEXT, Request
+from polykind.operations.responses import JSON, Header, Response
 
 ROOT: Final = "/console/"
 _CONFIG: Final = "config.json"

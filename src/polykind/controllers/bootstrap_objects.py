@@ -10,8 +10,8 @@ from polykind.apply import field_manager
 from polykind.cache.cached_object import Encoded
 from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
 from polykind.controllers.leader_job import LeaderJob
+from polykind.operations.backend import Backend
 from polykind.resources.resource import Resource
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.bootstrap")
 

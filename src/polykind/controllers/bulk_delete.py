@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from polykind import errors
 from polykind.auth.user import User
 from polykind.cache.cached_object import CachedObject
-from polykind.http.messages import Request
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions
 from polykind.resources.resource import Resource
-from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import delete_object
 
 _BATCH_SIZE = 64
@@ -34,12 +34,10 @@ async def delete_all(
             return
         namespace = cached.namespace if resource.namespaced else None
         try:
-            request = Request("DELETE", "", "", {}, b"")
-            request.user = user
             policy = "Background" if user is not None else None
             options = DeleteOptions(grace_period_seconds=grace_period, propagation_policy=policy)
-            ctx = RequestContext(backend, request, version, namespace, cached.name, "")
-            await delete_object(ctx, options, named=False)
+            op = Operation.by_server(backend, "delete", version, cached.name, namespace=namespace, user=user)
+            await delete_object(op, options, named=False)
         except errors.NotFoundError:
             return
 

@@ -13,12 +13,12 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
 from polykind.controllers.workqueue import WorkQueue
-from polykind.http.messages import Request
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Operation
 from polykind.operations.options import PatchOptions
 from polykind.resources.resource import Resource
 from polykind.selectors.selector_objects import compile_label_selector, labels_of
 from polykind.verbs.apply import AppliedConfiguration, apply_change
-from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.update import change_object
 from polykind.verbs.write import APPLY
 
@@ -114,11 +114,11 @@ class ClusterRoleAggregationController:
         if rules:
             applied["rules"] = list(map(json_codec.decode, rules))
         # The body shows the later stages how large the change is.
-        request = Request("PATCH", "", "", {}, json_codec.encode(applied))
-        request.user = _USER
-        ctx = RequestContext(self._backend, request, self._resource.versions["v1"], None, name, "")
+        body = json_codec.encode(applied)
+        version = self._resource.versions["v1"]
+        op = Operation.by_server(self._backend, "patch", version, name, user=_USER, body=body)
         options = PatchOptions(field_manager=_MANAGER, force=True)
-        await change_object(ctx, apply_change(ctx, AppliedConfiguration(applied, []), options), options, APPLY)
+        await change_object(op, apply_change(op, AppliedConfiguration(applied, []), options), options, APPLY)
 
 
 def _changed_rules(role: JsonObject, aggregation: JsonObject, others: dict[str, JsonObject]) -> list[bytes] | None:

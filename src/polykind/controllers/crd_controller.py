@@ -24,11 +24,11 @@ from polykind.crd.status import nonstructural_condition, reconcile
 from polykind.crd.summary import CRDSummary, load_full
 from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, from_crd
 from polykind.discovery.snapshot import Discovery
+from polykind.operations.backend import Backend
 from polykind.resources.conversion_cache import ConversionCaches
 from polykind.resources.custom import CustomResource
 from polykind.resources.schema_digests import schema_digests
 from polykind.strategies.apiextensions.strategy import CRDResource, replace_encoded_status, summarize_stored_crd
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.crds")
 

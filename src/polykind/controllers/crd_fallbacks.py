@@ -9,9 +9,9 @@ from functools import partial
 from polykind import errors
 from polykind.contract import JsonObject, StoreError
 from polykind.conversion.last_conversions import LastConversions
+from polykind.operations.backend import Backend
 from polykind.resources.conversion_fallback import CONDITION, ConversionFallback
 from polykind.resources.custom import CustomResource
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.fallback")
 

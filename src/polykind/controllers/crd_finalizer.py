@@ -15,9 +15,9 @@ from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED
 from polykind.crd.status import terminating_condition
 from polykind.crd.summary import CRDSummary
+from polykind.operations.backend import Backend
 from polykind.resources.custom import CustomResource
 from polykind.strategies.apiextensions.strategy import FINALIZER, CRDResource
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.crds")
 

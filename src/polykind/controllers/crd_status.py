@@ -9,8 +9,8 @@ from polykind.apply import field_manager, managed_fields
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject, RevisionConflictError, Store
 from polykind.crd.naming import AcceptedNames
+from polykind.operations.backend import Backend
 from polykind.strategies.apiextensions.strategy import CRDResource, replace_stored_status
-from polykind.verbs.context import Backend
 
 _API_VERSION = "apiextensions.k8s.io/v1"
 _CANCELLED_SECONDS = 5.0

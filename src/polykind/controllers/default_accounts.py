@@ -10,15 +10,15 @@ from polykind import errors
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
-from polykind.controllers.server_requests import server_context
 from polykind.controllers.workqueue import WorkQueue
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions, UpdateOptions
-from polykind.verbs.context import Backend
 from polykind.verbs.create import create_object
 from polykind.verbs.update import change_object
 from polykind.verbs.write import POST, PUT, Write
 
-_AGENT = "kube-controller-manager"
+_MANAGER = "kube-controller-manager"
 _ACCOUNT, _ROOT_CA = "default", "kube-root-ca.crt"
 _DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
@@ -100,15 +100,19 @@ class DefaultAccountsController:
             return
         try:
             if stored is None:
-                ctx = server_context(backend, resource, "POST", name, namespace=namespace, agent=_AGENT)
-                await create_object(ctx, Write(expected, POST, CreateOptions()))
+                op = Operation.by_server(
+                    backend, "create", resource.storage_version(), name, namespace=namespace, manager=_MANAGER
+                )
+                await create_object(op, Write(expected, POST, CreateOptions()))
                 return
 
             async def corrected(old: JsonObject, _: Write) -> JsonObject:
                 return {**old, "data": data}
 
-            ctx = server_context(backend, resource, "PUT", name, namespace=namespace, agent=_AGENT)
-            await change_object(ctx, corrected, UpdateOptions(), PUT)
+            op = Operation.by_server(
+                backend, "update", resource.storage_version(), name, namespace=namespace, manager=_MANAGER
+            )
+            await change_object(op, corrected, UpdateOptions(), PUT)
         except (errors.AlreadyExistsError, errors.NotFoundError, errors.ForbiddenError):
             # Another replica was faster, or the namespace is being deleted. The next change enqueues the namespace
             # again.

@@ -10,7 +10,7 @@ from polykind.apis.core.types import EVENT
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, KeyValue, Leadership, RevisionConflictError, StoreError
 from polykind.controllers.leader_job import LeaderTask
-from polykind.verbs.context import Backend
+from polykind.operations.backend import Backend
 
 log = logging.getLogger("polykind.events")
 

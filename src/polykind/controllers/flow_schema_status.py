@@ -7,11 +7,11 @@ from collections.abc import Callable
 from polykind.apis.flowcontrol.bootstrap import dangling_condition
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.contract import JsonObject
-from polykind.controllers.server_requests import server_context
 from polykind.controllers.workqueue import WorkQueue
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Operation
 from polykind.operations.options import PatchOptions
 from polykind.verbs.apply import AppliedConfiguration, apply_change
-from polykind.verbs.context import Backend
 from polykind.verbs.update import change_object
 from polykind.verbs.write import APPLY
 
@@ -68,9 +68,9 @@ class FlowSchemaStatus:
             "metadata": {"name": name},
             "status": {"conditions": [wanted]},
         }
-        ctx = server_context(self._backend, resource, "PATCH", name, subresource="status")
+        op = Operation.by_server(self._backend, "patch", resource.storage_version(), name, subresource="status")
         options = PatchOptions(field_manager=_MANAGER, force=True)
-        await change_object(ctx, apply_change(ctx, AppliedConfiguration(applied, []), options), options, APPLY)
+        await change_object(op, apply_change(op, AppliedConfiguration(applied, []), options), options, APPLY)
 
 
 class _Changes:

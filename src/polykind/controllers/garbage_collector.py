@@ -28,11 +28,11 @@ from polykind.controllers.owner_graph import (
     metadata,
 )
 from polykind.controllers.workqueue import WorkQueue
-from polykind.http.messages import Request
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions, UpdateOptions
 from polykind.resources.registry import DeclaredResource
 from polykind.resources.resource import Resource
-from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import FOREGROUND, ORPHAN, delete_object
 from polykind.verbs.update import change_object
 from polykind.verbs.write import PATCH, Write
@@ -336,7 +336,7 @@ class GarbageCollector:
         log.debug("garbage collector: deleting %s, its owners are %s", ref, ", ".join(state.value for state in states))
         revision = str(cached.revision)
         await delete_object(
-            self._context(ref), DeleteOptions(propagation_policy=policy, uid=meta.uid, resource_version=revision)
+            self._operation(ref), DeleteOptions(propagation_policy=policy, uid=meta.uid, resource_version=revision)
         )
 
     def _awaits_owner(self, ref: ObjectRef) -> bool:
@@ -394,26 +394,29 @@ class GarbageCollector:
 
     async def _change(self, ref: ObjectRef, uid: str, edit: Callable[[JsonObject], None]) -> None:
         """Edit an object's metadata. Raise NotFoundError if the object's uid is no longer `uid`."""
-        ctx = self._context(ref)
+        op = self._operation(ref)
 
         async def edited(old: JsonObject, _: Write) -> JsonObject:
             if old["metadata"].get("uid") != uid:
-                raise ctx.resource.not_found(ctx.name)
+                raise op.resource.not_found(op.name)
             new: JsonObject = json_codec.decode(json_codec.encode(old))
             edit(new["metadata"])
             return new
 
-        await change_object(ctx, edited, UpdateOptions(field_manager=_MANAGER), PATCH)
+        await change_object(op, edited, UpdateOptions(field_manager=_MANAGER), PATCH)
 
-    def _context(self, ref: ObjectRef) -> RequestContext:
+    def _operation(self, ref: ObjectRef) -> Operation:
         resource = self._backend.registry.resource(ref.group, ref.plural)
         if resource is None:
             raise errors.NotFoundError(ref.plural, ref.group, ref.key)
         namespace, _, name = ref.key.rpartition("/")
-        request = Request("PATCH", "", "", {}, b"")
-        request.user = _USER
-        return RequestContext(
-            self._backend, request, resource.storage_version(), namespace if resource.namespaced else None, name, ""
+        return Operation.by_server(
+            self._backend,
+            "patch",
+            resource.storage_version(),
+            name,
+            namespace=namespace if resource.namespaced else None,
+            user=_USER,
         )
 
 

@@ -16,8 +16,8 @@ from polykind.apis.networking.types import IP_ADDRESS, SERVICE_CIDR
 from polykind.cache.cached_object import Encoded
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, RevisionConflictError, StoreError
+from polykind.operations.backend import Backend
 from polykind.strategies.core.ip_allocator import ip_address_object
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.services")
 

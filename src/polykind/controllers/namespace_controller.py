@@ -14,9 +14,9 @@ from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
 from polykind.controllers.bulk_delete import delete_all
 from polykind.controllers.informer import Informer
+from polykind.operations.backend import Backend
 from polykind.resources.resource import Resource
 from polykind.strategies.core.namespace_strategy import INITIAL_NAMESPACES, NAMESPACE_FINALIZER, NamespaceResource
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.namespaces")
 

@@ -25,10 +25,10 @@ from polykind.controllers.informer import Informer
 from polykind.controllers.quota_informer import RETRY_SECONDS, ServerStatusWriter
 from polykind.controllers.quota_usage import ResourceUsage
 from polykind.controllers.workqueue import WorkQueue
+from polykind.operations.backend import Backend
 from polykind.quantity import Quantity
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.resource import Resource
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.quotas")
 

@@ -15,10 +15,10 @@ from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.informer import Informer
-from polykind.controllers.server_requests import server_context
-from polykind.http.messages import QuotaCharge
+from polykind.operations.backend import Backend
+from polykind.operations.charges import QuotaCharge
+from polykind.operations.operation import Operation
 from polykind.operations.options import UpdateOptions
-from polykind.verbs.context import Backend
 from polykind.verbs.update import change_object
 from polykind.verbs.write import PUT, Write
 
@@ -161,11 +161,17 @@ class ServerStatusWriter:
         resource = backend.registry.resource(group, plural)
         if resource is None:
             raise AssertionError("the object is of a served kind")
-        ctx = server_context(
-            backend, resource, "PUT", meta["name"], namespace=meta.get("namespace"), subresource="status"
+        op = Operation.by_server(
+            backend,
+            "update",
+            resource.storage_version(),
+            meta["name"],
+            namespace=meta.get("namespace"),
+            subresource="status",
+            manager="kube-apiserver",
         )
 
         async def replace(_old: JsonObject, _write: Write) -> JsonObject:
             return obj
 
-        await change_object(ctx, replace, UpdateOptions(), PUT)
+        await change_object(op, replace, UpdateOptions(), PUT)

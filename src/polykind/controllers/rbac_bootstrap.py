@@ -20,10 +20,10 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.bootstrap_objects import create_all
 from polykind.controllers.leader_job import LeaderJob
-from polykind.controllers.server_requests import server_context
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions, UpdateOptions
 from polykind.resources.resource import Resource
-from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import delete_object
 from polykind.verbs.update import change_object
 from polykind.verbs.write import PUT, Write
@@ -104,7 +104,7 @@ class RBACBootstrap:
         wanted = _reconciled(existing, expected)
         if wanted is None:
             uid = existing["metadata"]["uid"]
-            await delete_object(self._context(resource, "DELETE", expected), DeleteOptions(uid=uid))
+            await delete_object(self._operation(resource, "DELETE", expected), DeleteOptions(uid=uid))
             await create_all(self._backend, resource, [expected], manager=_MANAGER, now=self._now())
         elif wanted != existing:
             await self._update(resource, expected)
@@ -127,11 +127,18 @@ class RBACBootstrap:
         async def reconciled(old: JsonObject, _: Write) -> JsonObject:
             return _reconciled(old, expected) or old
 
-        await change_object(self._context(resource, "PUT", expected), reconciled, UpdateOptions(), PUT)
+        await change_object(self._operation(resource, "update", expected), reconciled, UpdateOptions(), PUT)
 
-    def _context(self, resource: Resource, method: str, obj: JsonObject) -> RequestContext:
+    def _operation(self, resource: Resource, verb: str, obj: JsonObject) -> Operation:
         meta = obj["metadata"]
-        return server_context(self._backend, resource, method, meta["name"], namespace=meta.get("namespace"))
+        return Operation.by_server(
+            self._backend,
+            verb,
+            resource.storage_version(),
+            meta["name"],
+            namespace=meta.get("namespace"),
+            manager="kube-apiserver",
+        )
 
 
 def _reconciled(existing: JsonObject, expected: JsonObject) -> JsonObject | None:

@@ -9,9 +9,9 @@ from polykind.apis.networking.types import IP_ADDRESS
 from polykind.cache.resource_cache import ResourceCache
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.operations.backend import Backend
 from polykind.strategies.core.ip_allocator import ALLOCATOR_LABELS
 from polykind.strategies.core.node_port_allocator import NodePortAllocator
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.services")
 

@@ -10,8 +10,8 @@ from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import StoreError
 from polykind.controllers.informer import Informer
+from polykind.operations.backend import Backend
 from polykind.resources.builtin import find_builtin
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.converters")
 

@@ -10,7 +10,8 @@ from time import gmtime, strftime
 from typing import Final
 
 from polykind.http.http_date import format_http_date, parse_http_date
-from polykind.http.messages import TEXT, Request, Response, body_size
+from polykind.http.messages import TEXT, Request
+from polykind.operations.responses import Response, body_size
 
 Headers = tuple[tuple[bytes, bytes], ...]
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from polykind import errors
 from polykind.http.client_handshake import client_chain
-from polykind.http.messages import Body, Request, Response, Stream
+from polykind.http.messages import Request
+from polykind.operations.responses import Body, Response, Stream
 
 if TYPE_CHECKING:
     from polykind.http.listener import HttpServer

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from polykind import errors
 from polykind.http.connection import PIECE_BYTES, TIMEOUT_STATUS, Connection, body_pieces, start_request
 from polykind.http.http1_head import encode_head, encode_websocket_head
-from polykind.http.messages import JSON, TEXT, Body, Request, Response, Stream, encode_chunk
+from polykind.http.messages import TEXT, Request, encode_chunk
 from polykind.http.request_parser import ProtocolError, RequestParser
 from polykind.http.websocket import WebSocketStream
 from polykind.http.websocket_frames import PONG, FrameReader, encode_close, encode_frame
+from polykind.operations.responses import JSON, Body, Response, Stream
 
 if TYPE_CHECKING:
     from polykind.http.listener import HttpServer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from polykind.http.messages import Response, Stream, body_size
 from polykind.http.websocket import WebSocketStream
+from polykind.operations.responses import Response, Stream, body_size
 
 _STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
 

@@ -7,8 +7,9 @@ import re
 from base64 import b64encode
 from collections.abc import Callable
 
-from polykind.http.messages import TEXT, Header, Request, Response, Sink, Stream
+from polykind.http.messages import TEXT, Request
 from polykind.http.websocket_frames import NORMAL_CLOSURE, encode_close
+from polykind.operations.responses import Header, Response, Sink, Stream
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _origin = re.compile(rb"(?:[A-Za-z][A-Za-z0-9+.-]*:|/)[^\x00-\x20\x7f]*").fullmatch

@@ -6,13 +6,14 @@ import logging
 import time
 
 from polykind.golang.duration import format_duration
-from polykind.http.messages import BodyStream, Request, Response, Stream, body_size
+from polykind.http.messages import Request
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.series import RequestSeries
 from polykind.metrics.usage import VersionUsage
+from polykind.operations.operation import Operation
+from polykind.operations.responses import BodyStream, Response, Stream, body_size
 from polykind.resources.registry import Registry
 from polykind.resources.resource import APPLY_PATCH
-from polykind.verbs.context import RequestContext
 
 log = logging.getLogger("polykind.requests")
 
@@ -35,29 +36,27 @@ class RequestMonitor:
         self._converting = metrics.conversion_request_seconds.of()
         metrics.before_scrape += (self._measure_access, self._measure_objects, self._measure_conversions)
 
-    def record(self, ctx: RequestContext, verb: str, response: Response | Stream, started: float) -> None:
+    def record(self, op: Operation, request: Request, verb: str, response: Response | Stream, started: float) -> None:
         """Record the response to a resource request. A watch is recorded when its stream ends."""
-        request = ctx.request
-        if verb == "PATCH" and request.header(b"content-type").startswith(APPLY_PATCH):
+        if verb == "PATCH" and op.media.content_type.startswith(APPLY_PATCH):
             verb = "APPLY"
-        is_plain_item = ctx.name and not ctx.subresource and not request.query
-        key = verb if is_plain_item else self._key(ctx, verb)
-        series, usage = ctx.version.request_series.get(key) or self._series(ctx, verb)
+        is_plain_item = op.name and not op.subresource and not op.parameters
+        key = verb if is_plain_item else self._key(op, verb)
+        series, usage = op.version.request_series.get(key) or self._series(op, verb)
         if usage is not None:
-            agent = request.headers.get(b"user-agent", b"")
-            usage.record(ctx.user.name, agent, started, writes=request.method not in _READS)
+            usage.record(op.client.name, op.media.agent, started, writes=request.method not in _READS)
         if isinstance(response, Stream):
-            self._record_stream(ctx, series, response, started)
+            self._record_stream(op, request, series, response, started)
         else:
             self._record_response(request, series, response, started)
 
-    def _key(self, ctx: RequestContext, verb: str) -> tuple[str, ...]:
-        dry_run = "All" if "dryRun=" in ctx.request.query else ""
-        return verb, ctx.subresource if ctx.subresource in _SUBRESOURCES else "other", _scope(ctx), dry_run
+    def _key(self, op: Operation, verb: str) -> tuple[str, ...]:
+        dry_run = "All" if "dryRun=" in op.parameters else ""
+        return verb, op.subresource if op.subresource in _SUBRESOURCES else "other", _scope(op), dry_run
 
-    def _series(self, ctx: RequestContext, verb: str) -> tuple[RequestSeries, VersionUsage | None]:
-        resource, version = ctx.resource, ctx.version
-        key = _, subresource, scope, dry_run = self._key(ctx, verb)
+    def _series(self, op: Operation, verb: str) -> tuple[RequestSeries, VersionUsage | None]:
+        resource, version = op.resource, op.version
+        key = _, subresource, scope, dry_run = self._key(op, verb)
         series = self._metrics.request(
             verb, resource.group, version.version, resource.plural, subresource, scope, dry_run
         )
@@ -100,10 +99,12 @@ class RequestMonitor:
         if log.isEnabledFor(logging.DEBUG):
             _log(request, series.name, response.status, seconds)
 
-    def _record_stream(self, ctx: RequestContext, series: RequestSeries, stream: Stream, started: float) -> None:
-        resource, previous = ctx.resource, stream.on_end
+    def _record_stream(
+        self, op: Operation, request: Request, series: RequestSeries, stream: Stream, started: float
+    ) -> None:
+        resource, previous = op.resource, stream.on_end
         active = self._metrics.longrunning.of(
-            series.name, resource.group, ctx.version.version, resource.plural, "", _scope(ctx), "apiserver"
+            series.name, resource.group, op.version.version, resource.plural, "", _scope(op), "apiserver"
         )
         long_running = 0 if isinstance(stream, BodyStream) else 1
         active.add(long_running)
@@ -114,7 +115,7 @@ class RequestMonitor:
             seconds = time.perf_counter() - started
             series.done(200, seconds, 0)
             if log.isEnabledFor(logging.DEBUG):
-                _log(ctx.request, series.name, 200, seconds)
+                _log(request, series.name, 200, seconds)
 
         stream.on_end = ended
 
@@ -140,10 +141,10 @@ class RequestMonitor:
                     version.representer.hits = version.representer.misses = 0
 
 
-def _scope(ctx: RequestContext) -> str:
-    if ctx.name:
+def _scope(op: Operation) -> str:
+    if op.name:
         return "resource"
-    return "cluster" if ctx.namespace is None else "namespace"
+    return "cluster" if op.namespace is None else "namespace"
 
 
 def _log(request: Request, verb: str, status: int, seconds: float) -> None:
@@ -155,7 +156,7 @@ def _log(request: Request, verb: str, status: int, seconds: float) -> None:
         "verb": verb,
         "URI": target,
         "latency": format_duration(round(seconds * 10**9)),
-        "userAgent": request.headers.get(b"user-agent", b"").decode("utf-8", "replace"),
+        "userAgent": request.agent.decode("utf-8", "replace"),
         "audit-ID": audit_id,
         "srcIP": request.peer,
         "user": user,

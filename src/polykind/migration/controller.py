@@ -15,9 +15,9 @@ from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
+from polykind.operations.backend import Backend
 from polykind.resources.builtin import BuiltinResource
 from polykind.strategies.apiextensions.strategy import CRDResource, summarize_stored_crd
-from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:
     from polykind.migration.migrator import Migrator

@@ -15,10 +15,10 @@ from polykind.contract import JsonObject
 from polykind.controllers.workqueue import WorkQueue
 from polykind.migration.rewriter import NotServedError, Rewriter
 from polykind.migration.status_writers import CRDMigrationStatus, MigrationDeletedError, MigrationStatus
+from polykind.operations.backend import Backend
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.resource import Resource
 from polykind.strategies.apiextensions.strategy import CRDResource
-from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.migrations")
 

@@ -12,8 +12,8 @@ from polykind.cache.cached_object import CachedObject, Encoded, Representation
 from polykind.codec import json_codec
 from polykind.contract import RevisionConflictError
 from polykind.conversion.conversion_errors import ConversionFailedError
+from polykind.operations.backend import Backend
 from polykind.resources.resource import Resource, ServedVersion
-from polykind.verbs.context import Backend
 
 _MAX_TIMEOUTS = 10
 """The number of consecutive failed calls after which the last attempt treats the converter as down.

@@ -10,16 +10,16 @@ from polykind.apis.storagemigration.state import GroupResource
 from polykind.contract import JsonObject
 from polykind.crd import versions
 from polykind.crd.summary import CRDSummary
-from polykind.http.messages import Request
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Operation
 from polykind.operations.options import PatchOptions, UpdateOptions
 from polykind.resources.builtin import BuiltinResource
 from polykind.strategies.apiextensions.strategy import CRDResource, summarize_stored_crd
 from polykind.verbs.apply import AppliedConfiguration, apply_change
-from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.update import change_object
 from polykind.verbs.write import APPLY, PATCH, Write
 
-_AGENT = {b"user-agent": b"kube-controller-manager"}
+_STATUS_MANAGER = "kube-controller-manager"
 _MANAGER = "migration-runner-controller"
 """The field manager of the migration's fields in a CRD's status."""
 
@@ -51,23 +51,23 @@ class MigrationStatus:
 
         Raise MigrationDeletedError if the migration has been deleted.
         """
-        ctx = RequestContext(
+        op = Operation.by_server(
             self._backend,
-            Request("PUT", "", "", dict(_AGENT), b""),
+            "update",
             self._resource.storage_version(),
-            None,
             self._name,
-            "status",
+            subresource="status",
+            manager=_STATUS_MANAGER,
         )
 
         async def updated(old: JsonObject, _: Write) -> JsonObject:
             if old["metadata"].get("uid") != self._uid:
                 raise MigrationDeletedError
-            new = change(old.get("status") or {}, ctx.now())
+            new = change(old.get("status") or {}, op.now())
             return {**old, "metadata": dict(old["metadata"]), "status": new}
 
         try:
-            await change_object(ctx, updated, UpdateOptions(), PATCH)
+            await change_object(op, updated, UpdateOptions(), PATCH)
         except errors.NotFoundError:
             raise MigrationDeletedError from None
 
@@ -129,8 +129,8 @@ class CRDMigrationStatus:
             if cached is None:
                 return
             crd = summarize_stored_crd(cached)
-            ctx = RequestContext(self._backend, Request("PATCH", "", "", {}, b""), version, None, self._name, "status")
-            condition, stored = compute(crd, ctx.now())
+            op = Operation.by_server(self._backend, "patch", version, self._name, subresource="status")
+            condition, stored = compute(crd, op.now())
             status: JsonObject = {"conditions": [condition]}
             if stored is None and _owns_stored_versions(crd):
                 # If this field manager owns storedVersions, server-side apply removes them unless they are sent again.
@@ -146,7 +146,7 @@ class CRDMigrationStatus:
             }
             options = PatchOptions(field_manager=_MANAGER, force=True)
             try:
-                await change_object(ctx, apply_change(ctx, AppliedConfiguration(applied, []), options), options, APPLY)
+                await change_object(op, apply_change(op, AppliedConfiguration(applied, []), options), options, APPLY)
                 return
             except errors.ConflictError:
                 continue

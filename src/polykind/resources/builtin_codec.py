@@ -18,7 +18,7 @@ from polykind.cache.cached_object import CachedObject, Representation, labels_of
 from polykind.codec import json_codec
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
-from polykind.http.messages import JoinedParts
+from polykind.operations.responses import JoinedParts
 from polykind.resources.representer import Representer
 from polykind.resources.resource import Decoded, ObjectCodec, Resource
 from polykind.schema import object_meta

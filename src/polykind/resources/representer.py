@@ -11,8 +11,8 @@ from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.resource_cache import ResourceCache
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.http.messages import JoinedParts
 from polykind.memory_policy import memory_policy
+from polykind.operations.responses import JoinedParts
 from polykind.resources.singleflight import Singleflight
 from polykind.workers import INLINE_BYTES
 

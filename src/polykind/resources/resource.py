@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from polykind.cache.watch_channel import WatchChannel
     from polykind.metrics.series import RequestSeries
     from polykind.metrics.usage import VersionUsage
-    from polykind.verbs.context import RequestContext
+    from polykind.operations.operation import Operation
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -187,7 +187,7 @@ class Resource:
     then.
     """
 
-    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+    async def begin_create(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         """Prepare the effects of a create, such as an address allocation, and set their results in the object.
 
         The verb calls this method when the object has its name and uid, before the strategy prepares and validates it.
@@ -196,13 +196,11 @@ class Resource:
         """
         return None
 
-    async def begin_update(
-        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
-    ) -> Finish | None:
+    async def begin_update(self, op: Operation, new: JsonObject, old: JsonObject, *, dry_run: bool) -> Finish | None:
         """Prepare the effects of an update. The verb calls this method and its result as for a create."""
         return None
 
-    async def after_delete(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> None:
+    async def after_delete(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> None:
         """Undo the effects of a create, such as an address allocation, after the object was removed."""
         return
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from polykind.contract import Clock
 from polykind.errors import aggregate_message
-from polykind.http.messages import Request, Response, Stream
+from polykind.http.messages import Request
 from polykind.metrics.metrics import Metrics
+from polykind.operations.responses import Response, Stream
 from polykind.server.settings import Settings, SettingsError
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from polykind.controllers.quota_informer import QuotaControllerStarter
 from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.discovery.builtins import builtins
 from polykind.migration.controller import MigrationController
+from polykind.operations.backend import Backend
 from polykind.resources.builtin import find_builtin
 from polykind.resources.conversion_cache import ConversionCaches
 from polykind.server.endpoints import Check
@@ -29,7 +30,6 @@ from polykind.server.settings import Settings
 from polykind.store.sqlite import SingleReplicaLeadership
 from polykind.strategies.apiextensions.strategy import CRDResource
 from polykind.strategies.core.namespace_strategy import NamespaceResource
-from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:
     from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer

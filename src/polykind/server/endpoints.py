@@ -28,8 +28,9 @@ from polykind.discovery.snapshot import Discovery
 from polykind.golang.fmt import go_quote
 from polykind.golang.query import first_value, parse_query
 from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
-from polykind.http.messages import JSON, TEXT, Request, Response
+from polykind.http.messages import TEXT, Request
 from polykind.metrics.metrics import Metrics
+from polykind.operations.responses import JSON, Response
 from polykind.server.debugging_pages import DEBUGGING_PAGES, DebuggingPages
 from polykind.server.kubernetes_version import GIT_VERSION, KUBERNETES_MINOR
 from polykind.server.store_restore import StoreRestore
@@ -77,11 +78,7 @@ def error_response(
         return Response(error.code, encode_object(status, STATUS), _PROTOBUF, headers)
     if accepted is not None and accepted.media == "yaml":
         return Response(error.code, yaml_codec.encode(status), b"application/yaml", headers)
-    if (
-        accepted is None
-        or accepted.pretty
-        or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent"))
-    ):
+    if accepted is None or accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.agent):
         return Response(error.code, indent(json_codec.encode_ordered(status)), JSON, headers)
     return Response(error.code, error.encode(), JSON, headers)
 
@@ -252,7 +249,7 @@ class Endpoints:
             return Response(200, await _to_protobuf(body), _PROTOBUF)
         if accepted.media == "yaml":
             return Response(200, yaml_codec.encode(json_codec.decode(body)), b"application/yaml")
-        if accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
+        if accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.agent):
             return Response(200, indent(body))
         return Response(200, body)
 

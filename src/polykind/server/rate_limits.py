@@ -10,8 +10,8 @@ from pathlib import Path
 from polykind import errors
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.contract import JsonObject
-from polykind.http.messages import Stream
 from polykind.metrics.metrics import Metrics
+from polykind.operations.responses import Stream
 from polykind.server.settings import SettingsError
 
 log = logging.getLogger("polykind.ratelimits")

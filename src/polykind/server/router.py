@@ -16,15 +16,18 @@ from polykind.contract import UnavailableError, UnknownOutcomeError
 from polykind.conversion.conversion_observer import ConversionTimer
 from polykind.golang.fmt import go_quote
 from polykind.golang.query import bad_escape, bool_value, parse_query
-from polykind.http.messages import TEXT, Request, Response, Stream, warning_headers
+from polykind.http.http_transport import HttpTransport
+from polykind.http.messages import TEXT, Request, warning_headers
 from polykind.metrics.requests import RequestMonitor
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Media, Operation
 from polykind.operations.options import request_timeout
+from polykind.operations.responses import Response, Stream
 from polykind.resources.resource import ServedVersion
 from polykind.server.endpoints import NO_SNIFF, Endpoints, error_response, is_public
 from polykind.server.unserved_requests import UnservedRequests
 from polykind.strategies.authorization.strategy import ReviewStrategy
 from polykind.verbs import subresources
-from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.create import create, create_review
 from polykind.verbs.delete import delete, deletecollection
 from polykind.verbs.get import get
@@ -211,8 +214,30 @@ class Router:
             return NOT_FOUND
         if not namespace and not (served.is_builtin and _needs_namespace(request.method, served, name)):
             namespace = None
-        ctx = RequestContext(self._backend, request, served, namespace, name, subresource, revision_read)
-        verb = builtin_verb(ctx, legacy_watch) if served.is_builtin else custom_verb(ctx, legacy_watch)
+        header = request.headers.get
+        op = Operation(
+            self._backend,
+            request.user,
+            _verb(request.method, name),
+            served,
+            namespace,
+            name,
+            subresource,
+            request.query,
+            request.body,
+            Media(
+                header(b"content-type", b"").decode("latin-1"),
+                header(b"accept", b"").decode("latin-1"),
+                header(b"accept-encoding", b"").decode("latin-1"),
+                header(b"user-agent", b""),
+            ),
+            notes=request.notes,
+            deadline=request.deadline,
+            revision_read=revision_read,
+            transport=HttpTransport(request),
+        )
+        find = builtin_verb if served.is_builtin else custom_verb
+        verb = find(op, request.method, legacy_watch)
         if verb is None:
             return NOT_FOUND
         if served.deprecation and (verb in METRIC_LABELS or not served.is_builtin):
@@ -221,12 +246,11 @@ class Router:
         started = perf_counter()
         inflight = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing
         inflight.value += 1
-        request.ended_by_router = True
         try:
             if served.unavailable:
                 raise served.unavailable()
             run = partial(_limited_watch, limits=limits) if limits is not None and verb is watch else verb
-            response = await (self._run_converting(ctx, run) if served.converts else run(ctx))
+            response = await (self._run_converting(op, run) if served.converts else run(op))
         except errors.APIError as error:
             if error.from_router:
                 request.notes.warnings = {}
@@ -235,19 +259,15 @@ class Router:
             response = error_response(request, _store_error(error))
         finally:
             inflight.value -= 1
-            request.ended_by_router = False
-            if request.is_large:
-                ctx.end()
-            if request.charges is not None:
-                request.close_charges()
+            op.end()
         if request.notes.warnings:
             response.headers = (*response.headers, *warning_headers(request.notes.warnings))
-        self._monitor.record(ctx, METRIC_LABELS.get(verb, "other"), response, started)
+        self._monitor.record(op, request, METRIC_LABELS.get(verb, "other"), response, started)
         return response
 
-    async def _run_converting(self, ctx: RequestContext, verb: Verb) -> Response | Stream:
+    async def _run_converting(self, op: Operation, verb: Verb) -> Response | Stream:
         """Run a verb and record the time that it waits for converters."""
-        counted = ConversionTimer(verb(ctx))
+        counted = ConversionTimer(verb(op))
         try:
             return await counted
         finally:
@@ -264,11 +284,11 @@ def is_browser_at_root(request: Request) -> bool:
     )
 
 
-async def _limited_watch(ctx: RequestContext, *, limits: UserLimits) -> Response | Stream:
+async def _limited_watch(op: Operation, *, limits: UserLimits) -> Response | Stream:
     """Start a watch unless the user has too many open watches."""
     limits.begin_watch()
     try:
-        response = await watch(ctx)
+        response = await watch(op)
     except BaseException:
         limits.end_watch()
         raise
@@ -323,6 +343,11 @@ def _timeout(request: Request) -> float | None:
     return None if bool_value(query, "watch") else request_timeout(query)
 
 
+def _verb(method: str, name: str) -> str:
+    """Return the verb of a request for an object or, if it has no name, for a collection."""
+    return (None if name else _COLLECTION_VERBS.get(method)) or _VERB_NAMES.get(method, method.lower())
+
+
 def _store_error(error: UnavailableError) -> errors.APIError:
     """Return a 503 error for a store that cannot be reached or written, or a 504 error for a write with unknown
     outcome.
@@ -349,6 +374,7 @@ _FUNCTIONS: dict[str, Verb] = {
     "delete": delete,
     "deletecollection": deletecollection,
 }
+_COLLECTION_VERBS = {"GET": "list", "DELETE": "deletecollection"}
 _VERB_NAMES = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 METRIC_LABELS: dict[Verb, str] = {
@@ -368,25 +394,25 @@ METRIC_LABELS: dict[Verb, str] = {
 """The value of the metrics label `verb` for each function that serves a verb."""
 
 
-def custom_verb(ctx: RequestContext, legacy_watch: bool) -> Verb | None:
+def custom_verb(op: Operation, method: str, legacy_watch: bool) -> Verb | None:
     """Return the function that serves a request for a custom resource.
 
     Return None, for a 404 response in plain text, if the path does not match the resource's scope. If kube-apiserver
     responds with a Status instead, return a function that raises this error.
     """
-    method, resource = ctx.request.method, ctx.resource
+    resource = op.resource
     if legacy_watch:
-        return watch if resource.namespaced or ctx.namespace is None else None
-    if not ctx.name and not ctx.subresource:
-        return _collection_verb(ctx)
-    if resource.namespaced != (ctx.namespace is not None):
+        return watch if resource.namespaced or op.namespace is None else None
+    if not op.name and not op.subresource:
+        return _collection_verb(op, method)
+    if resource.namespaced != (op.namespace is not None):
         return None
-    table = _subresource_table(ctx.version, ctx.subresource) if ctx.subresource else _ITEM
+    table = _subresource_table(op.version, op.subresource) if op.subresource else _ITEM
     if table is None:
-        return _raise(resource.not_found(ctx.name))
+        return _raise(resource.not_found(op.name))
     verb = table.get(method)
     if verb is None:
-        return _raise(ctx.version.method_not_allowed(_VERB_NAMES.get(method, "")))
+        return _raise(op.version.method_not_allowed(_VERB_NAMES.get(method, "")))
     return verb
 
 
@@ -398,13 +424,13 @@ def _subresource_table(version: ServedVersion, subresource: str) -> dict[str, Ve
     return None
 
 
-def _collection_verb(ctx: RequestContext) -> Verb | None:
-    method, resource = ctx.request.method, ctx.resource
-    all_namespaces = resource.namespaced and ctx.namespace is None
-    if ctx.namespace is not None and not resource.namespaced:
+def _collection_verb(op: Operation, method: str) -> Verb | None:
+    resource = op.resource
+    all_namespaces = resource.namespaced and op.namespace is None
+    if op.namespace is not None and not resource.namespaced:
         return None
     if method in ("GET", "HEAD"):
-        return watch if _is_watch(ctx) else list_
+        return watch if _is_watch(op) else list_
     if all_namespaces:
         return None
     if method == "POST":
@@ -413,9 +439,9 @@ def _collection_verb(ctx: RequestContext) -> Verb | None:
         return deletecollection
     if method in ("PUT", "PATCH"):
         if method == "PATCH":
-            patch_type(ctx)
+            patch_type(op)
         return _raise(errors.BadRequestError("name must be provided"))
-    return _raise(ctx.version.method_not_allowed(""))
+    return _raise(op.version.method_not_allowed(""))
 
 
 def _needs_namespace(method: str, version: ServedVersion, name: str) -> bool:
@@ -426,52 +452,52 @@ def _needs_namespace(method: str, version: ServedVersion, name: str) -> bool:
     return bool(name) or method in ("DELETE", "POST") or not version.resource.namespaced
 
 
-def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
+def builtin_verb(op: Operation, method: str, legacy_watch: bool) -> Verb:
     """Return the function that serves a request for a built-in resource.
 
     For a method and path that kube-apiserver does not serve, the function raises a 404 or 405 error.
     """
-    version, resource, method = ctx.version, ctx.resource, ctx.request.method
-    all_namespaces = resource.namespaced and ctx.namespace is None
-    if (ctx.namespace is not None and not resource.namespaced) or (all_namespaces and ctx.name):
+    version, resource = op.version, op.resource
+    all_namespaces = resource.namespaced and op.namespace is None
+    if (op.namespace is not None and not resource.namespaced) or (all_namespaces and op.name):
         return _raise(errors.unknown_resource())
     table: Mapping[str, str]
     if legacy_watch:
-        table = {} if ctx.subresource else {"GET": "watch"}
-    elif ctx.subresource:
-        table = _PROXY_VERBS if ctx.subresource == "proxy" else _SUBRESOURCE_VERBS
-    elif ctx.name:
+        table = {} if op.subresource else {"GET": "watch"}
+    elif op.subresource:
+        table = _PROXY_VERBS if op.subresource == "proxy" else _SUBRESOURCE_VERBS
+    elif op.name:
         table = _ITEM_VERBS
     elif all_namespaces:
-        table = {"GET": "watch" if _is_watch(ctx) else "list"}
+        table = {"GET": "watch" if _is_watch(op) else "list"}
     else:
-        table = {"GET": "watch" if _is_watch(ctx) else "list", "POST": "create", "DELETE": "deletecollection"}
-    served = version.subresources.get(ctx.subresource, frozenset()) if ctx.subresource else version.verbs
+        table = {"GET": "watch" if _is_watch(op) else "list", "POST": "create", "DELETE": "deletecollection"}
+    served = version.subresources.get(op.subresource, frozenset()) if op.subresource else version.verbs
     verb = table.get(method, "")
     if verb in served:
-        if ctx.namespace == "" and (ctx.name or verb != "create"):
+        if op.namespace == "" and (op.name or verb != "create"):
             return _raise(errors.BadRequestError("Namespace parameter required."))
-        return _builtin_function(ctx, verb)
+        return _builtin_function(op, verb)
     return _raise(errors.unknown_resource() if served.isdisjoint(table.values()) else errors.method_not_allowed())
 
 
-def _builtin_function(ctx: RequestContext, verb: str) -> Verb:
+def _builtin_function(op: Operation, verb: str) -> Verb:
     """Return the function that serves `verb`, a verb by its name in discovery, for a built-in resource."""
-    special = subresources.find(ctx.resource.group, ctx.resource.plural, ctx.subresource, verb)
+    special = subresources.find(op.resource.group, op.resource.plural, op.subresource, verb)
     if special is not None:
         METRIC_LABELS.setdefault(special, METRIC_LABELS[_FUNCTIONS[verb]])
         return special
-    if verb == "create" and isinstance(ctx.version.strategy, ReviewStrategy):
+    if verb == "create" and isinstance(op.version.strategy, ReviewStrategy):
         return create_review
     return _FUNCTIONS[verb]
 
 
-def _is_watch(ctx: RequestContext) -> bool:
-    return bool(ctx.request.query) and bool(bool_value(ctx.query, "watch"))
+def _is_watch(op: Operation) -> bool:
+    return bool(op.parameters) and bool(bool_value(op.query, "watch"))
 
 
 def _raise(error: errors.APIError) -> Verb:
-    async def raise_error(_: RequestContext) -> Response:
+    async def raise_error(_: Operation) -> Response:
         raise error
 
     return raise_error

@@ -33,6 +33,8 @@ from polykind.http.listener import Http2Options, HttpServer, Limits
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor
 from polykind.metrics.storage_metrics import StorageMetrics
+from polykind.operations.backend import Backend
+from polykind.operations.operation import timestamp
 from polykind.resources.builtin import BuiltinResource, declare_builtins
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
@@ -53,7 +55,6 @@ from polykind.server.version_report import VersionReporter
 from polykind.store.sqlite import SingleReplicaLeadership, SqliteStore
 from polykind.strategies.authorization.strategy import reviews
 from polykind.strategies.core.external_names import find_external_name
-from polykind.verbs.context import Backend, timestamp
 from polykind.webhook.target import Resolver, parse_resolve
 
 if TYPE_CHECKING:

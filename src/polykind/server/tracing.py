@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from polykind.auth.user import ADMIN_GROUP
-from polykind.http.messages import Request, Response, Stream, body_size
+from polykind.http.messages import Request
 from polykind.metrics.metrics import Metrics
+from polykind.operations.responses import Response, Stream, body_size
 from polykind.server.settings import SettingsError
 from polykind.server.trace_exporter import Attributes, FinishedSpan, TraceExporter
 from polykind.webhook.trace_context import current_span

@@ -7,7 +7,8 @@ from collections import Counter, deque
 from typing import NamedTuple
 
 from polykind.http.connection import App
-from polykind.http.messages import Request, Response, Stream
+from polykind.http.messages import Request
+from polykind.operations.responses import Response, Stream
 
 _MAX_REQUESTS = 2000
 """The number of requests to remember. A trace starts with the oldest one of them."""

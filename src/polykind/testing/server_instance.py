@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from polykind.operations.backend import Backend
 from polykind.server.server import Server
 from polykind.server.settings import Settings
 from polykind.testing import checkpoint as checkpoints
@@ -19,7 +20,6 @@ from polykind.testing.hosted_converter import Converter
 from polykind.testing.loop_thread import LoopThread
 from polykind.testing.request_trace import RequestTrace
 from polykind.testing.server_client import Client
-from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:
     from polykind.testing.simulation.simulation import AsyncSimulation

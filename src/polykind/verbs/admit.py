@@ -15,10 +15,10 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.golang.query import first_value
+from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions, WriteOptions
 from polykind.resources.resource import Resource
 from polykind.schema import object_meta
-from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import metadata_decode_error
 from polykind.verbs.write import DELETE as DELETE_ORIGIN
 from polykind.verbs.write import Write
@@ -30,50 +30,50 @@ _INVALID_MANAGERS = (
 )
 
 
-async def admit(ctx: RequestContext, write: Write) -> bool:
+async def admit(op: Operation, write: Write) -> bool:
     """Run mutating admission on a create or an update. Return True if admission has replaced `write.obj`."""
-    if ctx.request.user is None or not (ctx.backend.admission.mutates or _has_plugins(ctx)):
+    if op.user is None or not (op.backend.admission.mutates or _has_plugins(op)):
         return False
     original = write.obj
-    view = partial(ctx.version.strategy.for_admission, original)
-    mutated = await _mutate(ctx, await ctx.compute(view) if write.large else view(), write)
+    view = partial(op.version.strategy.for_admission, original)
+    mutated = await _mutate(op, await op.lane.run_in_worker(view) if write.large else view(), write)
     if mutated is None:
         return False
     write.obj = mutated
     write.normalized = write.values_validated = write.integers_only = False
     write.raw_metadata = {}
-    if not ctx.version.is_builtin:
+    if not op.version.is_builtin:
         write.metadata_error = metadata_decode_error(mutated["metadata"])
         coerce = partial(object_meta.coerce, mutated["metadata"], strict=False)
-        mutated["metadata"], _ = await ctx.compute(coerce) if write.large else coerce()
-    await _restore_invalid_managers(ctx, write, mutated["metadata"], original["metadata"])
+        mutated["metadata"], _ = await op.lane.run_in_worker(coerce) if write.large else coerce()
+    await _restore_invalid_managers(op, write, mutated["metadata"], original["metadata"])
     return True
 
 
-def _has_plugins(ctx: RequestContext) -> bool:
+def _has_plugins(op: Operation) -> bool:
     """True if built-in plugins handle this built-in resource. `mutates` covers plugins that handle all resources."""
-    return ctx.version.is_builtin and ctx.backend.admission.has_plugins(ctx.resource.group, ctx.resource.plural)
+    return op.version.is_builtin and op.backend.admission.has_plugins(op.resource.group, op.resource.plural)
 
 
 async def admit_scale(
-    ctx: RequestContext,
+    op: Operation,
     scale: JsonObject,
     old: JsonObject,
     write: Write,
     decode_scale: Callable[[JsonObject], JsonObject],
 ) -> JsonObject:
     """Run mutating admission on a Scale. Return `scale`, or the Scale that admission has put in its place, decoded."""
-    if not ctx.backend.admission.mutates or ctx.request.user is None:
+    if not op.backend.admission.mutates or op.user is None:
         return scale
-    mutated = await _mutate(ctx, scale, write, old, decode_scale)
+    mutated = await _mutate(op, scale, write, old, decode_scale)
     if mutated is None:
         return scale
-    await _restore_invalid_managers(ctx, write, mutated["metadata"], scale["metadata"])
+    await _restore_invalid_managers(op, write, mutated["metadata"], scale["metadata"])
     return mutated
 
 
 async def _mutate(
-    ctx: RequestContext,
+    op: Operation,
     obj: JsonObject,
     write: Write,
     old: JsonObject | None = None,
@@ -81,10 +81,10 @@ async def _mutate(
 ) -> JsonObject | None:
     """Return the object that mutating admission makes of `obj`, or None if admission changes nothing."""
     old = write.old if old is None else old
-    attributes = _attributes(ctx, CREATE if old is None else UPDATE, obj, old, write.options, large=write.large)
+    attributes = _attributes(op, CREATE if old is None else UPDATE, obj, old, write.options, large=write.large)
     if default is not None:
         attributes.default = default
-    await _run_step(ctx, "admit", ctx.backend.admission.mutate, attributes, large=write.large)
+    await _run_step(op, "admit", op.backend.admission.mutate, attributes, large=write.large)
     if not attributes.changed:
         return None
     write.large = write.large or attributes.large
@@ -93,63 +93,59 @@ async def _mutate(
     return attributes.obj
 
 
-async def _restore_invalid_managers(ctx: RequestContext, write: Write, meta: JsonObject, original: JsonObject) -> None:
+async def _restore_invalid_managers(op: Operation, write: Write, meta: JsonObject, original: JsonObject) -> None:
     """If admission has made managedFields invalid, restore those of `original` and send a warning to the client."""
     if meta.get("managedFields") is original.get("managedFields"):
         return
     validate = partial(managed_fields.validation_error, meta.get("managedFields"))
-    if reason := await ctx.compute(validate) if write.large else validate():
+    if reason := await op.lane.run_in_worker(validate) if write.large else validate():
         meta.pop("managedFields", None)
         if "managedFields" in original:
             meta["managedFields"] = original["managedFields"]
-        ctx.request.notes.warn(_INVALID_MANAGERS + reason)
+        op.notes.warn(_INVALID_MANAGERS + reason)
 
 
-async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject], JsonObject] | None = None) -> None:
+async def approve(op: Operation, write: Write, view: Callable[[JsonObject], JsonObject] | None = None) -> None:
     """Run validating admission on a create or an update. `view` returns the part of an object that admission sees."""
-    admission = ctx.backend.admission
-    if ctx.request.user is not None and (
-        admission.validates or ctx.namespace in admission.quota_namespaces or _has_plugins(ctx)
-    ):
+    admission = op.backend.admission
+    if op.user is not None and (admission.validates or op.namespace in admission.quota_namespaces or _has_plugins(op)):
         obj, old = write.obj, write.old
         if view is not None:
             obj, old = view(obj), None if old is None else view(old)
         operation = CREATE if old is None else UPDATE
-        attributes = _attributes(ctx, operation, obj, old, write.options, large=write.large)
-        await _run_step(ctx, "validate", admission.validate, attributes, large=write.large)
+        attributes = _attributes(op, operation, obj, old, write.options, large=write.large)
+        await _run_step(op, "validate", admission.validate, attributes, large=write.large)
         if attributes.charge is not None:
-            ctx.request.hold(attributes.charge)
+            op.charges.hold(attributes.charge)
 
 
-async def charge_size(ctx: RequestContext, write: Write, size: int) -> None:
+async def charge_size(op: Operation, write: Write, size: int) -> None:
     """Charge the growth of a custom object to the quotas of its namespace. Raise ForbiddenError if one is exceeded."""
     growth = size - (write.cached.stored_size if write.cached is not None else 0)
-    if growth <= 0 or ctx.request.user is None or ctx.version.is_builtin or write.origin is DELETE_ORIGIN:
+    if growth <= 0 or op.user is None or op.version.is_builtin or write.origin is DELETE_ORIGIN:
         return
-    resource, name = ctx.resource, write.obj["metadata"].get("name", "")
-    charge = await ctx.backend.admission.charge_size(
-        ctx.namespace or "", resource.group, resource.plural, name, growth, dry_run=write.options.dry_run
+    resource, name = op.resource, write.obj["metadata"].get("name", "")
+    charge = await op.backend.admission.charge_size(
+        op.namespace or "", resource.group, resource.plural, name, growth, dry_run=write.options.dry_run
     )
     if charge is not None:
-        ctx.request.hold(charge)
+        op.charges.hold(charge)
 
 
-async def approve_delete(
-    ctx: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool, large: bool
-) -> None:
+async def approve_delete(op: Operation, old: JsonObject, options: DeleteOptions, *, named: bool, large: bool) -> None:
     """Run mutating and validating admission on a delete. `named` is false if the URL names a collection."""
-    admission = ctx.backend.admission
-    if ctx.request.user is None or not (admission.mutates or admission.validates or _has_plugins(ctx)):
+    admission = op.backend.admission
+    if op.user is None or not (admission.mutates or admission.validates or _has_plugins(op)):
         return
-    attributes = _attributes(ctx, DELETE, None, old, options, large=large)
+    attributes = _attributes(op, DELETE, None, old, options, large=large)
     if not named:
         attributes.name = ""
-    await _run_step(ctx, "admit", admission.mutate, attributes, large=large)
-    await _run_step(ctx, "validate", admission.validate, attributes, large=large)
+    await _run_step(op, "admit", admission.mutate, attributes, large=large)
+    await _run_step(op, "validate", admission.validate, attributes, large=large)
 
 
 async def admit_connect(
-    ctx: RequestContext, requested: JsonObject, decode: Callable[[JsonObject], tuple[JsonObject, list[str]]]
+    op: Operation, requested: JsonObject, decode: Callable[[JsonObject], tuple[JsonObject, list[str]]]
 ) -> JsonObject:
     """Run mutating and validating admission on a request that connects to a pod, a service or a node.
 
@@ -157,20 +153,20 @@ async def admit_connect(
     options as mutating admission has changed them.
     """
     options, _ = decode(requested)
-    admission = ctx.backend.admission
-    if ctx.request.user is None or not (admission.mutates or admission.validates):
+    admission = op.backend.admission
+    if op.user is None or not (admission.mutates or admission.validates):
         return options
-    attributes = _attributes(ctx, CONNECT, options, None, None, large=False)
+    attributes = _attributes(op, CONNECT, options, None, None, large=False)
     attributes.default = lambda mutated: decode(mutated)[0]
     attributes.strict_error = lambda mutated: _unknown_fields_error(decode(mutated)[1])
     attributes.apply_type = lambda api_version: None
-    await _run_step(ctx, "admit", admission.mutate, attributes, large=False)
-    await _run_step(ctx, "validate", admission.validate, attributes, large=False)
+    await _run_step(op, "admit", admission.mutate, attributes, large=False)
+    await _run_step(op, "validate", admission.validate, attributes, large=False)
     return attributes.obj or options
 
 
 async def _run_step(
-    ctx: RequestContext,
+    op: Operation,
     kind: str,
     step: Callable[[Attributes], Coroutine[Any, Any, None]],
     attributes: Attributes,
@@ -183,15 +179,15 @@ async def _run_step(
     """
     started, rejected = perf_counter(), "true"
     try:
-        await (ctx.compute_async(step(attributes)) if large else step(attributes))
+        await (op.lane.run_async_in_worker(step(attributes)) if large else step(attributes))
         rejected = "false"
     finally:
-        seconds = ctx.backend.metrics.admission_step_seconds
+        seconds = op.backend.metrics.admission_step_seconds
         seconds.of(kind, attributes.operation, rejected).observe(perf_counter() - started)
 
 
 def _attributes(
-    ctx: RequestContext,
+    op: Operation,
     operation: str,
     obj: JsonObject | None,
     old: JsonObject | None,
@@ -200,66 +196,66 @@ def _attributes(
     large: bool,
 ) -> Attributes:
     """Return the attributes of a request. A CONNECT has no options; its object is the PodExecOptions or similar."""
-    resource, version = ctx.resource, ctx.version
-    payload = _SCALE if ctx.subresource == "scale" else (resource.kind, version.api_version)
+    resource, version = op.resource, op.version
+    payload = _SCALE if op.subresource == "scale" else (resource.kind, version.api_version)
     if operation == CONNECT and obj is not None:
         payload = obj["kind"], obj["apiVersion"]
     meta = (obj or old or {}).get("metadata") or {}
-    name = ctx.name or meta.get("name") or ""
+    name = op.name or meta.get("name") or ""
     attributes = Attributes(
         operation,
         RequestResource(
             resource.group,
             version.version,
             resource.plural,
-            ctx.subresource,
+            op.subresource,
             *payload,
             resource.namespaced,
             tuple(resource.versions),
-            ctx.backend.registry.equivalents(resource, ctx.subresource),
+            op.backend.registry.equivalents(resource, op.subresource),
         ),
-        ctx.namespace or (name if (resource.group, resource.plural) == ("", "namespaces") else ""),
+        op.namespace or (name if (resource.group, resource.plural) == ("", "namespaces") else ""),
         name,
         obj,
         old,
-        None if options is None else _options_object(ctx, operation, options),
+        None if options is None else _options_object(op, operation, options),
         options is not None and options.dry_run,
-        ctx.user,
+        op.client,
         version.representer.convert_for_admission,
-        lambda mutated: _default(ctx, mutated),
-        lambda: _namespace_object(ctx, obj, old),
-        ctx.request.notes,
-        deadline=ctx.request.deadline,
-        apply_type=lambda api_version: _root_type(ctx, api_version),
-        strict_error=lambda mutated: _strict_decode_error(ctx, mutated),
-        authorizer=ctx.backend.authorizer,
-        implied_type=version.is_builtin and ctx.subresource != "scale",
+        lambda mutated: _default(op, mutated),
+        lambda: _namespace_object(op, obj, old),
+        op.notes,
+        deadline=op.deadline,
+        apply_type=lambda api_version: _root_type(op, api_version),
+        strict_error=lambda mutated: _strict_decode_error(op, mutated),
+        authorizer=op.backend.authorizer,
+        implied_type=version.is_builtin and op.subresource != "scale",
     )
     if large:
-        attributes.compute = ctx.compute
+        attributes.compute = op.lane.run_in_worker
     return attributes
 
 
-def _resource_at(ctx: RequestContext, api_version: str) -> Resource:
+def _resource_at(op: Operation, api_version: str) -> Resource:
     """Return the resource that serves the request's objects at an apiVersion, possibly in another group."""
     group = api_version.rpartition("/")[0]
-    if group == ctx.resource.group or api_version not in ctx.backend.registry.equivalents(ctx.resource, ""):
-        return ctx.resource
-    return ctx.backend.registry.resource_of_kind(group, ctx.resource.kind) or ctx.resource
+    if group == op.resource.group or api_version not in op.backend.registry.equivalents(op.resource, ""):
+        return op.resource
+    return op.backend.registry.resource_of_kind(group, op.resource.kind) or op.resource
 
 
-def _root_type(ctx: RequestContext, api_version: str) -> Type | None:
+def _root_type(op: Operation, api_version: str) -> Type | None:
     # As in kube-apiserver, the field types of a Scale are unknown, so an apply configuration of a policy fails.
-    model = _resource_at(ctx, api_version).models.get(api_version) if ctx.subresource != "scale" else None
+    model = _resource_at(op, api_version).models.get(api_version) if op.subresource != "scale" else None
     return model.root if model is not None else None
 
 
-def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
+def _strict_decode_error(op: Operation, obj: JsonObject) -> str:
     """Return the reason why kube-apiserver's strict decoder rejects an object that mutating admission has changed.
 
     Return "" if the decoder accepts the object, or if a later stage rejects it.
     """
-    version = ctx.version
+    version = op.version
     if not version.is_builtin:
         return "" if isinstance(obj.get("metadata") or {}, dict) else "system metadata was not initialized"
     try:
@@ -277,12 +273,12 @@ def _unknown_fields_error(paths: Sequence[str]) -> str:
     return f"strict decoding error: {unknown}" if unknown else ""
 
 
-def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
+def _default(op: Operation, obj: JsonObject) -> JsonObject:
     """Set the defaults of an object that mutating admission has changed, with the schema of the object's apiVersion."""
     requested = obj.get("apiVersion")
-    if ctx.version.is_builtin:
-        ctx.version.codec.check_kind(obj["kind"], obj["apiVersion"])
-    for version in _resource_at(ctx, requested or "").versions.values():
+    if op.version.is_builtin:
+        op.version.codec.check_kind(obj["kind"], obj["apiVersion"])
+    for version in _resource_at(op, requested or "").versions.values():
         if version.api_version == requested:
             metadata = obj.get("metadata")
             defaulted = version.codec.default(obj).obj
@@ -294,7 +290,7 @@ def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
     return obj
 
 
-def _options_object(ctx: RequestContext, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
+def _options_object(op: Operation, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
     """Return the CreateOptions, UpdateOptions or DeleteOptions for admission. A patch is a create or an update."""
     obj: JsonObject = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
@@ -308,16 +304,16 @@ def _options_object(ctx: RequestContext, operation: str, options: WriteOptions |
             "propagationPolicy": options.propagation_policy,
         }
     else:
-        requested = {name: first_value(ctx.query, name) or None for name in ("fieldManager", "fieldValidation")}
+        requested = {name: first_value(op.query, name) or None for name in ("fieldManager", "fieldValidation")}
     return obj | {name: value for name, value in requested.items() if value is not None}
 
 
-def _namespace_object(ctx: RequestContext, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
+def _namespace_object(op: Operation, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
     """Return the namespace of the request. For a write of a Namespace, return that Namespace itself."""
-    if (ctx.resource.group, ctx.resource.plural) == ("", "namespaces"):
+    if (op.resource.group, op.resource.plural) == ("", "namespaces"):
         return obj if obj is not None else old
-    namespaces = ctx.backend.registry.resource("", "namespaces")
-    if namespaces is None or not ctx.namespace:
+    namespaces = op.backend.registry.resource("", "namespaces")
+    if namespaces is None or not op.namespace:
         return None
-    cached = namespaces.cache.get(ctx.namespace)
+    cached = namespaces.cache.get(op.namespace)
     return cached.decode() if cached is not None else None

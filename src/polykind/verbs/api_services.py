@@ -14,9 +14,9 @@ from polykind.apis.groups import kinds_by_group_version
 from polykind.apply import field_manager
 from polykind.cache.cached_object import Encoded
 from polykind.contract import JsonObject, RevisionConflictError
-from polykind.http.messages import Response, Stream
+from polykind.operations.operation import Operation
+from polykind.operations.responses import Response, Stream
 from polykind.strategies.apiregistration.strategy import APIServiceResource, local_status
-from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create
 from polykind.verbs.delete import delete, deletecollection
 from polykind.verbs.get import get
@@ -34,35 +34,35 @@ _API_VERSION: Final = API_SERVICE.group_version.api_version
 def _registering(verb: Verb) -> Verb:
     """Return a verb that first writes the APIServices of the served API versions."""
 
-    async def run(ctx: RequestContext) -> Response | Stream:
-        await _register(ctx)
-        return await verb(ctx)
+    async def run(op: Operation) -> Response | Stream:
+        await _register(op)
+        return await verb(op)
 
     return run
 
 
-async def _register(ctx: RequestContext) -> None:
+async def _register(op: Operation) -> None:
     """Write the APIServices of served API versions, and remove those of CRD versions that are no longer served."""
-    resource = ctx.resource
-    await ctx.backend.cache.wait_until_fresh(resource.cache)
-    wanted = _crd_services(ctx)
+    resource = op.resource
+    await op.backend.cache.wait_until_fresh(resource.cache)
+    wanted = _crd_services(op)
     stored = {cached.name: cached for cached in resource.cache.snapshot(None)}
     for name, cached in stored.items():
         labels = cached.labels or {}
         if labels.get(_AUTOMANAGED) == "true" and name not in wanted:
             with suppress(RevisionConflictError):
-                await ctx.backend.store.delete(resource.cache.prefix + name, expect=cached.revision)
+                await op.backend.store.delete(resource.cache.prefix + name, expect=cached.revision)
     if isinstance(resource, APIServiceResource) and not resource.registered:
         # As in kube-apiserver, a deleted APIService of a built-in API version is created again only at the next start.
         resource.registered = True
-        wanted |= _builtin_services(ctx)
+        wanted |= _builtin_services(op)
     for name, obj in wanted.items():
         if name not in stored:
-            await _write(ctx, obj)
+            await _write(op, obj)
 
 
-def _builtin_services(ctx: RequestContext) -> dict[str, JsonObject]:
-    served = ctx.backend.registry.builtin_versions
+def _builtin_services(op: Operation) -> dict[str, JsonObject]:
+    served = op.backend.registry.builtin_versions
     return dict(
         _service(
             version.group,
@@ -76,13 +76,13 @@ def _builtin_services(ctx: RequestContext) -> dict[str, JsonObject]:
     )
 
 
-def _crd_services(ctx: RequestContext) -> dict[str, JsonObject]:
-    custom = (resource for resource in ctx.backend.registry.resources() if not resource.is_builtin)
+def _crd_services(op: Operation) -> dict[str, JsonObject]:
+    custom = (resource for resource in op.backend.registry.resources() if not resource.is_builtin)
     return dict(
         _service(resource.group, version, _CRD_PRIORITIES, "true")
         for resource in custom
         for version in resource.versions
-        if (resource.group, version) not in ctx.backend.registry.builtin_versions
+        if (resource.group, version) not in op.backend.registry.builtin_versions
     )
 
 
@@ -94,22 +94,22 @@ def _service(group: str, version: str, priorities: JsonObject, automanaged: str)
     return name, {"apiVersion": _API_VERSION, "kind": API_SERVICE.kind, "metadata": metadata, "spec": spec}
 
 
-async def _write(ctx: RequestContext, obj: JsonObject) -> None:
-    resource, meta = ctx.resource, obj["metadata"]
-    meta |= {"uid": ctx.backend.ids.uid(), "creationTimestamp": ctx.now()}
+async def _write(op: Operation, obj: JsonObject) -> None:
+    resource, meta = op.resource, obj["metadata"]
+    meta |= {"uid": op.backend.ids.uid(), "creationTimestamp": op.now()}
     meta["managedFields"] = await field_manager.update(
         None,
         obj,
         manager="kube-apiserver",
         api_version=_API_VERSION,
         subresource="",
-        now=ctx.now(),
+        now=op.now(),
         models=resource.models,
-        convert=ctx.version.representer.convert,
+        convert=op.version.representer.convert,
     )
-    obj["status"] = local_status(ctx.now())
+    obj["status"] = local_status(op.now())
     with suppress(RevisionConflictError):
-        await ctx.backend.store.put(resource.cache.prefix + meta["name"], Encoded(obj).stored(), expect=0)
+        await op.backend.store.put(resource.cache.prefix + meta["name"], Encoded(obj).stored(), expect=0)
 
 
 get_api_service = _registering(get)

@@ -12,8 +12,8 @@ from polykind.apis.machinery.decoding import describe
 from polykind.apply import apply_body, field_manager, last_applied
 from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
+from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions, PatchOptions
-from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create_object
 from polykind.verbs.metadata import ignore_resource_version, match_namespace, metadata_decode_error, raw_metadata
 from polykind.verbs.update import Change, may_share_old
@@ -32,7 +32,7 @@ class AppliedConfiguration(msgspec.Struct, frozen=True):
     the configuration.
     """
 
-    def report_duplicates(self, ctx: RequestContext, options: PatchOptions) -> None:
+    def report_duplicates(self, op: Operation, options: PatchOptions) -> None:
         """Raise BadRequestError for duplicate fields or send warnings, as the option `field_validation` demands.
 
         Call this method after the merge, so that errors of the merge come first.
@@ -43,13 +43,13 @@ class AppliedConfiguration(msgspec.Struct, frozen=True):
             text = yaml_codec.strict_error(self.duplicates)
             raise errors.BadRequestError(f"error strict decoding YAML: {_YAML_ERROR}{text}")
         for message in self.duplicates:
-            ctx.request.notes.warn(message)
+            op.notes.warn(message)
 
 
-async def read_applied(ctx: RequestContext, api_version: str, kind: str) -> AppliedConfiguration:
+async def read_applied(op: Operation, api_version: str, kind: str) -> AppliedConfiguration:
     """Decode the body of an apply (see `decode_applied`), in a worker thread if the body is large."""
-    decode = partial(decode_applied, ctx.request.body, api_version, kind, ctx.version.strategy.max_objects)
-    return await ctx.compute(decode) if ctx.body_is_large else decode()
+    decode = partial(decode_applied, op.body, api_version, kind, op.version.strategy.max_objects)
+    return await op.lane.run_in_worker(decode) if op.body_is_large else decode()
 
 
 def decode_applied(data: bytes, api_version: str, kind: str, max_objects: int) -> AppliedConfiguration:
@@ -74,28 +74,28 @@ def decode_applied(data: bytes, api_version: str, kind: str, max_objects: int) -
     return AppliedConfiguration(value, duplicates, integers_only)
 
 
-def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: PatchOptions) -> Change:
+def apply_change(op: Operation, applied: AppliedConfiguration, options: PatchOptions) -> Change:
     """Return the change that an apply makes to an existing object."""
     unmodified = [applied]
 
     async def change(old: JsonObject, write: Write) -> JsonObject:
         if not unmodified:
             # An earlier attempt lost a race. It may have set defaults in the configuration, so decode it again.
-            unmodified.append(await read_applied(ctx, ctx.version.api_version, ctx.resource.kind))
+            unmodified.append(await read_applied(op, op.version.api_version, op.resource.kind))
         config = unmodified.pop() if applied.integers_only else applied
         write.integers_only = config.integers_only
-        merging = _merge(ctx, old, config.value, options)
-        merged = await (ctx.compute_async(merging) if write.large else merging)
-        config.report_duplicates(ctx, options)
+        merging = _merge(op, old, config.value, options)
+        merged = await (op.lane.run_async_in_worker(merging) if write.large else merging)
+        config.report_duplicates(op, options)
         if write.large:
-            return await ctx.compute(partial(finish_change, old, write, config, merged))
+            return await op.lane.run_in_worker(partial(finish_change, old, write, config, merged))
         return finish_change(old, write, config, merged)
 
     def finish_change(old: JsonObject, write: Write, config: AppliedConfiguration, merged: JsonObject) -> JsonObject:
         kubectl = options.field_manager == last_applied.MANAGER
         ignores_last_applied = kubectl and last_applied.is_server_annotation(old, merged, config.value)
         only_managers = only_managers_changed(old, merged, ignore_last_applied=ignores_last_applied)
-        new = _decode_merged(ctx, write, merged, default=not only_managers)
+        new = _decode_merged(op, write, merged, default=not only_managers)
         # If the resourceVersion differs, return the new object, so that a later stage rejects the conflict.
         same_revision = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
         if same_revision and not write.raw_metadata and field_manager.equal_ignoring_times(old, new):
@@ -105,43 +105,41 @@ def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: Pa
     return change
 
 
-async def apply_create(ctx: RequestContext, applied: AppliedConfiguration, options: PatchOptions) -> bytes:
+async def apply_create(op: Operation, applied: AppliedConfiguration, options: PatchOptions) -> bytes:
     """Create the object that an apply request describes. Return its representation."""
-    large = ctx.body_is_large
-    merging = _merge(ctx, None, applied.value, options)
-    merged = await (ctx.compute_async(merging) if large else merging)
-    applied.report_duplicates(ctx, options)
+    large = op.body_is_large
+    merging = _merge(op, None, applied.value, options)
+    merged = await (op.lane.run_async_in_worker(merging) if large else merging)
+    applied.report_duplicates(op, options)
     meta = applied.value.get("metadata")
     uid = meta.get("uid") if isinstance(meta, dict) else None
     if uid:
-        raise apply_body.uid_mismatch_error(ctx.resource.plural, ctx.resource.group, ctx.name, uid)
+        raise apply_body.uid_mismatch_error(op.resource.plural, op.resource.group, op.name, uid)
     write = Write({}, APPLY, CreateOptions(dry_run=options.dry_run), normalized=False)
     write.large = large
-    decode = partial(_decode_merged, ctx, write, merged, default=True)
-    write.obj = await ctx.compute(decode) if large else decode()
+    decode = partial(_decode_merged, op, write, merged, default=True)
+    write.obj = await op.lane.run_in_worker(decode) if large else decode()
     ignore_resource_version(write.obj["metadata"], dry_run=options.dry_run)
-    return await create_object(ctx, write)
+    return await create_object(op, write)
 
 
-async def _merge(
-    ctx: RequestContext, live: JsonObject | None, applied: JsonObject, options: PatchOptions
-) -> JsonObject:
+async def _merge(op: Operation, live: JsonObject | None, applied: JsonObject, options: PatchOptions) -> JsonObject:
     """Merge the applied configuration into the live object and update managedFields."""
     merged = await field_manager.apply(
         live,
         applied,
         manager=options.field_manager,
         force=options.force,
-        api_version=ctx.version.api_version,
-        kind=ctx.resource.kind,
-        subresource=ctx.subresource,
-        now=ctx.now(),
-        models=ctx.resource.models,
-        convert=ctx.version.representer.convert,
-        reset=ctx.resource.reset(ctx.version, ctx.subresource),
+        api_version=op.version.api_version,
+        kind=op.resource.kind,
+        subresource=op.subresource,
+        now=op.now(),
+        models=op.resource.models,
+        convert=op.version.representer.convert,
+        reset=op.resource.reset(op.version, op.subresource),
     )
-    if ctx.version.is_builtin and (reason := ctx.version.codec.conversion_error(merged)):
-        kind_text = apply_body.format_kind(ctx.version.api_version, ctx.resource.kind)
+    if op.version.is_builtin and (reason := op.version.codec.conversion_error(merged)):
+        kind_text = apply_body.format_kind(op.version.api_version, op.resource.kind)
         raise errors.UnknownReasonError(
             f"failed to convert new object ({apply_body.format_object(applied)}) to proper version: "
             f"unable to convert unstructured object to {kind_text}: {reason}"
@@ -149,18 +147,18 @@ async def _merge(
     return merged
 
 
-def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, default: bool) -> JsonObject:
+def _decode_merged(op: Operation, write: Write, merged: JsonObject, *, default: bool) -> JsonObject:
     """Check and return the merged object. If `default` is true, also set its defaults."""
-    if ctx.resource.namespaced:
-        apply_body.check_namespace(merged, ctx.namespace or "")
-    apply_body.check_name(merged, ctx.name)
+    if op.resource.namespaced:
+        apply_body.check_namespace(merged, op.namespace or "")
+    apply_body.check_name(merged, op.name)
     managers: Any = None
     if write.large and isinstance(meta := merged.get("metadata"), dict):
         # The managers of many fields take much memory, and are no part of the applied configuration: do not copy them.
         managers = meta.get("managedFields")
         merged = {**merged, "metadata": {name: value for name, value in meta.items() if name != "managedFields"}}
     obj: JsonObject
-    if may_share_old(ctx, write, merged):
+    if may_share_old(op, write, merged):
         obj = {**merged, "metadata": dict(merged["metadata"])}
     else:
         encoded = json_codec.encode(merged)
@@ -168,17 +166,17 @@ def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, def
         if managers is not None:
             obj["metadata"]["managedFields"] = managers
         if write.large:
-            ctx.version.codec.check_default_size(encoded, obj)
+            op.version.codec.check_default_size(encoded, obj)
     if default:
         requested = obj.get("metadata") or {}
-        codec = ctx.version.codec
-        decoded = codec.decode_converted(obj, report_unknown=False) if ctx.version.is_builtin else codec.default(obj)
+        codec = op.version.codec
+        decoded = codec.decode_converted(obj, report_unknown=False) if op.version.is_builtin else codec.default(obj)
         obj, _, write.values_validated = decoded
-        if obj["metadata"] is not requested and not (ctx.version.is_builtin or ctx.subresource):
+        if obj["metadata"] is not requested and not (op.version.is_builtin or op.subresource):
             write.metadata_error = metadata_decode_error(requested)
             write.raw_metadata = raw_metadata(requested, obj["metadata"])
         write.normalized = write.values_validated and not write.raw_metadata
-    match_namespace(ctx, obj["metadata"])
+    match_namespace(op, obj["metadata"])
     return obj
 
 

@@ -11,14 +11,14 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
-from polykind.http.messages import Response
+from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions
+from polykind.operations.responses import Response
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
 from polykind.resources.resource import ServedVersion
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
 from polykind.verbs.commit import LostRaceError, commit
-from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
 from polykind.verbs.metadata import check_namespace, match_namespace, track_create
 from polykind.verbs.update import check_precondition
@@ -34,41 +34,39 @@ def _pod_bindings() -> ServedVersion:
     return version
 
 
-async def create_pod_binding(ctx: RequestContext) -> Response:
+async def create_pod_binding(op: Operation) -> Response:
     """Serve POST pods/<name>/binding."""
-    binding_ctx = RequestContext(
-        ctx.backend, ctx.request, _pod_bindings(), ctx.namespace, ctx.name, ctx.subresource, ctx.revision_read
-    )
-    return await _create(binding_ctx)
+    binding_op = op.at(_pod_bindings(), namespace=op.namespace, name=op.name, subresource=op.subresource)
+    return await _create(binding_op)
 
 
-async def create_binding(ctx: RequestContext) -> Response:
+async def create_binding(op: Operation) -> Response:
     """Serve POST bindings, which takes the name of the pod from the body."""
-    return await _create(ctx)
+    return await _create(op)
 
 
-async def _create(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
-    write = await decode(ctx, POST, CreateOptions.from_query(ctx.query))
-    match_namespace(ctx, write.obj["metadata"])
-    await check_namespace(ctx, ctx.name or write.obj["metadata"].get("name", ""))
+async def _create(op: Operation) -> Response:
+    response_format = respond.negotiate(op)
+    write = await decode(op, POST, CreateOptions.from_query(op.query))
+    match_namespace(op, write.obj["metadata"])
+    await check_namespace(op, op.name or write.obj["metadata"].get("name", ""))
     # A Binding of a pod keeps its uid, which is a precondition.
-    await track_create(ctx, write, wipe=not ctx.subresource)
-    await admit(ctx, write)
+    await track_create(op, write, wipe=not op.subresource)
+    await admit(op, write)
     binding = write.obj
     name = binding["metadata"].get("name") or ""
-    if ctx.name and ctx.name != name:
+    if op.name and op.name != name:
         raise errors.BadRequestError("name in URL does not match name in Binding object")
     if found := _validate(binding.get("target") or {}):
         # kube-apiserver does not convert these errors to a Status with a reason.
         raise errors.UnknownReasonError(errors.aggregate_message(found))
-    await approve(ctx, write)
+    await approve(op, write)
     if not name:
         raise errors.BadRequestError("Name parameter required.")
-    pods = find_builtin(ctx.backend.registry, "", "pods").storage_version()
-    await _assign(RequestContext(ctx.backend, ctx.request, pods, ctx.namespace, name, ""), write)
+    pods = find_builtin(op.backend.registry, "", "pods").storage_version()
+    await _assign(op.at(pods, namespace=op.namespace, name=name, subresource=""), write)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-    return respond.status_response(ctx, response_format, status, 201)
+    return respond.status_response(op, response_format, status, 201)
 
 
 def _validate(target: JsonObject) -> list[FieldError]:
@@ -80,28 +78,28 @@ def _validate(target: JsonObject) -> list[FieldError]:
     return found
 
 
-async def _assign(ctx: RequestContext, binding: Write) -> None:
-    """Assign the pod that `ctx` names to the target of `binding`. The Binding is already admitted and validated."""
-    cache, representer = ctx.resource.cache, ctx.version.representer
+async def _assign(op: Operation, binding: Write) -> None:
+    """Assign the pod that `op` names to the target of `binding`. The Binding is already admitted and validated."""
+    cache, representer = op.resource.cache, op.version.representer
     metadata, dry_run = binding.obj["metadata"], binding.options.dry_run
     while True:
-        await ctx.backend.cache.wait_until_fresh(cache)
-        cached = cache.get(ctx.key)
+        await op.backend.cache.wait_until_fresh(cache)
+        cached = cache.get(op.key)
         if cached is None:
-            raise ctx.not_found()
+            raise op.not_found()
         pod: JsonObject = json_codec.decode((representer.ready(cached) or await representer.view(cached)).data)
         for field in ("uid", "resourceVersion"):
-            check_precondition(ctx, field, metadata.get(field), pod, dry_run=dry_run)
+            check_precondition(op, field, metadata.get(field), pod, dry_run=dry_run)
         if reason := _conflict(pod):
-            raise errors.conflict("pods/binding", "", ctx.name, reason)
+            raise errors.conflict("pods/binding", "", op.name, reason)
         pod["spec"]["nodeName"] = binding.obj["target"]["name"]
         pod["status"].pop("nominatedNodeName", None)
         for field in ("annotations", "labels"):
             if metadata.get(field):
                 pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **metadata[field]}
-        set_condition(pod["status"], {"type": "PodScheduled", "status": "True"}, ctx.now())
+        set_condition(pod["status"], {"type": "PodScheduled", "status": "True"}, op.now())
         try:
-            await commit(ctx, ctx.key, Write(pod, PATCH, binding.options, cached=cached))
+            await commit(op, op.key, Write(pod, PATCH, binding.options, cached=cached))
             return
         except LostRaceError:
             continue

@@ -9,8 +9,9 @@ from polykind.apis.autoscaling.types import SCALE
 from polykind.apply import scale_managed_fields
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.http.messages import Response
+from polykind.operations.operation import Operation
 from polykind.operations.options import PatchOptions, UpdateOptions, WriteOptions
+from polykind.operations.responses import Response
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.resource import APPLY_PATCH, ServedVersion
 from polykind.schema import metadata_validation
@@ -18,7 +19,6 @@ from polykind.selectors.selector_objects import compile_label_selector
 from polykind.verbs import respond
 from polykind.verbs.admit import admit_scale
 from polykind.verbs.apply import apply_change, read_applied
-from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
 from polykind.verbs.get import read_object
 from polykind.verbs.metadata import check_name, match_namespace, track_update
@@ -44,54 +44,54 @@ def _scale_version() -> ServedVersion:
     return _ScaleResource().serve(SCALE, BuiltinStrategy(SCALE))
 
 
-def _scale_context(ctx: RequestContext) -> RequestContext:
+def _scale_context(op: Operation) -> Operation:
     """Return a context for the same request in which the body is a Scale."""
-    return RequestContext(ctx.backend, ctx.request, _scale_version(), ctx.namespace, ctx.name, ctx.subresource)
+    return op.at(_scale_version(), namespace=op.namespace, name=op.name, subresource=op.subresource)
 
 
-async def get_scale(ctx: RequestContext) -> Response:
-    scale_ctx = _scale_context(ctx)
-    response_format = respond.negotiate(scale_ctx)
-    scale = _scale_of(json_codec.decode((await read_object(ctx)).data))
-    return await respond.object_response(scale_ctx, response_format, 200, json_codec.encode(scale))
+async def get_scale(op: Operation) -> Response:
+    scale_op = _scale_context(op)
+    response_format = respond.negotiate(scale_op)
+    scale = _scale_of(json_codec.decode((await read_object(op)).data))
+    return await respond.object_response(scale_op, response_format, 200, json_codec.encode(scale))
 
 
-async def update_scale(ctx: RequestContext) -> Response:
-    scale_ctx = _scale_context(ctx)
-    options = UpdateOptions.from_query(ctx.query)
-    scale = await _decode_update(scale_ctx, options)
+async def update_scale(op: Operation) -> Response:
+    scale_op = _scale_context(op)
+    options = UpdateOptions.from_query(op.query)
+    scale = await _decode_update(scale_op, options)
     decoded = [scale]
 
     async def replace(_: JsonObject, write: Write) -> JsonObject:
         # If an attempt lost a race, decode the body again, because that attempt has modified the Scale.
-        return decoded.pop() if decoded else await _decode_update(scale_ctx, options)
+        return decoded.pop() if decoded else await _decode_update(scale_op, options)
 
-    return await _change_scale(ctx, scale_ctx, replace, options, SCALE_PUT)
+    return await _change_scale(op, scale_op, replace, options, SCALE_PUT)
 
 
-async def _decode_update(ctx: RequestContext, options: UpdateOptions) -> JsonObject:
-    scale = (await decode(ctx, PUT, options)).obj
-    match_namespace(ctx, scale["metadata"])
-    check_name(ctx, scale)
+async def _decode_update(op: Operation, options: UpdateOptions) -> JsonObject:
+    scale = (await decode(op, PUT, options)).obj
+    match_namespace(op, scale["metadata"])
+    check_name(op, scale)
     return scale
 
 
-async def patch_scale(ctx: RequestContext) -> Response:
-    scale_ctx = _scale_context(ctx)
-    content_type = patch_type(scale_ctx)
-    options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
-    ctx.request.notes.record_patch()
+async def patch_scale(op: Operation) -> Response:
+    scale_op = _scale_context(op)
+    content_type = patch_type(scale_op)
+    options = PatchOptions.from_query(op.query, apply=content_type == APPLY_PATCH)
+    op.notes.record_patch()
     if content_type == APPLY_PATCH:
-        applied = await read_applied(ctx, scale_ctx.version.api_version, SCALE.kind)
-        change = apply_change(scale_ctx, applied, options)
-        return await _change_scale(ctx, scale_ctx, change, options, SCALE_PATCH, tracked=True)
-    change = patch_change(scale_ctx, content_type, options.field_validation)
-    return await _change_scale(ctx, scale_ctx, change, options, SCALE_PATCH)
+        applied = await read_applied(op, scale_op.version.api_version, SCALE.kind)
+        change = apply_change(scale_op, applied, options)
+        return await _change_scale(op, scale_op, change, options, SCALE_PATCH, tracked=True)
+    change = patch_change(scale_op, content_type, options.field_validation)
+    return await _change_scale(op, scale_op, change, options, SCALE_PATCH)
 
 
 async def _change_scale(
-    ctx: RequestContext,
-    scale_ctx: RequestContext,
+    op: Operation,
+    scale_op: Operation,
     change: Change,
     options: WriteOptions,
     origin: Origin,
@@ -99,8 +99,8 @@ async def _change_scale(
     tracked: bool = False,
 ) -> Response:
     """Change an object through its Scale. `tracked` is true if the change itself sets managedFields."""
-    response_format = respond.negotiate(scale_ctx)
-    paths = ctx.resource.replicas_paths
+    response_format = respond.negotiate(scale_op)
+    paths = op.resource.replicas_paths
 
     async def change_through_scale(old: JsonObject, write: Write) -> JsonObject:
         before = _scale_of(old)
@@ -110,25 +110,25 @@ async def _change_scale(
         scale_write = Write({}, origin, options, before, large=write.large)
         scale_write.obj = await change(before, scale_write)
         if origin.replaces:
-            check_uid(ctx, scale_write.obj, old, dry_run=options.dry_run)
+            check_uid(op, scale_write.obj, old, dry_run=options.dry_run)
         if not tracked:
-            await track_update(scale_ctx, scale_write)
-        scale = await admit_scale(ctx, scale_write.obj, before, write, _decode_mutated)
+            await track_update(scale_op, scale_write)
+        scale = await admit_scale(op, scale_write.obj, before, write, _decode_mutated)
         if field_errors := _validate(scale):
-            raise errors.InvalidError(SCALE.kind, SCALE.group, ctx.name, field_errors)
+            raise errors.InvalidError(SCALE.kind, SCALE.group, op.name, field_errors)
         new = {**old, "spec": {**old["spec"], "replicas": (scale.get("spec") or {}).get("replicas", 0)}}
         meta = new["metadata"] = {**old["metadata"], "resourceVersion": scale["metadata"].get("resourceVersion", "")}
         meta["managedFields"] = scale_managed_fields.to_parent(
             entries,
             scale["metadata"].get("managedFields") or [],
-            api_version=ctx.version.api_version,
+            api_version=op.version.api_version,
             paths=paths,
         )
         return new
 
-    data = await change_object(ctx, change_through_scale, options, origin, _scale_of)
+    data = await change_object(op, change_through_scale, options, origin, _scale_of)
     scale = _scale_of(json_codec.decode(data))
-    return await respond.object_response(scale_ctx, response_format, 200, json_codec.encode(scale))
+    return await respond.object_response(scale_op, response_format, 200, json_codec.encode(scale))
 
 
 def _decode_mutated(mutated: JsonObject) -> JsonObject:

@@ -18,7 +18,7 @@ from polykind.evolution.change_finding import ChangeFinding, Severity
 from polykind.evolution.crd_checks import check_release
 from polykind.evolution.effect_totals import ObjectTotals
 from polykind.evolution.object_effects import SchemaTransition, version_schemas
-from polykind.verbs.context import RequestContext
+from polykind.operations.operation import Operation
 
 _SECONDS: Final = 1.0
 """The time for the stored objects of a CRD. Objects that are not reached in this time are not checked."""
@@ -30,20 +30,20 @@ _MAX_LENGTH: Final = 250
 _PHRASES: Final = {"invalid": "become invalid", "lost": "lose a field", "changed": "change by a default"}
 
 
-async def warn_about_change(ctx: RequestContext, new: JsonObject, old: JsonObject) -> None:
+async def warn_about_change(op: Operation, new: JsonObject, old: JsonObject) -> None:
     """Send the findings about a CRD update to the client as warnings. Both CRDs have the request's version."""
-    before, after = await ctx.compute(lambda: (_canonical(old), _canonical(new)))
+    before, after = await op.lane.run_in_worker(lambda: (_canonical(old), _canonical(new)))
     if before["spec"] == after["spec"]:
         return
-    findings = await ctx.compute(lambda: check_release(before, after))
-    texts = await _object_warnings(ctx, before, after)
+    findings = await op.lane.run_in_worker(lambda: check_release(before, after))
+    texts = await _object_warnings(op, before, after)
     serious = [finding for finding in findings if finding.severity > Severity.INFO]
     room = max(1, _MAX_WARNINGS - len(texts))
     texts += [_describe(finding) for finding in serious[:room]]
     if len(serious) > room:
         texts.append(f"{len(serious) - room} more findings: run polykind check with the old and the new CRD")
     for text in texts:
-        ctx.request.notes.warn(" ".join(text.split())[:_MAX_LENGTH])
+        op.notes.warn(" ".join(text.split())[:_MAX_LENGTH])
 
 
 def _canonical(crd: JsonObject) -> JsonObject:
@@ -56,10 +56,10 @@ def _describe(finding: ChangeFinding) -> str:
     return f"{finding.severity.label}:{version} {finding.message} [{finding.trap}]"
 
 
-async def _object_warnings(ctx: RequestContext, before: JsonObject, after: JsonObject) -> list[str]:
+async def _object_warnings(op: Operation, before: JsonObject, after: JsonObject) -> list[str]:
     """Return warnings about stored objects. Check as many of them as `_SECONDS` allows."""
     spec = before["spec"]
-    resource = ctx.backend.registry.resource(spec["group"], spec["names"]["plural"])
+    resource = op.backend.registry.resource(spec["group"], spec["names"]["plural"])
     if resource is None:
         return []
     objects = resource.cache.unordered()
@@ -69,7 +69,7 @@ async def _object_warnings(ctx: RequestContext, before: JsonObject, after: JsonO
         if time.monotonic() >= deadline:
             break
         chunk = objects[start : start + _CHUNK]
-        await ctx.compute(lambda chunk=chunk: check.add(chunk))  # type: ignore[misc]
+        await op.lane.run_in_worker(check.add, chunk)
     return check.warnings(len(objects))
 
 

@@ -13,9 +13,9 @@ from polykind.admission.evaluation_deadline import EvaluationInterruptedError, o
 from polykind.cache.cached_object import CachedObject, Encoded, Representation, parse_stored
 from polykind.contract import InterruptCheck, JsonObject, RequestSizeError, RevisionConflictError, UnavailableError
 from polykind.errors import FieldError
+from polykind.operations.operation import Operation
 from polykind.resources.resource import ServedVersion, Validation
 from polykind.verbs.admit import charge_size
-from polykind.verbs.context import RequestContext
 from polykind.verbs.write import DELETE, Write
 
 T = TypeVar("T")
@@ -28,116 +28,111 @@ class LostRaceError(Exception):
 
 
 async def run_validation(
-    ctx: RequestContext, write: Write, validate: Callable[[InterruptCheck | None], Validation]
+    op: Operation, write: Write, validate: Callable[[InterruptCheck | None], Validation]
 ) -> Validation:
     """Run `validate` in a worker thread if the object is large or if its CEL rules take long, else on the event loop.
 
     CEL rules can take long for a small object, so they start on the event loop with a deadline.
     """
     if write.large:
-        return await ctx.compute(lambda: validate(None))
-    if not ctx.version.strategy.evaluates_rules:
+        return await op.lane.run_in_worker(lambda: validate(None))
+    if not op.version.strategy.evaluates_rules:
         return validate(None)
     try:
         return validate(on_loop_check())
     except EvaluationInterruptedError:
-        return await ctx.compute(lambda: validate(None))
+        return await op.lane.run_in_worker(lambda: validate(None))
 
 
 async def invalid_error(
-    ctx: RequestContext, write: Write, kind: str, group: str, name: str, field_errors: list[FieldError]
+    op: Operation, write: Write, kind: str, group: str, name: str, field_errors: list[FieldError]
 ) -> errors.InvalidError:
     """Return the InvalidError for an object. Build it in a worker thread if the object is large, because a large object
     may have many field errors.
     """
     if not write.large:
         return errors.InvalidError(kind, group, name, field_errors)
-    return await ctx.compute(lambda: errors.InvalidError(kind, group, name, field_errors))
+    return await op.lane.run_in_worker(lambda: errors.InvalidError(kind, group, name, field_errors))
 
 
-async def add_warnings(ctx: RequestContext, write: Write) -> None:
+async def add_warnings(op: Operation, write: Write) -> None:
     """Send the strategy's warnings about the object to the client."""
-    strategy, subresource = ctx.version.strategy, ctx.subresource
+    strategy, subresource = op.version.strategy, op.subresource
     if subresource and write.old is not None:
         find = partial(strategy.subresource_warnings, subresource, write.obj, write.old)
     else:
         find = partial(strategy.warnings, write.obj, write.old)
-    for text in await ctx.compute(find) if write.large else find():
-        ctx.request.notes.warn(text)
+    for text in await op.lane.run_in_worker(find) if write.large else find():
+        op.notes.warn(text)
 
 
-async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
+async def commit(op: Operation, key: str, write: Write) -> Representation:
     """Store `write.obj` at `key` and return its representation at the request's version.
 
     An update that changes nothing is written only if the stored bytes are stale.
 
     Raise LostRaceError if `write.cached` is no longer the stored object.
     """
-    cache, version, obj, cached = ctx.resource.cache, _current_version(ctx), write.obj, write.cached
+    cache, version, obj, cached = op.resource.cache, _current_version(op), write.obj, write.cached
     dry_run = write.options.dry_run
-    if write.metadata_error and version.version != ctx.resource.storage:
+    if write.metadata_error and version.version != op.resource.storage:
         # A conversion fails on invalid metadata. Without a conversion, reads of the stored object drop the invalid
         # fields.
         raise errors.UnknownReasonError(write.metadata_error)
     if not dry_run:
         # kube-apiserver drops selfLink in its storage layer, so the response to a dry run still shows the field.
         obj["metadata"].pop("selfLink", None)
-    unpruned = None if write.normalized else await _in_worker(ctx, write, lambda: _encode_unpruned(ctx, write))
-    stored = await _to_storage(ctx, write, version)
-    while (current := _current_version(ctx)) is not version:
+    unpruned = None if write.normalized else await _in_worker(op, write, lambda: _encode_unpruned(op, write))
+    stored = await _to_storage(op, write, version)
+    while (current := _current_version(op)) is not version:
         version = current
-        stored = await _to_storage(ctx, write, version)
-    # The object was pruned and defaulted with the schema of `ctx.version`. Meanwhile the CRD may have another schema.
-    same_schema = version is ctx.version
+        stored = await _to_storage(op, write, version)
+    # The object was pruned and defaulted with the schema of `op.version`. Meanwhile the CRD may have another schema.
+    same_schema = version is op.version
     normalized = same_schema and version.representer.stores_normalized
     integers_only = same_schema and _has_no_floats(write, version)
     encoded = (
-        await ctx.compute(lambda: Encoded(stored, integers_only=integers_only))
+        await op.lane.run_in_worker(lambda: Encoded(stored, integers_only=integers_only))
         if write.large
         else Encoded(stored, integers_only=integers_only)
     )
     if unpruned is not None and same_schema and not unpruned.same(encoded):
         encoded, normalized = unpruned, False
-    if cached is not None and encoded.matches(cached) and not await _is_stale(ctx, key, write):
+    if cached is not None and encoded.matches(cached) and not await _is_stale(op, key, write):
         return await _represent(write, version, cached)
     value = encoded.stored()
-    if ctx.namespace in ctx.backend.admission.sized_namespaces:
-        await charge_size(ctx, write, len(value))
+    if op.namespace in op.backend.admission.sized_namespaces:
+        await charge_size(op, write, len(value))
     if dry_run:
         raw = encoded.served(cached.revision) if cached is not None else value
         unstored = CachedObject(raw, None, key=key, revision=0, version=version.resource.storage, normalized=normalized)
         unstored.schema_generation = version.cache.schema_generation
         return await _represent(write, version, unstored)
     status = None
-    if cached is None and normalized and ctx.resource.has_first_status and ctx.backend.store.can_put_twice:
-        status = await ctx.resource.first_status(stored, value)
+    if cached is None and normalized and op.resource.has_first_status and op.backend.store.can_put_twice:
+        status = await op.resource.first_status(stored, value)
     if normalized:
         second = status.value if status is not None else None
         cache.expect_write(key, value, version.schema_generation, encoded.cached_object, second)
-    charges = ctx.request.charges or ()
-    for charge in charges:
-        charge.sent()
+    op.charges.sent()
     operation, started = "update" if cached else "create", perf_counter()
     try:
         if status is not None:
             revision = await status.put(cache.prefix + key, value)
         else:
-            revision = await ctx.backend.store.put(cache.prefix + key, value, expect=cached.revision if cached else 0)
+            revision = await op.backend.store.put(cache.prefix + key, value, expect=cached.revision if cached else 0)
     except BaseException as error:
         cache.cancel_expected_write(key)
         if isinstance(error, RevisionConflictError | RequestSizeError):
-            for charge in charges:
-                charge.reject()
-            ctx.request.charges = None
-        _record(ctx, operation, started, failed=isinstance(error, UnavailableError))
+            op.charges.reject()
+        _record(op, operation, started, failed=isinstance(error, UnavailableError))
         if isinstance(error, RevisionConflictError):
             raise LostRaceError from None
         if isinstance(error, RequestSizeError):
             raise errors.UnknownReasonError(str(error)) from None
         raise
-    for charge in charges:
-        charge.confirm()
-    _record(ctx, operation, started)
+    op.charges.confirm()
+    _record(op, operation, started)
     if write.large and cache.deliveries:
         await asyncio.wait(list(cache.deliveries))
     written = cache.get(key)
@@ -148,25 +143,25 @@ async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
     return version.representer.known(written) or await version.representer.view(written)
 
 
-async def _is_stale(ctx: RequestContext, key: str, write: Write) -> bool:
+async def _is_stale(op: Operation, key: str, write: Write) -> bool:
     """True if the stored object must be rewritten without a change, because it is encrypted with an old key.
 
     kube-apiserver does the same, so `kubectl get -o json | kubectl replace -f -` rotates the key of an object.
     """
-    stale_values = ctx.backend.stale_values
+    stale_values = op.backend.stale_values
     if stale_values is None or write.options.dry_run:
         return False
-    return await stale_values.is_stale(ctx.resource.cache.prefix + key)
+    return await stale_values.is_stale(op.resource.cache.prefix + key)
 
 
-async def _in_worker(ctx: RequestContext, write: Write, call: Callable[[], T]) -> T:
-    return await ctx.compute(call) if write.large else call()
+async def _in_worker(op: Operation, write: Write, call: Callable[[], T]) -> T:
+    return await op.lane.run_in_worker(call) if write.large else call()
 
 
-async def _to_storage(ctx: RequestContext, write: Write, version: ServedVersion) -> JsonObject:
+async def _to_storage(op: Operation, write: Write, version: ServedVersion) -> JsonObject:
     """Return `write.obj` at the storage version."""
     converting = version.representer.to_storage(write.obj)
-    stored = await (ctx.compute_async(converting) if write.large else converting)
+    stored = await (op.lane.run_async_in_worker(converting) if write.large else converting)
     if write.cached is None or not version.strategy.restores_unwritable:
         return stored
     old = write.cached.decode()
@@ -174,17 +169,17 @@ async def _to_storage(ctx: RequestContext, write: Write, version: ServedVersion)
         return stored
     if write.origin is DELETE:
         return {**old, "metadata": stored["metadata"]}
-    return version.strategy.restore_unwritable(stored, old, ctx.subresource)
+    return version.strategy.restore_unwritable(stored, old, op.subresource)
 
 
-def _encode_unpruned(ctx: RequestContext, write: Write) -> Encoded | None:
+def _encode_unpruned(op: Operation, write: Write) -> Encoded | None:
     """Encode `write.obj` as kube-apiserver stores it, then prune and default it in place.
 
     kube-apiserver stores the result of a merge unpruned. Return None for a built-in type, or if a conversion to the
     storage version follows.
     """
-    version = ctx.version
-    kept = not version.is_builtin and version.version == ctx.resource.storage
+    version = op.version
+    kept = not version.is_builtin and version.version == op.resource.storage
     encoded = Encoded(write.as_applied(), integers_only=_has_no_floats(write, version)) if kept else None
     version.codec.normalize(write.obj)
     return encoded
@@ -196,16 +191,16 @@ def _has_no_floats(write: Write, version: ServedVersion) -> bool:
     return known and version.representer.adds_no_floats
 
 
-def _current_version(ctx: RequestContext) -> ServedVersion:
+def _current_version(op: Operation) -> ServedVersion:
     """Return the request's version as the CRD declares it now.
 
     The CRD may have changed while the request waited for webhooks. A storage migration would miss an object that is
     written at the old storage version.
     """
-    version = ctx.version
+    version = op.version
     if version.schema_generation == version.cache.schema_generation:
         return version
-    return ctx.backend.registry.find(ctx.resource.group, version.version, ctx.resource.plural) or version
+    return op.backend.registry.find(op.resource.group, version.version, op.resource.plural) or version
 
 
 async def _represent(write: Write, version: ServedVersion, cached: CachedObject) -> Representation:
@@ -217,28 +212,28 @@ async def _represent(write: Write, version: ServedVersion, cached: CachedObject)
     return await version.representer.view(cached)
 
 
-async def remove(ctx: RequestContext, key: str, cached: CachedObject) -> int:
+async def remove(op: Operation, key: str, cached: CachedObject) -> int:
     """Delete a stored object and return the revision of the deletion. Raise LostRaceError if the object has changed."""
     started = perf_counter()
     try:
-        revision = await ctx.backend.store.delete(ctx.resource.cache.prefix + key, expect=cached.revision)
+        revision = await op.backend.store.delete(op.resource.cache.prefix + key, expect=cached.revision)
     except BaseException as error:
-        _record(ctx, "delete", started, failed=isinstance(error, UnavailableError))
+        _record(op, "delete", started, failed=isinstance(error, UnavailableError))
         if isinstance(error, RevisionConflictError):
-            ctx.request.close_charges()
+            op.charges.close()
             raise LostRaceError from None
         raise
-    _record(ctx, "delete", started)
+    _record(op, "delete", started)
     return revision
 
 
-def _record(ctx: RequestContext, operation: str, started: float, *, failed: bool = False) -> None:
+def _record(op: Operation, operation: str, started: float, *, failed: bool = False) -> None:
     """Record a request to the store."""
-    storage, resource = ctx.backend.metrics.storage, ctx.resource
+    storage, resource = op.backend.metrics.storage, op.resource
     storage.requested(operation, resource.group, resource.plural, perf_counter() - started)
     if failed:
         storage.failed(operation, resource.group, resource.plural)
 
 
-def modified_error(ctx: RequestContext, name: str) -> errors.ConflictError:
-    return errors.conflict(ctx.resource.plural, ctx.resource.group, name, MODIFIED)
+def modified_error(op: Operation, name: str) -> errors.ConflictError:
+    return errors.conflict(op.resource.plural, op.resource.group, name, MODIFIED)

@@ -8,10 +8,10 @@ from polykind import errors
 from polykind.cache.cached_object import Representation
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.http.messages import Response, Stream
+from polykind.operations.operation import Operation
 from polykind.operations.options import ListOptions
+from polykind.operations.responses import Response, Stream
 from polykind.verbs import respond
-from polykind.verbs.context import RequestContext
 from polykind.verbs.selection import RequestSelection
 
 _PORTS = {"scheduler": 10259, "controller-manager": 10257}
@@ -19,26 +19,26 @@ _STORE = "etcd-0"
 _CONNECT_SECONDS = 1.0
 
 
-async def get_component_status(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
-    if ctx.name not in (*_PORTS, _STORE):
-        raise errors.NotFoundError("componentstatus", "", ctx.name)
-    data = json_codec.encode(await _status(ctx, ctx.name))
-    return await respond.object_response(ctx, response_format, 200, data)
+async def get_component_status(op: Operation) -> Response:
+    response_format = respond.negotiate(op)
+    if op.name not in (*_PORTS, _STORE):
+        raise errors.NotFoundError("componentstatus", "", op.name)
+    data = json_codec.encode(await _status(op, op.name))
+    return await respond.object_response(op, response_format, 200, data)
 
 
-async def list_component_statuses(ctx: RequestContext) -> Response | Stream:
-    response_format = respond.negotiate(ctx)
-    selection = RequestSelection(ctx, ListOptions.from_query(ctx.query))
+async def list_component_statuses(op: Operation) -> Response | Stream:
+    response_format = respond.negotiate(op)
+    selection = RequestSelection(op, ListOptions.from_query(op.query))
     names = [name for name in (*_PORTS, _STORE) if selection.name in (None, name)]
-    found = await asyncio.gather(*(_status(ctx, name) for name in names))
+    found = await asyncio.gather(*(_status(op, name) for name in names))
     shown = [Representation(json_codec.encode(status), {}) for status in found]
     items = [representation.data for representation in shown if selection.matches(representation)]
-    return await respond.list_response(ctx, response_format, items, {})
+    return await respond.list_response(op, response_format, items, {})
 
 
-async def _status(ctx: RequestContext, name: str) -> JsonObject:
-    problem = ctx.backend.store.problem if name == _STORE else await _connection_problem(_PORTS[name])
+async def _status(op: Operation, name: str) -> JsonObject:
+    problem = op.backend.store.problem if name == _STORE else await _connection_problem(_PORTS[name])
     condition = {"type": "Healthy", "status": "False" if problem else "True", "message": problem or "ok"}
     return {
         "apiVersion": "v1",

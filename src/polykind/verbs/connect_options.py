@@ -10,21 +10,21 @@ from polykind.apis.core.connect_option_types import CONNECT_OPTIONS
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.golang.query import bool_value, first_value
+from polykind.operations.operation import Operation
 from polykind.verbs.admit import admit_connect
-from polykind.verbs.context import RequestContext
 
 _FLAGS = ("stdin", "stdout", "stderr", "tty")
 _LONGEST_PORT = 20
 
 
-async def admitted_options(ctx: RequestContext) -> JsonObject:
+async def admitted_options(op: Operation) -> JsonObject:
     """Return the options of a request that connects, as mutating admission has changed them.
 
     Raise APIError if the request is not valid or if admission denies it.
     """
-    if "dryRun" in ctx.query:
+    if "dryRun" in op.query:
         raise errors.BadRequestError("dryRun is not supported")
-    struct = CONNECT_OPTIONS[ctx.resource.plural, ctx.subresource]
+    struct = CONNECT_OPTIONS[op.resource.plural, op.subresource]
     type_meta = {"kind": struct.kind, "apiVersion": struct.version}
 
     def decode(options: JsonObject) -> tuple[JsonObject, list[str]]:
@@ -34,14 +34,14 @@ async def admitted_options(ctx: RequestContext) -> JsonObject:
         decoded, unknown = machinery.decode(fields, struct, report=True)
         return type_meta | decoded, unknown
 
-    return await admit_connect(ctx, _requested(ctx), decode)
+    return await admit_connect(op, _requested(op), decode)
 
 
-def _requested(ctx: RequestContext) -> JsonObject:
-    query = ctx.query
-    if ctx.subresource == "proxy":
-        return {"path": _proxied_path(ctx)}
-    if ctx.subresource == "portforward":
+def _requested(op: Operation) -> JsonObject:
+    query = op.query
+    if op.subresource == "proxy":
+        return {"path": _proxied_path(op)}
+    if op.subresource == "portforward":
         return {"ports": [_port(text) for value in query.get("ports") or () for text in value.split(",")]}
     return {
         **{name: bool_value(query, name) for name in _FLAGS},
@@ -50,11 +50,11 @@ def _requested(ctx: RequestContext) -> JsonObject:
     }
 
 
-def _proxied_path(ctx: RequestContext) -> str:
+def _proxied_path(op: Operation) -> str:
     """Return the part of the path after `proxy`, with the slash at its end if there is one."""
-    path = unquote(ctx.request.path)
+    path = unquote(op.transport.path)
     # /api/v1/nodes/<name>/proxy, or /api/v1/namespaces/<namespace>/pods/<name>/proxy.
-    own_segments = 7 if ctx.resource.namespaced else 5
+    own_segments = 7 if op.resource.namespaced else 5
     rest = "/".join(path.strip("/").split("/")[own_segments:])
     if rest and not rest.startswith("/"):
         rest = "/" + rest

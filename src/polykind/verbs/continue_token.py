@@ -13,7 +13,7 @@ from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import INT64, STRING
 from polykind.codec import json_codec
 from polykind.golang.base64 import Base64Error, decode_base64_url
-from polykind.verbs.context import RequestContext
+from polykind.operations.operation import Operation
 
 _VERSION = "meta.k8s.io/v1"
 _TOKEN = Struct(
@@ -32,19 +32,19 @@ _EXPIRED = (
 )
 
 
-def _key_prefix(ctx: RequestContext) -> str:
+def _key_prefix(op: Operation) -> str:
     """Return the common prefix of the keys in a list. Tokens omit this prefix."""
-    return f"{ctx.namespace}/" if ctx.namespace is not None and ctx.resource.namespaced else ""
+    return f"{op.namespace}/" if op.namespace is not None and op.resource.namespaced else ""
 
 
-def encode(ctx: RequestContext, revision: int, key: str) -> str:
+def encode(op: Operation, revision: int, key: str) -> str:
     """Return the token that continues after a key at a revision. Revision -1 stands for the newest revision."""
-    start = key.removeprefix(_key_prefix(ctx))
+    start = key.removeprefix(_key_prefix(op))
     raw = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"{start}\x00"})
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def decode(token: str, ctx: RequestContext, resource_version: str) -> tuple[int, str]:
+def decode(token: str, op: Operation, resource_version: str) -> tuple[int, str]:
     """Return the revision to list at, or 0 for the newest, and the key after which the list continues.
 
     Raise BadRequestError if the token is invalid.
@@ -61,7 +61,7 @@ def decode(token: str, ctx: RequestContext, resource_version: str) -> tuple[int,
         raise _invalid(f"continue key is not valid: {start}")
     if resource_version not in ("", "0"):
         raise errors.BadRequestError("specifying resource version is not allowed when using continue")
-    return max(revision, 0), _key_prefix(ctx) + path[1:].rstrip("\x00")
+    return max(revision, 0), _key_prefix(op) + path[1:].rstrip("\x00")
 
 
 def _decode_base64(token: str) -> bytes:
@@ -88,7 +88,7 @@ def _invalid(reason: str) -> errors.BadRequestError:
     return errors.BadRequestError(f"invalid continue token: {reason}")
 
 
-def expired(ctx: RequestContext, after: str) -> errors.ExpiredError:
+def expired(op: Operation, after: str) -> errors.ExpiredError:
     """Return the error for a list at a compacted revision.
 
     If `after` is not empty, the error contains a token that continues the list after this key at the newest revision.
@@ -96,5 +96,5 @@ def expired(ctx: RequestContext, after: str) -> errors.ExpiredError:
     if not after:
         return errors.ExpiredError("The resourceVersion for the provided list is too old.")
     error = errors.ExpiredError(_EXPIRED)
-    error.metadata = {"continue": encode(ctx, -1, after)}
+    error.metadata = {"continue": encode(op, -1, after)}
     return error

@@ -7,13 +7,13 @@ from functools import partial
 from polykind import errors
 from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
-from polykind.http.messages import Response
+from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions
+from polykind.operations.responses import Response
 from polykind.strategies.authorization.strategy import ReviewStrategy
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
 from polykind.verbs.commit import LostRaceError, add_warnings, commit, invalid_error, run_validation
-from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
 from polykind.verbs.metadata import (
     check_namespace,
@@ -30,125 +30,123 @@ _MAX_PREFIX = 58
 """The length to which a generateName is cut, so that prefix and suffix fit into 63 characters."""
 
 
-async def create(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
-    write = await decode(ctx, POST, ctx.write_options(CreateOptions))
-    return await respond.object_response(ctx, response_format, 201, await create_object(ctx, write))
+async def create(op: Operation) -> Response:
+    response_format = respond.negotiate(op)
+    write = await decode(op, POST, op.options(CreateOptions))
+    return await respond.object_response(op, response_format, 201, await create_object(op, write))
 
 
-async def create_object(ctx: RequestContext, write: Write) -> bytes:
+async def create_object(op: Operation, write: Write) -> bytes:
     """Store a new object that a POST, a PUT or an apply creates. Return its representation."""
     origin, dry_run, meta = write.origin, write.options.dry_run, write.obj["metadata"]
-    match_namespace(ctx, meta)
-    await ctx.backend.cache.load(ctx.resource.cache)
-    await check_namespace(ctx, meta.get("name") or meta.get("generateName", ""))
-    _check_creatable(ctx, meta)
-    await dedupe_owners(ctx, write, after_admission=origin.merges)
+    match_namespace(op, meta)
+    await op.backend.cache.load(op.resource.cache)
+    await check_namespace(op, meta.get("name") or meta.get("generateName", ""))
+    _check_creatable(op, meta)
+    await dedupe_owners(op, write, after_admission=origin.merges)
     if not origin.merges:
-        await track_create(ctx, write)
-    if (ctx.backend.admission.mutates or ctx.version.is_builtin) and await admit(ctx, write):
+        await track_create(op, write)
+    if (op.backend.admission.mutates or op.version.is_builtin) and await admit(op, write):
         meta = write.obj["metadata"]
         if origin.named_by_path:
             ignore_resource_version(meta, dry_run=dry_run)
-        match_namespace(ctx, meta)
-        await dedupe_owners(ctx, write, after_admission=True)
-    if ctx.version.strategy.grants:
+        match_namespace(op, meta)
+        await dedupe_owners(op, write, after_admission=True)
+    if op.version.strategy.grants:
         from polykind.verbs.privileges import check_escalation
 
-        await check_escalation(ctx, write.obj, None)
-    storing = _store(ctx, write)
-    return await (write.complete(storing) if ctx.resource.has_effects else storing)
+        await check_escalation(op, write.obj, None)
+    storing = _store(op, write)
+    return await (write.complete(storing) if op.resource.has_effects else storing)
 
 
-async def _store(ctx: RequestContext, write: Write) -> bytes:
+async def _store(op: Operation, write: Write) -> bytes:
     """Name, prepare, validate and store a new object. Return its representation."""
     origin, dry_run, meta = write.origin, write.options.dry_run, write.obj["metadata"]
     stated_revision = meta.pop("resourceVersion", "")
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_ATTEMPTS if prefix else 1):
         if prefix:
-            appends = ctx.version.strategy.appends_suffix
-            meta["name"] = prefix[:_MAX_PREFIX] + ctx.backend.ids.suffix() if appends else prefix
+            appends = op.version.strategy.appends_suffix
+            meta["name"] = prefix[:_MAX_PREFIX] + op.backend.ids.suffix() if appends else prefix
         if attempt == 0:
-            _assign_identity(ctx, write)
-            if ctx.resource.has_effects:
-                write.finish = await ctx.resource.begin_create(ctx, write.obj, dry_run=dry_run)
+            _assign_identity(op, write)
+            if op.resource.has_effects:
+                write.finish = await op.resource.begin_create(op, write.obj, dry_run=dry_run)
             if write.large:
-                await ctx.compute(partial(ctx.version.strategy.prepare_create, write.obj))
+                await op.lane.run_in_worker(partial(op.version.strategy.prepare_create, write.obj))
             else:
-                ctx.version.strategy.prepare_create(write.obj)
-            await _validate(ctx, write)
-        if origin.named_by_path and not ctx.backend.authorizer.allows_everything:
-            await _require_create_permission(ctx)
-        admission = ctx.backend.admission
-        if admission.validates or ctx.version.is_builtin or ctx.namespace in admission.quota_namespaces:
-            await approve(ctx, write)
+                op.version.strategy.prepare_create(write.obj)
+            await _validate(op, write)
+        if origin.named_by_path and not op.backend.authorizer.allows_everything:
+            await _require_create_permission(op)
+        admission = op.backend.admission
+        if admission.validates or op.version.is_builtin or op.namespace in admission.quota_namespaces:
+            await approve(op, write)
         # kube-apiserver's storage rejects a create with a resourceVersion, but ignores a malformed resourceVersion.
         if stated_revision and not dry_run and not resource_version_error(stated_revision) and int(stated_revision):
             raise errors.UnknownReasonError("resourceVersion should not be set on objects to be created")
         # A PUT or an apply stores the object at the key of its URL, even if a webhook has renamed the object.
-        key = ctx.key if origin.named_by_path else ctx.resource.key(ctx.namespace or "", meta["name"])
+        key = op.key if origin.named_by_path else op.resource.key(op.namespace or "", meta["name"])
         try:
-            if dry_run and await _exists(ctx, key):
+            if dry_run and await _exists(op, key):
                 raise LostRaceError
-            representation = await commit(ctx, key, write)
+            representation = await commit(op, key, write)
         except LostRaceError:
             continue
         if dry_run:
             return _with_resource_version(representation.data, stated_revision)
-        await ctx.resource.after_write(meta["name"])
+        await op.resource.after_write(meta["name"])
         return representation.data
-    raise await _already_exists(ctx, meta["name"], generated=bool(meta.get("generateName")))
+    raise await _already_exists(op, meta["name"], generated=bool(meta.get("generateName")))
 
 
-def _check_creatable(ctx: RequestContext, meta: JsonObject) -> None:
-    if not ctx.resource.creatable:
+def _check_creatable(op: Operation, meta: JsonObject) -> None:
+    if not op.resource.creatable:
         reason = "create not allowed while custom resource definition is terminating"
-        raise errors.ForbiddenError(ctx.resource.plural, ctx.resource.group, meta.get("name", ""), reason)
+        raise errors.ForbiddenError(op.resource.plural, op.resource.group, meta.get("name", ""), reason)
 
 
-def _assign_identity(ctx: RequestContext, write: Write) -> None:
+def _assign_identity(op: Operation, write: Write) -> None:
     meta = write.obj["metadata"]
-    meta["uid"] = ctx.backend.ids.uid()
-    meta["creationTimestamp"] = ctx.now()
+    meta["uid"] = op.backend.ids.uid()
+    meta["creationTimestamp"] = op.now()
 
 
-async def _validate(ctx: RequestContext, write: Write) -> None:
+async def _validate(op: Operation, write: Write) -> None:
     """Validate the object and send warnings to the client. Raise InvalidError if the object is invalid."""
-    strategy, obj = ctx.version.strategy, write.obj
+    strategy, obj = op.version.strategy, write.obj
 
     if write.large or strategy.evaluates_rules:
         validate = partial(strategy.validate_create, obj, values_validated=write.values_validated)
-        validation = await run_validation(ctx, write, lambda check: validate(check=check))
+        validation = await run_validation(op, write, lambda check: validate(check=check))
     else:
         validation = strategy.validate_create(obj, values_validated=write.values_validated)
     field_errors = validation.errors
     if write.large:
-        await ctx.compute(partial(strategy.canonicalize, obj))
+        await op.lane.run_in_worker(partial(strategy.canonicalize, obj))
     else:
         strategy.canonicalize(obj)
-    if strategy.reads_params and not field_errors and not ctx.backend.authorizer.allows_everything:
+    if strategy.reads_params and not field_errors and not op.backend.authorizer.allows_everything:
         from polykind.verbs.privileges import param_errors
 
-        field_errors = await param_errors(ctx, obj, None)
+        field_errors = await param_errors(op, obj, None)
     if field_errors:
         name = obj["metadata"].get("name", "")
-        group = ctx.resource.group if strategy.error_group is None else strategy.error_group
-        raise await invalid_error(ctx, write, obj.get("kind", ""), group, name, field_errors)
-    await add_warnings(ctx, write)
+        group = op.resource.group if strategy.error_group is None else strategy.error_group
+        raise await invalid_error(op, write, obj.get("kind", ""), group, name, field_errors)
+    await add_warnings(op, write)
 
 
-async def _require_create_permission(ctx: RequestContext) -> None:
+async def _require_create_permission(op: Operation) -> None:
     """Raise ForbiddenError if a PUT or an apply would create an object and the user lacks the create permission."""
     from polykind.auth.authorizer import Access
     from polykind.auth.forbidden import require
 
-    resource, where = ctx.resource, ctx.namespace or ""
+    resource, where = op.resource, op.namespace or ""
     await require(
-        ctx.backend.authorizer,
-        Access(
-            ctx.user, "create", resource.group, ctx.version.version, resource.plural, namespace=where, name=ctx.name
-        ),
+        op.backend.authorizer,
+        Access(op.client, "create", resource.group, op.version.version, resource.plural, namespace=where, name=op.name),
     )
 
 
@@ -161,11 +159,11 @@ def _with_resource_version(data: bytes, requested: str) -> bytes:
     return json_codec.encode(obj)
 
 
-async def _already_exists(ctx: RequestContext, name: str, *, generated: bool) -> errors.APIError:
-    error = errors.AlreadyExistsError(ctx.resource.plural, ctx.resource.group, name)
-    key = ctx.resource.key(ctx.namespace or "", name)
-    if await _exists(ctx, key):
-        cached = ctx.resource.cache.get(key)
+async def _already_exists(op: Operation, name: str, *, generated: bool) -> errors.APIError:
+    error = errors.AlreadyExistsError(op.resource.plural, op.resource.group, name)
+    key = op.resource.key(op.namespace or "", name)
+    if await _exists(op, key):
+        cached = op.resource.cache.get(key)
         if cached is not None and cached.decode()["metadata"].get("deletionTimestamp"):
             error.message = f"object is being deleted: {error.message}"
     if generated:
@@ -174,34 +172,34 @@ async def _already_exists(ctx: RequestContext, name: str, *, generated: bool) ->
     return error
 
 
-async def _exists(ctx: RequestContext, key: str) -> bool:
+async def _exists(op: Operation, key: str) -> bool:
     """True if the key holds an object that can be read at the request's version."""
-    cached = ctx.resource.cache.get(key)
+    cached = op.resource.cache.get(key)
     if cached is None:
         return False
     try:
-        if ctx.version.representer.ready(cached) is None:
-            await ctx.version.representer.view(cached)
+        if op.version.representer.ready(cached) is None:
+            await op.version.representer.view(cached)
     except errors.APIError:
         return False
     return True
 
 
-async def create_review(ctx: RequestContext) -> Response:
+async def create_review(op: Operation) -> Response:
     """Respond to a review, such as a SubjectAccessReview.
 
     The review is not stored, and its namespace need not exist.
     """
-    strategy = ctx.version.strategy
+    strategy = op.version.strategy
     if not isinstance(strategy, ReviewStrategy):
         raise AssertionError("not a review")
-    response_format = respond.negotiate(ctx, negotiation.METADATA_TRANSFORMS)
-    write = await decode(ctx, POST, ctx.write_options(CreateOptions))
-    match_namespace(ctx, write.obj["metadata"])
-    await dedupe_owners(ctx, write)
-    await track_create(ctx, write)
-    await admit(ctx, write)
+    response_format = respond.negotiate(op, negotiation.METADATA_TRANSFORMS)
+    write = await decode(op, POST, op.options(CreateOptions))
+    match_namespace(op, write.obj["metadata"])
+    await dedupe_owners(op, write)
+    await track_create(op, write)
+    await admit(op, write)
     strategy.check(write.obj)
-    await approve(ctx, write)
-    answered = await strategy.answer(write.obj, ctx.user, ctx.now())
-    return await respond.object_response(ctx, response_format, 201, json_codec.encode(answered))
+    await approve(op, write)
+    answered = await strategy.answer(write.obj, op.client, op.now())
+    return await respond.object_response(op, response_format, 201, json_codec.encode(answered))

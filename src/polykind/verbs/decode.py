@@ -12,8 +12,8 @@ from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.operations.operation import Operation
 from polykind.operations.options import WriteOptions
-from polykind.verbs.context import RequestContext
 from polykind.verbs.write import Origin, Write
 from polykind.workers import INLINE_BYTES
 
@@ -28,37 +28,37 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
     kind: str | None = None
 
 
-async def decode(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
+async def decode(op: Operation, origin: Origin, options: WriteOptions) -> Write:
     """Decode the request body (see `decode_body`), in a worker thread if the body is large."""
-    if not ctx.body_is_large:
-        write = decode_body(ctx, origin, options)
+    if not op.body_is_large:
+        write = decode_body(op, origin, options)
     else:
-        write = await ctx.compute(lambda: decode_body(ctx, origin, options))
+        write = await op.lane.run_in_worker(lambda: decode_body(op, origin, options))
         write.large = True
-    ctx.request.notes.record_object(ctx.version, write.obj)
+    op.notes.record_object(op.version, write.obj)
     return write
 
 
-def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
+def decode_body(op: Operation, origin: Origin, options: WriteOptions) -> Write:
     """Decode the request body: parse, check its kind, coerce, prune and default.
 
     Unknown and duplicate fields are errors or warnings, depending on `options.field_validation`. Raise BadRequestError
     if the body is not an object of the request's kind and version.
     """
-    version, body, field_validation = ctx.version, ctx.request.body, options.field_validation
-    media = negotiation.body_media(ctx.request.header(b"content-type"), offers=version.media)
+    version, body, field_validation = op.version, op.body, options.field_validation
+    media = negotiation.body_media(op.media.content_type, offers=version.media)
     duplicates: list[str] = []
     integers_only = False
     if media == "protobuf":
-        value = _decode_protobuf(ctx, body)
-        _check_object_count(ctx, value)
+        value = _decode_protobuf(op, body)
+        _check_object_count(op, value)
     else:
-        value, integers_only, duplicates = _parse(ctx, body, media, field_validation)
+        value, integers_only, duplicates = _parse(op, body, media, field_validation)
         if version.is_builtin or media == "yaml":
-            _check_object_count(ctx, value)
-        if not states_expected_type(ctx, value):
-            value = _with_type_meta(ctx, value, media, field_validation)
-    version_error = _version_error(ctx, value.get("apiVersion", ""))
+            _check_object_count(op, value)
+        if not states_expected_type(op, value):
+            value = _with_type_meta(op, value, media, field_validation)
+    version_error = _version_error(op, value.get("apiVersion", ""))
     if version_error is not None and version.is_builtin:
         raise version_error
     if len(body) > INLINE_BYTES:
@@ -66,8 +66,8 @@ def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> W
     decoded = version.codec.decode(value, report_unknown=field_validation != "Ignore")
     unknown = decoded.unknown_fields
     if duplicates and media == "json":
-        duplicates = relevant_duplicates(ctx, duplicates, unknown, value)
-    strict_errors = duplicates + unknown_field_errors(ctx, unknown)
+        duplicates = relevant_duplicates(op, duplicates, unknown, value)
+    strict_errors = duplicates + unknown_field_errors(op, unknown)
     if duplicates and unknown and version.is_builtin and media == "json":
         strict_errors = json_codec.sort_strict_errors(strict_errors, body)
     if field_validation == "Strict" and strict_errors:
@@ -75,28 +75,28 @@ def decode_body(ctx: RequestContext, origin: Origin, options: WriteOptions) -> W
             strict_errors[: len(duplicates)] = [yaml_codec.strict_error(duplicates)]
         raise _cannot_be_handled(value, value["kind"], f"strict decoding error: {', '.join(strict_errors)}")
     for text in strict_errors:
-        ctx.request.notes.warn(text)
+        op.notes.warn(text)
     if version_error is not None:
         raise version_error
     return Write(decoded.obj, origin, options, values_validated=decoded.validated, integers_only=integers_only)
 
 
-def unknown_field_errors(ctx: RequestContext, paths: list[str]) -> list[str]:
+def unknown_field_errors(op: Operation, paths: list[str]) -> list[str]:
     """Return kube-apiserver's messages for unknown fields. Only the messages for built-in types escape the path."""
     return [
-        f"unknown field {go_quote(path)}" if ctx.version.is_builtin else f'unknown field "{path}"'
+        f"unknown field {go_quote(path)}" if op.version.is_builtin else f'unknown field "{path}"'
         for path in paths[: errors.MAX_FIELD_ERRORS]
     ]
 
 
-def relevant_duplicates(ctx: RequestContext, duplicates: list[str], unknown: list[str], value: Any) -> list[str]:
+def relevant_duplicates(op: Operation, duplicates: list[str], unknown: list[str], value: Any) -> list[str]:
     """Return `duplicates` without the messages that kube-apiserver's decoder of built-in types does not report.
 
     This decoder skips the content of unknown fields and of fields whose type has its own decoder.
     """
-    if not ctx.version.is_builtin:
+    if not op.version.is_builtin:
         return duplicates
-    own_decoders = ctx.version.codec.own_decoder_paths(value)
+    own_decoders = op.version.codec.own_decoder_paths(value)
     return [
         message
         for message in duplicates
@@ -111,22 +111,22 @@ def _lies_in(message: str, path: str, following: str) -> bool:
     return message.startswith(prefix) and message[len(prefix)] in following
 
 
-def _check_object_count(ctx: RequestContext, value: Any) -> None:
+def _check_object_count(op: Operation, value: Any) -> None:
     """Raise RequestTooLargeError if a decoded body has too many objects for its kind. An object takes two bytes."""
-    limit = ctx.version.strategy.max_objects
-    if len(ctx.request.body) > 2 * limit:
+    limit = op.version.strategy.max_objects
+    if len(op.body) > 2 * limit:
         json_codec.check_object_count(value, limit)
 
 
-def states_expected_type(ctx: RequestContext, value: Any) -> bool:
+def states_expected_type(op: Operation, value: Any) -> bool:
     """True if the body is a custom object of the request's kind and apiVersion. A fast test that most bodies pass."""
-    if type(value) is not dict or ctx.version.is_builtin:
+    if type(value) is not dict or op.version.is_builtin:
         return False
-    return value.get("apiVersion") == ctx.version.api_version and value.get("kind") == ctx.resource.kind
+    return value.get("apiVersion") == op.version.api_version and value.get("kind") == op.resource.kind
 
 
-def _version_error(ctx: RequestContext, requested: str) -> errors.BadRequestError | None:
-    expected = ctx.version.api_version
+def _version_error(op: Operation, requested: str) -> errors.BadRequestError | None:
+    expected = op.version.api_version
     if requested == expected:
         return None
     return errors.BadRequestError(
@@ -134,16 +134,16 @@ def _version_error(ctx: RequestContext, requested: str) -> errors.BadRequestErro
     )
 
 
-def _parse(ctx: RequestContext, body: bytes, media: str, field_validation: str) -> tuple[Any, bool, list[str]]:
+def _parse(op: Operation, body: bytes, media: str, field_validation: str) -> tuple[Any, bool, list[str]]:
     """Return the parsed body, True if all its numbers are known to be integers, and messages about duplicate fields."""
     integers_only = False
     try:
         if media == "yaml":
             value, _, duplicates = yaml_codec.decode_strict(body)
-            if ctx.version.is_builtin:
+            if op.version.is_builtin:
                 # kube-apiserver converts YAML to JSON with sorted keys, so it reports unknown fields in that order.
                 value = json_codec.decode(json_codec.encode(value))
-        elif ctx.version.is_builtin:
+        elif op.version.is_builtin:
             value, integers_only = json_codec.decode_literal(body)
             duplicates = json_codec.duplicate_field_errors(body, value)
             if duplicates:
@@ -153,10 +153,10 @@ def _parse(ctx: RequestContext, body: bytes, media: str, field_validation: str) 
         return value, integers_only, duplicates if field_validation != "Ignore" else []
     except json_codec.MalformedJSONError as error:
         if error.syntax:
-            raise _unrecognized(ctx, error.message) from None
-        raise _cannot_be_handled(_type_meta(ctx, *_stated_type(body)), ctx.resource.kind, error.text) from None
+            raise _unrecognized(op, error.message) from None
+        raise _cannot_be_handled(_type_meta(op, *_stated_type(body)), op.resource.kind, error.text) from None
     except yaml_codec.MalformedYAMLError as error:
-        raise _unrecognized(ctx, str(error)) from None
+        raise _unrecognized(op, str(error)) from None
 
 
 def _stated_type(body: bytes) -> tuple[str, str]:
@@ -168,51 +168,51 @@ def _stated_type(body: bytes) -> tuple[str, str]:
     return requested.api_version or "", requested.kind or ""
 
 
-def _with_type_meta(ctx: RequestContext, value: Any, media: str, field_validation: str) -> JsonObject:
+def _with_type_meta(op: Operation, value: Any, media: str, field_validation: str) -> JsonObject:
     """Return the body with apiVersion and kind. A built-in object may omit them, a custom object may not."""
     try:
         api_version, kind = json_codec.read_type_meta(value)
     except errors.BadRequestError as error:
-        raise _unrecognized(ctx, error.message) from None
-    type_meta = _type_meta(ctx, api_version, kind)
-    if ctx.version.is_builtin:
-        ctx.version.codec.check_kind(type_meta["kind"], type_meta["apiVersion"])
+        raise _unrecognized(op, error.message) from None
+    type_meta = _type_meta(op, api_version, kind)
+    if op.version.is_builtin:
+        op.version.codec.check_kind(type_meta["kind"], type_meta["apiVersion"])
         return {**value, **type_meta} if value else type_meta
     if not value or not value.get("kind"):
-        raise _kind_missing(ctx, value, type_meta, media, field_validation)
+        raise _kind_missing(op, value, type_meta, media, field_validation)
     if value.get("apiVersion", "") is None:
         reason = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
-        raise _cannot_be_handled({"kind": kind}, ctx.resource.kind, reason)
+        raise _cannot_be_handled({"kind": kind}, op.resource.kind, reason)
     obj: JsonObject = value
     return obj
 
 
 def _kind_missing(
-    ctx: RequestContext, value: Any, type_meta: JsonObject, media: str, field_validation: str
+    op: Operation, value: Any, type_meta: JsonObject, media: str, field_validation: str
 ) -> errors.BadRequestError:
     """Return the error for a custom object without kind. Its text depends on `field_validation`."""
     if field_validation != "Ignore":
-        return _unrecognized(ctx, f"Object 'Kind' is missing in '{_text(ctx.request.body)}'")
-    decoded = json_codec.encode(value) if media == "yaml" else ctx.request.body
-    return _cannot_be_handled(type_meta, ctx.resource.kind, f"Object 'Kind' is missing in '{_text(decoded)}'")
+        return _unrecognized(op, f"Object 'Kind' is missing in '{_text(op.body)}'")
+    decoded = json_codec.encode(value) if media == "yaml" else op.body
+    return _cannot_be_handled(type_meta, op.resource.kind, f"Object 'Kind' is missing in '{_text(decoded)}'")
 
 
-def _decode_protobuf(ctx: RequestContext, body: bytes) -> JsonObject:
+def _decode_protobuf(op: Operation, body: bytes) -> JsonObject:
     """Decode a protobuf body. Unknown fields are ignored."""
     try:
         api_version, kind, message = decode_envelope(body)
     except ProtobufError as error:
-        raise _unrecognized(ctx, str(error)) from None
-    type_meta = _type_meta(ctx, "" if api_version.count("/") > 1 else api_version, kind)
-    ctx.version.codec.check_kind(type_meta["kind"], type_meta["apiVersion"])
+        raise _unrecognized(op, str(error)) from None
+    type_meta = _type_meta(op, "" if api_version.count("/") > 1 else api_version, kind)
+    op.version.codec.check_kind(type_meta["kind"], type_meta["apiVersion"])
     try:
-        return {**ctx.version.codec.from_message(message), **type_meta}
+        return {**op.version.codec.from_message(message), **type_meta}
     except ProtobufError as error:
-        raise _cannot_be_handled(type_meta, ctx.resource.kind, str(error)) from None
+        raise _cannot_be_handled(type_meta, op.resource.kind, str(error)) from None
 
 
-def _type_meta(ctx: RequestContext, api_version: str, kind: str) -> JsonObject:
-    return {"kind": kind or ctx.resource.kind, "apiVersion": api_version or ctx.version.api_version}
+def _type_meta(op: Operation, api_version: str, kind: str) -> JsonObject:
+    return {"kind": kind or op.resource.kind, "apiVersion": api_version or op.version.api_version}
 
 
 def _cannot_be_handled(value: JsonObject, expected: str, reason: str) -> errors.BadRequestError:
@@ -221,11 +221,10 @@ def _cannot_be_handled(value: JsonObject, expected: str, reason: str) -> errors.
     return errors.BadRequestError(f'{value["kind"]} in version "{version}" cannot be handled as a {expected}: {reason}')
 
 
-def _unrecognized(ctx: RequestContext, reason: str) -> errors.BadRequestError:
+def _unrecognized(op: Operation, reason: str) -> errors.BadRequestError:
     """Return the error for a body whose kind cannot be determined."""
     return errors.BadRequestError(
-        f"the object provided is unrecognized (must be of type {ctx.resource.kind}): {reason} "
-        f"({_summary(ctx.request.body)})"
+        f"the object provided is unrecognized (must be of type {op.resource.kind}): {reason} ({_summary(op.body)})"
     )
 
 

@@ -20,13 +20,14 @@ from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import ConversionFailedError
-from polykind.http.messages import Response, Stream
+from polykind.operations.lane import is_large
+from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions, ListOptions
+from polykind.operations.responses import Response, Stream
 from polykind.resources.resource import PropagationPolicy
 from polykind.verbs import respond
 from polykind.verbs.admit import approve_delete
 from polykind.verbs.commit import LostRaceError, commit, remove
-from polykind.verbs.context import RequestContext, is_large
 from polykind.verbs.list import collect
 from polykind.verbs.selection import RequestSelection, has_long_query
 from polykind.verbs.write import DELETE, Write
@@ -47,29 +48,29 @@ class Deletion(NamedTuple):
     uid: str
 
 
-async def delete(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
-    options = await _read_options(ctx)
+async def delete(op: Operation) -> Response:
+    response_format = respond.negotiate(op)
+    options = await _read_options(op)
     if options.ignore_read_error:
         from polykind.verbs.unreadable import delete_unreadable
 
-        if (removed := await delete_unreadable(ctx, options)) is not None:
-            return respond.status_response(ctx, response_format, removed)
-    _warn_about_default_policy(ctx, options)
+        if (removed := await delete_unreadable(op, options)) is not None:
+            return respond.status_response(op, response_format, removed)
+    _warn_about_default_policy(op, options)
     try:
-        deletion = await delete_object(ctx, options)
+        deletion = await delete_object(op, options)
     except ConversionFailedError as error:
         from polykind.verbs.stored_delete import delete_as_stored
 
-        status, deleted = await delete_as_stored(ctx, options, error)
-        return respond.status_response(ctx, response_format, deleted, status)
+        status, deleted = await delete_as_stored(op, options, error)
+        return respond.status_response(op, response_format, deleted, status)
     if not deletion.gone:
         status = 202 if options.orphan_dependents is False else 200
-        return await respond.object_response(ctx, response_format, status, deletion.data)
-    resource = ctx.resource
-    if ctx.version.strategy.returns_deleted_object:
-        return await respond.object_response(ctx, response_format, 200, deletion.data)
-    details = {"name": ctx.name, "group": resource.group, "kind": resource.plural, "uid": deletion.uid}
+        return await respond.object_response(op, response_format, status, deletion.data)
+    resource = op.resource
+    if op.version.strategy.returns_deleted_object:
+        return await respond.object_response(op, response_format, 200, deletion.data)
+    details = {"name": op.name, "group": resource.group, "kind": resource.plural, "uid": deletion.uid}
     status_object = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -77,76 +78,75 @@ async def delete(ctx: RequestContext) -> Response:
         "status": "Success",
         "details": {k: v for k, v in details.items() if v},
     }
-    return respond.status_response(ctx, response_format, status_object)
+    return respond.status_response(op, response_format, status_object)
 
 
-def _list_options(ctx: RequestContext) -> ListOptions:
-    return ListOptions.from_query(ctx.query)
+def _list_options(op: Operation) -> ListOptions:
+    return ListOptions.from_query(op.query)
 
 
-async def deletecollection(ctx: RequestContext) -> Response | Stream:
-    response_format = respond.negotiate(ctx)
-    long_query = has_long_query(ctx)
-    read_list_options = partial(_list_options, ctx)
-    list_options = await ctx.compute(read_list_options) if long_query else read_list_options()
-    options = await _read_options(ctx)
-    if options.ignore_read_error and ctx.backend.unsafe_deletion:
+async def deletecollection(op: Operation) -> Response | Stream:
+    response_format = respond.negotiate(op)
+    long_query = has_long_query(op)
+    read_list_options = partial(_list_options, op)
+    list_options = await op.lane.run_in_worker(read_list_options) if long_query else read_list_options()
+    options = await _read_options(op)
+    if options.ignore_read_error and op.backend.unsafe_deletion:
         text = "is not allowed with DELETECOLLECTION, try again after removing the option"
         field_error = errors.invalid("ignoreStoreReadErrorWithClusterBreakingPotential", True, text)
         raise errors.InvalidError("DeleteOptions", "meta.k8s.io", "", [field_error])
-    _warn_about_default_policy(ctx, options)
-    select = partial(RequestSelection, ctx, list_options)
-    selection = await ctx.compute(select) if long_query else select()
+    _warn_about_default_policy(op, options)
+    select = partial(RequestSelection, op, list_options)
+    selection = await op.lane.run_in_worker(select) if long_query else select()
     paged = not (list_options.resource_version_match or list_options.limit or selection.single)
     if paged and list_options.resource_version not in ("", "0"):
         # kube-apiserver always lists in pages here, and reads each page at exactly the requested revision.
         list_options = replace(list_options, resource_version_match="Exact")
-    selected, metadata = await collect(ctx, list_options, selection)
+    selected, metadata = await collect(op, list_options, selection)
     items = list(zip(selected.objects, selected.representations, strict=True))
     deleted: list[bytes] = []
     for start in range(0, len(items), _CONCURRENT_DELETES):
         batch = items[start : start + _CONCURRENT_DELETES]
-        results = await asyncio.gather(*(_delete_listed(ctx, c, options) for c, _ in batch), return_exceptions=True)
+        results = await asyncio.gather(*(_delete_listed(op, c, options) for c, _ in batch), return_exceptions=True)
         for (_, representation), result in zip(batch, results, strict=True):
             if isinstance(result, BaseException):
                 raise result
             deleted.append(representation.data)
-    return await respond.list_response(ctx, response_format, deleted, metadata)
+    return await respond.list_response(op, response_format, deleted, metadata)
 
 
-async def _delete_listed(ctx: RequestContext, cached: CachedObject, options: DeleteOptions) -> None:
+async def _delete_listed(op: Operation, cached: CachedObject, options: DeleteOptions) -> None:
     """Delete one object of a collection. Do nothing if the object is already deleted."""
-    namespace = cached.namespace if ctx.resource.namespaced else None
+    namespace = cached.namespace if op.resource.namespaced else None
     with suppress(errors.NotFoundError):
-        await delete_object(
-            RequestContext(ctx.backend, ctx.request, ctx.version, namespace, cached.name, ""), options, named=False
-        )
+        listed = op.at(op.version, namespace=namespace, name=cached.name, subresource="")
+        await delete_object(listed, options, named=False)
 
 
-def _warn_about_default_policy(ctx: RequestContext, options: DeleteOptions) -> None:
-    text = ctx.version.strategy.default_policy_warning
+def _warn_about_default_policy(op: Operation, options: DeleteOptions) -> None:
+    text = op.version.strategy.default_policy_warning
     if text and options.propagation_policy is None and options.orphan_dependents is None:
-        ctx.request.notes.warn(text)
+        op.notes.warn(text)
 
 
-async def _read_options(ctx: RequestContext) -> DeleteOptions:
-    if is_large(ctx.request.body):
-        return await ctx.compute(lambda: _decode_options(ctx))
-    return _decode_options(ctx)
+async def _read_options(op: Operation) -> DeleteOptions:
+    if is_large(op.body):
+        return await op.lane.run_in_worker(lambda: _decode_options(op))
+    return _decode_options(op)
 
 
-def _decode_options(ctx: RequestContext) -> DeleteOptions:
+def _decode_options(op: Operation) -> DeleteOptions:
     """Return the DeleteOptions of the body or, if the body is empty, of the query."""
-    body = ctx.request.body
+    body = op.body
     if not body:
-        return DeleteOptions.from_query(ctx.query)
-    media = negotiation.body_media(ctx.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
+        return DeleteOptions.from_query(op.query)
+    media = negotiation.body_media(op.media.content_type, offers=negotiation.BUILTIN_MEDIA)
     if media == "protobuf":
         value = _decode_protobuf_options(body)
     else:
         value = yaml_codec.decode(body) if media == "yaml" else json_codec.decode(body)
     options = DeleteOptions.from_body(value)
-    ctx.request.notes.record_options(value)
+    op.notes.record_options(value)
     return options
 
 
@@ -162,64 +162,64 @@ def _decode_protobuf_options(body: bytes) -> JsonObject:
 
 
 async def delete_object(
-    ctx: RequestContext, options: DeleteOptions, *, named: bool = True, admission: bool = True
+    op: Operation, options: DeleteOptions, *, named: bool = True, admission: bool = True
 ) -> Deletion:
     """Delete an object, or mark it as terminating if finalizers or a grace period keep it.
 
     `named` is false in a deletecollection. `admission` is false if admission has already handled the request, for
     example as an eviction.
     """
-    resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
-    if ctx.name in resource.protected_names:
-        raise errors.ForbiddenError(resource.plural, resource.group, ctx.name, resource.protection_reason)
+    resource, cache, representer = op.resource, op.resource.cache, op.version.representer
+    if op.name in resource.protected_names:
+        raise errors.ForbiddenError(resource.plural, resource.group, op.name, resource.protection_reason)
     while True:
-        await ctx.backend.cache.wait_until_fresh(cache)
-        cached = cache.get(ctx.key)
+        await op.backend.cache.wait_until_fresh(cache)
+        cached = cache.get(op.key)
         if cached is None:
-            raise ctx.not_found()
+            raise op.not_found()
         representation = representer.known(cached) or await representer.view(cached)
-        large = ctx.is_large(representation.data)
+        large = op.is_large(representation.data)
         decode = partial(json_codec.decode, representation.data)
-        obj: JsonObject = await ctx.compute(decode) if large else decode()
-        _check_preconditions(ctx, obj["metadata"], options)
+        obj: JsonObject = await op.lane.run_in_worker(decode) if large else decode()
+        _check_preconditions(op, obj["metadata"], options)
         if admission:
-            await approve_delete(ctx, obj, options, named=named, large=large)
+            await approve_delete(op, obj, options, named=named, large=large)
         uid = obj["metadata"].get("uid", "")
         try:
-            grace = _apply_grace_period(ctx, obj, options)
+            grace = _apply_grace_period(op, obj, options)
             if grace is _Grace.PENDING:
                 return Deletion(False, representation.data, uid)
-            mark = partial(_mark_terminating, ctx, obj, options, graceful=grace is _Grace.BEGUN)
-            if not (await ctx.compute(mark) if large else mark()):
-                await _remove(ctx, cached, options)
+            mark = partial(_mark_terminating, op, obj, options, graceful=grace is _Grace.BEGUN)
+            if not (await op.lane.run_in_worker(mark) if large else mark()):
+                await _remove(op, cached, options)
             elif obj["metadata"].get("finalizers") or resource.has_spec_finalizers(obj) or _has_grace_period(obj):
-                kept = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached, large=large))
+                kept = await commit(op, op.key, Write(obj, DELETE, options, cached=cached, large=large))
                 if not options.dry_run:
-                    await resource.after_write(ctx.name)
+                    await resource.after_write(op.name)
                 return Deletion(False, kept.data, uid)
             elif grace is _Grace.BEGUN:
                 # As in kube-apiserver, watches see an update to a grace period of zero seconds before the removal.
-                representation = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached, large=large))
-                await _remove(ctx, cache.get(ctx.key) or cached, options)
+                representation = await commit(op, op.key, Write(obj, DELETE, options, cached=cached, large=large))
+                await _remove(op, cache.get(op.key) or cached, options)
             elif options.dry_run and resource.deletion_bumps_generation:
                 # In this dry run kube-apiserver has no written object to return, so it returns an object without
                 # content.
-                empty = {"apiVersion": ctx.version.api_version, "kind": resource.kind}
+                empty = {"apiVersion": op.version.api_version, "kind": resource.kind}
                 return Deletion(False, json_codec.encode(empty), uid)
             else:
-                await _remove(ctx, cached, options)
+                await _remove(op, cached, options)
         except LostRaceError:
             continue
         return Deletion(True, representation.data, uid)
 
 
-async def _remove(ctx: RequestContext, cached: CachedObject, options: DeleteOptions) -> None:
+async def _remove(op: Operation, cached: CachedObject, options: DeleteOptions) -> None:
     if not options.dry_run:
-        await remove(ctx, ctx.key, cached)
-        await ctx.resource.after_write(ctx.name)
-    if ctx.resource.has_effects:
-        representation = ctx.version.representer.ready(cached) or await ctx.version.representer.view(cached)
-        await ctx.resource.after_delete(ctx, json_codec.decode(representation.data), dry_run=options.dry_run)
+        await remove(op, op.key, cached)
+        await op.resource.after_write(op.name)
+    if op.resource.has_effects:
+        representation = op.version.representer.ready(cached) or await op.version.representer.view(cached)
+        await op.resource.after_delete(op, json_codec.decode(representation.data), dry_run=options.dry_run)
 
 
 class _Grace(Enum):
@@ -230,15 +230,15 @@ class _Grace(Enum):
     PENDING = "the grace period has already begun"
 
 
-def _apply_grace_period(ctx: RequestContext, obj: JsonObject, options: DeleteOptions) -> _Grace:
+def _apply_grace_period(op: Operation, obj: JsonObject, options: DeleteOptions) -> _Grace:
     """Set the grace period of an object whose kind has one, such as a pod."""
     meta, requested = obj["metadata"], options.grace_period_seconds
     if requested is not None and requested < 0:
         requested = 1
-    period = ctx.version.strategy.grace_period(obj, requested)
+    period = op.version.strategy.grace_period(obj, requested)
     if period is None:
         return _Grace.NONE
-    now = ctx.backend.clock.now().astimezone(UTC)
+    now = op.backend.clock.now().astimezone(UTC)
     ends = now + timedelta(seconds=period)
     if meta.get("deletionTimestamp"):
         running = meta.get("deletionGracePeriodSeconds")
@@ -267,27 +267,27 @@ def _has_grace_period(obj: JsonObject) -> bool:
     return bool(meta.get("deletionTimestamp")) and bool(meta.get("deletionGracePeriodSeconds"))
 
 
-def _check_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
+def _check_preconditions(op: Operation, meta: JsonObject, options: DeleteOptions) -> None:
     """Raise ConflictError if the object's uid or resourceVersion differs from the precondition in `options`."""
-    resource, group = ctx.resource, ctx.version.strategy.error_group
+    resource, group = op.resource, op.version.strategy.error_group
     group = resource.group if group is None else group
     if not resource.deletion_bumps_generation:
-        _check_storage_preconditions(ctx, meta, options)
+        _check_storage_preconditions(op, meta, options)
     if options.uid is not None and options.uid != meta.get("uid"):
         reason = (
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.get('uid')}). "
             "The object might have been deleted and then recreated"
         )
-        raise errors.conflict(resource.kind, group, ctx.name, reason)
+        raise errors.conflict(resource.kind, group, op.name, reason)
     if options.resource_version is not None and options.resource_version != meta.get("resourceVersion"):
         reason = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({meta.get('resourceVersion')}). The object might have been modified"
         )
-        raise errors.conflict(resource.kind, group, ctx.name, reason)
+        raise errors.conflict(resource.kind, group, op.name, reason)
 
 
-def _check_storage_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
+def _check_storage_preconditions(op: Operation, meta: JsonObject, options: DeleteOptions) -> None:
     """Raise ConflictError if a delete of a CRD or Namespace has a precondition that the object does not fulfil.
 
     kube-apiserver checks the preconditions of these kinds in its storage layer, with another error message.
@@ -298,17 +298,17 @@ def _check_storage_preconditions(ctx: RequestContext, meta: JsonObject, options:
     ):
         if wanted is not None and wanted != meta.get(key):
             reason = f"Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {meta.get(key)}"
-            raise errors.conflict(ctx.resource.plural, ctx.resource.group, ctx.name, reason)
+            raise errors.conflict(op.resource.plural, op.resource.group, op.name, reason)
 
 
-def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptions, *, graceful: bool) -> bool:
+def _mark_terminating(op: Operation, obj: JsonObject, options: DeleteOptions, *, graceful: bool) -> bool:
     """Mark the object as terminating. Return False if neither a finalizer nor a grace period keeps it."""
-    resource, meta = ctx.resource, obj["metadata"]
+    resource, meta = op.resource, obj["metadata"]
     finalizers = meta.get("finalizers") or []
     terminating = bool(meta.get("deletionTimestamp"))
     applies_policy = not resource.has_spec_finalizers(obj) if terminating else resource.deletion_applies_policy
     non_orphan_policy = "Background" if terminating else resource.non_orphan_policy
-    default = ctx.version.strategy.default_propagation_policy
+    default = op.version.strategy.default_propagation_policy
     wanted = _policy_finalizers(finalizers, options, non_orphan_policy, default) if applies_policy else list(finalizers)
     kept_by_controller = resource.prepare_delete(obj)
     if not wanted and not finalizers and not kept_by_controller and not graceful:
@@ -320,7 +320,7 @@ def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptio
     else:
         meta.pop("finalizers", None)
     if not meta.get("deletionTimestamp"):
-        meta["deletionTimestamp"] = ctx.now()
+        meta["deletionTimestamp"] = op.now()
         if resource.deletion_bumps_generation:
             meta["deletionGracePeriodSeconds"] = 0
             if meta.get("generation"):

@@ -14,14 +14,14 @@ from polykind.apis.policy import disruption
 from polykind.apis.policy.types import EVICTION, POLICY_V1
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.http.messages import Response
+from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions, DeleteOptions, UpdateOptions
+from polykind.operations.responses import Response
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
 from polykind.resources.resource import ServedVersion
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
 from polykind.verbs.commit import LostRaceError, commit
-from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
 from polykind.verbs.delete import delete_object
 from polykind.verbs.metadata import check_namespace, match_namespace, track_update
@@ -48,58 +48,58 @@ def _evictions(version: str) -> ServedVersion:
     return served
 
 
-async def create_eviction(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
-    options = CreateOptions.from_query(ctx.query)
-    eviction_ctx, write = await _decode(ctx, options)
-    match_namespace(eviction_ctx, write.obj["metadata"])
-    await check_namespace(eviction_ctx, ctx.name)
-    await admit(eviction_ctx, write)
-    if write.obj["metadata"].get("name") != ctx.name:
+async def create_eviction(op: Operation) -> Response:
+    response_format = respond.negotiate(op)
+    options = CreateOptions.from_query(op.query)
+    eviction_op, write = await _decode(op, options)
+    match_namespace(eviction_op, write.obj["metadata"])
+    await check_namespace(eviction_op, op.name)
+    await admit(eviction_op, write)
+    if write.obj["metadata"].get("name") != op.name:
         raise errors.BadRequestError("name in URL does not match name in Eviction object")
     requested = write.obj.get("deleteOptions") or {}
     if requested.get(_IGNORE_READ_ERROR):
         reason = "can not be set for pod eviction, try after removing the option"
         error = errors.invalid(f"deleteOptions.{_IGNORE_READ_ERROR}", True, reason)
-        raise errors.InvalidError(EVICTION.kind, EVICTION.group, ctx.name, [error])
+        raise errors.InvalidError(EVICTION.kind, EVICTION.group, op.name, [error])
     delete_options = DeleteOptions.from_body({**requested, "kind": "", "apiVersion": ""})
     delete_options = replace(delete_options, dry_run=delete_options.dry_run or options.dry_run)
-    await approve(eviction_ctx, write)
-    await _evict(ctx, delete_options)
+    await approve(eviction_op, write)
+    await _evict(op, delete_options)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-    return respond.status_response(ctx, response_format, status, 201)
+    return respond.status_response(op, response_format, status, 201)
 
 
-async def _decode(ctx: RequestContext, options: CreateOptions) -> tuple[RequestContext, Write]:
+async def _decode(op: Operation, options: CreateOptions) -> tuple[Operation, Write]:
     """Decode an Eviction of version v1 or v1beta1."""
     contexts = [
-        RequestContext(ctx.backend, ctx.request, _evictions(version), ctx.namespace, ctx.name, ctx.subresource)
+        op.at(_evictions(version), namespace=op.namespace, name=op.name, subresource=op.subresource)
         for version in ("v1", "v1beta1")
     ]
     try:
         return contexts[0], await decode(contexts[0], POST, options)
     except errors.BadRequestError:
-        if _OLD_VERSION not in ctx.request.body:
+        if _OLD_VERSION not in op.body:
             raise
         return contexts[1], await decode(contexts[1], POST, options)
 
 
-async def _evict(ctx: RequestContext, options: DeleteOptions) -> None:
+async def _evict(op: Operation, options: DeleteOptions) -> None:
     """Delete the pod of the context. Raise APIError if its disruption budget does not allow the eviction."""
     while True:
-        pod = await _read_pod(ctx)
+        pod = await _read_pod(op)
         phase, terminating = (pod.get("status") or {}).get("phase"), bool(pod["metadata"].get("deletionTimestamp"))
         revision = pod["metadata"]["resourceVersion"]
         needs_budget = phase not in (*_TERMINAL_PHASES, "Pending") and not terminating
         if needs_budget:
-            counted, budget = await _use_budget(ctx, pod, dry_run=options.dry_run)
+            counted, budget = await _use_budget(op, pod, dry_run=options.dry_run)
             unchanged = not counted and bool(budget)
         else:
             budget, unchanged = "", phase not in _TERMINAL_PHASES and not terminating
         # If the pod becomes ready meanwhile, the delete must fail, because the budget has not counted the pod.
         pinned = unchanged and options.resource_version is None
         try:
-            await _mark_and_delete(ctx, replace(options, resource_version=revision) if pinned else options)
+            await _mark_and_delete(op, replace(options, resource_version=revision) if pinned else options)
             return
         except errors.ConflictError:
             if not pinned:
@@ -110,22 +110,22 @@ async def _evict(ctx: RequestContext, options: DeleteOptions) -> None:
                 raise  # the pod's uid never changes
 
 
-async def _read_pod(ctx: RequestContext) -> JsonObject:
-    await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
-    cached = ctx.resource.cache.get(ctx.key)
+async def _read_pod(op: Operation) -> JsonObject:
+    await op.backend.cache.wait_until_fresh(op.resource.cache)
+    cached = op.resource.cache.get(op.key)
     if cached is None:
-        raise ctx.not_found()
-    representer = ctx.version.representer
+        raise op.not_found()
+    representer = op.version.representer
     pod: JsonObject = json_codec.decode((representer.ready(cached) or await representer.view(cached)).data)
     return pod
 
 
-async def _mark_and_delete(ctx: RequestContext, options: DeleteOptions) -> None:
+async def _mark_and_delete(op: Operation, options: DeleteOptions) -> None:
     """Add the condition DisruptionTarget to the pod, then delete the pod.
 
     Admission has already handled the eviction.
     """
-    cache = ctx.resource.cache
+    cache = op.resource.cache
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -133,21 +133,21 @@ async def _mark_and_delete(ctx: RequestContext, options: DeleteOptions) -> None:
         "message": "Eviction API: evicting",
     }
     while not options.dry_run:
-        pod = await _read_pod(ctx)
+        pod = await _read_pod(op)
         _check_preconditions(pod["metadata"], options)
-        set_condition(pod.setdefault("status", {}), condition, ctx.now())
-        cached = cache.get(ctx.key)
+        set_condition(pod.setdefault("status", {}), condition, op.now())
+        cached = cache.get(op.key)
         if cached is None or str(cached.revision) != pod["metadata"]["resourceVersion"]:
             continue
         try:
-            representation = await commit(ctx, ctx.key, Write(pod, PATCH, UpdateOptions(), cached=cached))
+            representation = await commit(op, op.key, Write(pod, PATCH, UpdateOptions(), cached=cached))
         except LostRaceError:
             continue
         if options.resource_version is not None:
             written = json_codec.decode(representation.data)["metadata"]["resourceVersion"]
             options = replace(options, resource_version=written)
         break
-    await delete_object(ctx, options, admission=False)
+    await delete_object(op, options, admission=False)
 
 
 def _check_preconditions(metadata: JsonObject, options: DeleteOptions) -> None:
@@ -163,19 +163,19 @@ def _check_preconditions(metadata: JsonObject, options: DeleteOptions) -> None:
             raise errors.conflict("Pod", "", metadata["name"], reason)
 
 
-async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) -> tuple[bool, str]:
+async def _use_budget(op: Operation, pod: JsonObject, *, dry_run: bool) -> tuple[bool, str]:
     """Take one disruption from the budget of a pod.
 
     Return True if the budget now counts the eviction, and the name of the budget, or "" if the pod has no budget. A
     budget does not count pods that are not ready.
     """
-    resource = find_builtin(ctx.backend.registry, "policy", "poddisruptionbudgets")
-    budgets_ctx = RequestContext(ctx.backend, ctx.request, resource.storage_version(), ctx.namespace, "", "status")
+    resource = find_builtin(op.backend.registry, "policy", "poddisruptionbudgets")
+    budgets_op = op.at(resource.storage_version(), namespace=op.namespace, name="", subresource="status")
     while True:
-        await ctx.backend.cache.load(resource.cache)
-        await ctx.backend.cache.wait_until_fresh(resource.cache)
+        await op.backend.cache.load(resource.cache)
+        await op.backend.cache.wait_until_fresh(resource.cache)
         matching = []
-        for cached in resource.cache.snapshot(ctx.namespace):
+        for cached in resource.cache.snapshot(op.namespace):
             budget = resource.shown(cached)
             if disruption.selects(budget, pod):
                 matching.append((cached, budget))
@@ -189,14 +189,14 @@ async def _use_budget(ctx: RequestContext, pod: JsonObject, *, dry_run: bool) ->
         name = budget["metadata"]["name"]
         if not disruption.protects(budget, pod):
             return False, name
-        disruption.count_disruption(budget, pod["metadata"]["name"], ctx.now())
+        disruption.count_disruption(budget, pod["metadata"]["name"], op.now())
         if dry_run:
             return True, name
-        key = resource.key(ctx.namespace or "", name)
+        key = resource.key(op.namespace or "", name)
         write = Write(budget, PATCH, UpdateOptions(field_manager=_MANAGER), resource.shown(cached), cached)
-        await track_update(budgets_ctx, write)
+        await track_update(budgets_op, write)
         try:
-            await commit(budgets_ctx, key, write)
+            await commit(budgets_op, key, write)
             return True, name
         except LostRaceError:
             continue

@@ -14,10 +14,10 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation, parse_stored
 from polykind.cache.watch_cache import resource_version_too_large
 from polykind.contract import CompactedError, FutureRevisionError, JsonObject
-from polykind.http.messages import LazyItems, Response, Stream
+from polykind.operations.operation import Operation
 from polykind.operations.options import ListOptions
+from polykind.operations.responses import LazyItems, Response, Stream
 from polykind.verbs import continue_token, respond
-from polykind.verbs.context import RequestContext
 from polykind.verbs.metadata import parse_resource_version
 from polykind.verbs.selection import RequestSelection, has_long_query, read_selection
 
@@ -42,16 +42,16 @@ class Selected(NamedTuple):
         return LazyItems(self.representations, _data_of, self.size)
 
 
-async def list_(ctx: RequestContext) -> Response | Stream:
-    response_format = respond.negotiate(ctx)
-    options, selection = await read_selection(ctx)
+async def list_(op: Operation) -> Response | Stream:
+    response_format = respond.negotiate(op)
+    options, selection = await read_selection(op)
     try:
-        selected, metadata = await collect(ctx, options, selection)
+        selected, metadata = await collect(op, options, selection)
     except errors.InternalError as error:
         from polykind.verbs.unreadable import list_error
 
-        raise list_error(ctx, ctx.resource.cache.snapshot(selection.namespace)) or error from None
-    return await respond.list_response(ctx, response_format, selected.data(), metadata)
+        raise list_error(op, op.resource.cache.snapshot(selection.namespace)) or error from None
+    return await respond.list_response(op, response_format, selected.data(), metadata)
 
 
 class _Page(NamedTuple):
@@ -64,13 +64,11 @@ class _Page(NamedTuple):
     """The number of objects after the page, or 0 if the response does not report the number."""
 
 
-async def collect(
-    ctx: RequestContext, options: ListOptions, selection: RequestSelection
-) -> tuple[Selected, JsonObject]:
+async def collect(op: Operation, options: ListOptions, selection: RequestSelection) -> tuple[Selected, JsonObject]:
     """Return the selected objects with their representations, and the list's metadata."""
     limit, not_older_than = max(options.limit, 0), 0
     if options.continue_:
-        revision, after = continue_token.decode(options.continue_, ctx, options.resource_version)
+        revision, after = continue_token.decode(options.continue_, op, options.resource_version)
     else:
         not_older_than = parse_resource_version(options.resource_version, for_list=True)
         revision, after = 0, ""
@@ -83,37 +81,37 @@ async def collect(
     page: _Page | None = None
     await selection.prepare_indexes()
     if revision:
-        if await _has_changed_since(ctx, revision):
-            page = await _page_at_revision(ctx, selection, revision, after, limit)
+        if await _has_changed_since(op, revision):
+            page = await _page_at_revision(op, selection, revision, after, limit)
     else:
         if not_older_than:
-            await ctx.backend.cache.wait_for_revision(not_older_than)
-        page = await _page_while_waiting(ctx, selection, after, limit)
+            await op.backend.cache.wait_for_revision(not_older_than)
+        page = await _page_while_waiting(op, selection, after, limit)
     # Determine the list's revision before the page. A watch from this revision may repeat changes but misses none.
-    at = revision or _cache_revision(ctx)
+    at = revision or _cache_revision(op)
     if page is None:
-        page = await _current_page(ctx, selection, after, limit)
-    token = continue_token.encode(ctx, at, page.last) if page.last else ""
-    return page.selected, ctx.version.representer.list_metadata(at, token, page.remaining)
+        page = await _current_page(op, selection, after, limit)
+    token = continue_token.encode(op, at, page.last) if page.last else ""
+    return page.selected, op.version.representer.list_metadata(at, token, page.remaining)
 
 
-def _cache_revision(ctx: RequestContext) -> int:
-    return max(ctx.resource.cache.revision, ctx.backend.cache.revision)
+def _cache_revision(op: Operation) -> int:
+    return max(op.resource.cache.revision, op.backend.cache.revision)
 
 
-async def _page_while_waiting(ctx: RequestContext, selection: RequestSelection, after: str, limit: int) -> _Page | None:
+async def _page_while_waiting(op: Operation, selection: RequestSelection, after: str, limit: int) -> _Page | None:
     """Wait until the cache is fresh, and collect the page meanwhile.
 
     Return None if the resource has changed meanwhile or is not in the cache yet, or if no read of the store's revision
     is needed.
     """
-    cache = ctx.resource.cache
-    if ctx.revision_read is None or not cache.loaded:
-        await ctx.backend.cache.wait_until_fresh(cache, ctx.revision_read)
+    cache = op.resource.cache
+    if op.revision_read is None or not cache.loaded:
+        await op.backend.cache.wait_until_fresh(cache, op.revision_read)
         return None
-    revision = _cache_revision(ctx)
-    page = await _current_page(ctx, selection, after, limit)
-    await ctx.backend.cache.wait_until_fresh(cache, ctx.revision_read)
+    revision = _cache_revision(op)
+    page = await _current_page(op, selection, after, limit)
+    await op.backend.cache.wait_until_fresh(cache, op.revision_read)
     return page if cache.last_change <= revision and cache.window_start <= revision else None
 
 
@@ -122,59 +120,57 @@ def _takes_all(selection: RequestSelection, limit: int) -> bool:
     return limit > 0 and selection.everything and selection.name is None
 
 
-async def _current_page(ctx: RequestContext, selection: RequestSelection, after: str, limit: int) -> _Page:
+async def _current_page(op: Operation, selection: RequestSelection, after: str, limit: int) -> _Page:
     """Return a page of the objects in the cache."""
-    cache = ctx.resource.cache
+    cache = op.resource.cache
     if selection.everything and selection.name is None and not limit:
-        if _is_uniform(ctx):
+        if _is_uniform(op):
             if after:
                 rest = cache.snapshot(selection.namespace, after)
                 return _Page(Selected(rest, rest))
             objects = cache.view(selection.namespace)
             return _Page(Selected(objects, objects, cache.data_size(selection.namespace)))
         changed = cache.last_change
-        page = await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining)
+        page = await _matching_page(op, selection, selection.candidates(after), limit, selection.remaining)
         if selection.namespace is None and not after and cache.last_change == changed:
-            _note_uniform(ctx, page.selected)
+            _note_uniform(op, page.selected)
         return page
     if not _takes_all(selection, limit):
-        uniform = cache.schema_generation if _is_uniform(ctx) else None
-        return await _matching_page(ctx, selection, selection.candidates(after), limit, selection.remaining, uniform)
+        uniform = cache.schema_generation if _is_uniform(op) else None
+        return await _matching_page(op, selection, selection.candidates(after), limit, selection.remaining, uniform)
     objects = cache.snapshot(selection.namespace, after, limit)
     remaining = cache.remaining(selection.namespace, objects[-1].key) if len(objects) == limit else 0
-    return await _full_page(ctx, selection, objects, remaining)
+    return await _full_page(op, selection, objects, remaining)
 
 
-def _is_uniform(ctx: RequestContext) -> bool:
+def _is_uniform(op: Operation) -> bool:
     """True if every object of the resource is its own representation at the requested version."""
-    cache = ctx.resource.cache
-    return cache.uniform == (ctx.version.representer.version, cache.schema_generation)
+    cache = op.resource.cache
+    return cache.uniform == (op.version.representer.version, cache.schema_generation)
 
 
-def _note_uniform(ctx: RequestContext, selected: Selected) -> None:
+def _note_uniform(op: Operation, selected: Selected) -> None:
     """Remember that every object of the resource is its own representation, so that the next list need not look."""
-    cache = ctx.resource.cache
+    cache = op.resource.cache
     if all(map(is_, selected.objects, selected.representations)):
-        cache.uniform = ctx.version.representer.version, cache.schema_generation
+        cache.uniform = op.version.representer.version, cache.schema_generation
 
 
-async def _page_at_revision(
-    ctx: RequestContext, selection: RequestSelection, revision: int, after: str, limit: int
-) -> _Page:
+async def _page_at_revision(op: Operation, selection: RequestSelection, revision: int, after: str, limit: int) -> _Page:
     """Return a page of the objects in the store at a past revision."""
     if not _takes_all(selection, limit):
-        objects, _ = await _objects_at_revision(ctx, selection, revision, after, 0)
+        objects, _ = await _objects_at_revision(op, selection, revision, after, 0)
         found = [cached for cached in objects if selection.may_match(cached)]
         scanned = found if selection.single else objects
-        return await _matching_page(ctx, selection, found, limit, partial(_count_after, scanned))
-    return await _full_page(ctx, selection, *await _objects_at_revision(ctx, selection, revision, after, limit))
+        return await _matching_page(op, selection, found, limit, partial(_count_after, scanned))
+    return await _full_page(op, selection, *await _objects_at_revision(op, selection, revision, after, limit))
 
 
-async def _has_changed_since(ctx: RequestContext, revision: int) -> bool:
+async def _has_changed_since(op: Operation, revision: int) -> bool:
     """True if the resource may have changed since `revision`. The caller must then read from the store."""
-    cache, backend = ctx.resource.cache, ctx.backend
+    cache, backend = op.resource.cache, op.backend
     if revision > backend.cache.revision:
-        await backend.cache.wait_until_fresh(cache, ctx.revision_read)
+        await backend.cache.wait_until_fresh(cache, op.revision_read)
         if revision > backend.cache.revision:
             # For an exact revision that does not exist yet, kube-apiserver returns an error at once instead of waiting.
             raise resource_version_too_large(revision, backend.cache.revision, retry=False)
@@ -186,39 +182,39 @@ async def _has_changed_since(ctx: RequestContext, revision: int) -> bool:
 
 
 async def _full_page(
-    ctx: RequestContext, selection: RequestSelection, objects: Sequence[CachedObject], remaining: int
+    op: Operation, selection: RequestSelection, objects: Sequence[CachedObject], remaining: int
 ) -> _Page:
-    representations = await _view_many(ctx, objects)
+    representations = await _view_many(op, objects)
     page = _Page(Selected(objects, representations))
     return (
         page._replace(last=objects[-1].key, remaining=0 if selection.has_selector else remaining) if remaining else page
     )
 
 
-async def _view_many(ctx: RequestContext, objects: Sequence[CachedObject]) -> list[Representation]:
-    representer = ctx.version.representer
-    if ctx.request.method == "DELETE":
+async def _view_many(op: Operation, objects: Sequence[CachedObject]) -> list[Representation]:
+    representer = op.version.representer
+    if op.verb == "deletecollection":
         # Labels from an earlier conversion must not decide which objects a deletecollection removes.
         return await representer.view_many(objects)
-    return await representer.view_for_read(objects, ctx.request.notes.warn)
+    return await representer.view_for_read(objects, op.notes.warn)
 
 
 async def _objects_at_revision(
-    ctx: RequestContext, selection: RequestSelection, revision: int, after: str, limit: int
+    op: Operation, selection: RequestSelection, revision: int, after: str, limit: int
 ) -> tuple[list[CachedObject], int]:
     """Return at most `limit` objects at a revision (0: all objects) and the number of objects that follow."""
-    cache = ctx.resource.cache
+    cache = op.resource.cache
     prefix, namespace = cache.prefix, selection.namespace
-    scope = f"{prefix}{namespace}/" if namespace is not None and ctx.resource.namespaced else prefix
+    scope = f"{prefix}{namespace}/" if namespace is not None and op.resource.namespaced else prefix
     started = perf_counter()
     try:
-        page = await ctx.backend.store.range(scope, after=prefix + after if after else "", limit=limit, at=revision)
+        page = await op.backend.store.range(scope, after=prefix + after if after else "", limit=limit, at=revision)
     except CompactedError:
-        raise continue_token.expired(ctx, after) from None
+        raise continue_token.expired(op, after) from None
     except FutureRevisionError as error:
         raise errors.RequestTimeoutError(str(error)) from None
     seconds = perf_counter() - started
-    ctx.backend.metrics.storage.requested("list", ctx.resource.group, ctx.resource.plural, seconds)
+    op.backend.metrics.storage.requested("list", op.resource.group, op.resource.plural, seconds)
     objects = []
     for index, item in enumerate(page.items):
         key = item.key[len(prefix) :]
@@ -228,12 +224,12 @@ async def _objects_at_revision(
             cached = parse_stored(key, item.value, item.revision, False)
         objects.append(cached)
         if index % _SLICE == _SLICE - 1:
-            await ctx.take_turn()
+            await op.lane.take_turn()
     return objects, page.remaining
 
 
 async def _matching_page(
-    ctx: RequestContext,
+    op: Operation,
     selection: RequestSelection,
     candidates: Sequence[CachedObject],
     limit: int,
@@ -245,24 +241,24 @@ async def _matching_page(
     `count_after` returns the number of objects after one of them, whether or not they match. At the schema generation
     `uniform_generation`, every candidate is its own representation.
     """
-    representer = ctx.version.representer
+    representer = op.version.representer
     objects: list[CachedObject] = []
     shown: list[Representation] = []
     start = 0
     while start < len(candidates):
         if len(candidates) > _SLICE:
-            await ctx.take_turn()
+            await op.lane.take_turn()
         part = candidates[start : start + _SLICE]
-        if limit and (selection.everything or ctx.version.converts):
+        if limit and (selection.everything or op.version.converts):
             part = part[: max(limit - len(objects), start // _UNMATCHED_PER_CONVERSION)]
         representations: Sequence[Representation] = part
-        if uniform_generation != ctx.resource.cache.schema_generation:
+        if uniform_generation != op.resource.cache.schema_generation:
             found = representer.known_many(part)
             representations = [known for known in found if known is not None]
             if len(representations) < len(part):
-                representations = await _view_many(ctx, part)
+                representations = await _view_many(op, part)
         matching = partial(_matching, selection, part, representations, limit - len(objects) if limit else 0)
-        found_here = await ctx.compute(matching) if has_long_query(ctx) else matching()
+        found_here = await op.lane.run_in_worker(matching) if has_long_query(op) else matching()
         objects += found_here.objects
         shown += found_here.representations
         if limit and len(objects) == limit:

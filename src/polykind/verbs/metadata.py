@@ -8,9 +8,9 @@ from polykind import errors, names
 from polykind.apply import field_manager
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.operations.operation import Operation
 from polykind.operations.options import WriteOptions, manager_name
 from polykind.schema import metadata_validation, object_meta
-from polykind.verbs.context import RequestContext
 from polykind.verbs.write import POST, Write
 
 _SERVER_FIELDS = frozenset(("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
@@ -22,20 +22,20 @@ _MAX_REVISION = 2**64 - 1
 # ---------------------------------------------------------------------- namespace and name
 
 
-async def check_namespace(ctx: RequestContext, name: str) -> None:
+async def check_namespace(op: Operation, name: str) -> None:
     """Raise NotFoundError if the namespace of a create does not exist, ForbiddenError if it is terminating."""
-    if not ctx.resource.namespaced or ctx.namespace == "":
+    if not op.resource.namespaced or op.namespace == "":
         # Validation rejects an object without a namespace.
         return
-    namespaces = ctx.backend.registry.resource("", "namespaces")
+    namespaces = op.backend.registry.resource("", "namespaces")
     if namespaces is None:
         raise AssertionError("namespaces are always served")
-    await ctx.backend.cache.load(namespaces.cache)
-    namespace = ctx.namespace or ""
+    await op.backend.cache.load(namespaces.cache)
+    namespace = op.namespace or ""
     cached = namespaces.cache.get(namespace)
     if cached is None:
         # Another replica may have created the namespace a moment ago.
-        await ctx.backend.cache.wait_until_fresh(namespaces.cache)
+        await op.backend.cache.wait_until_fresh(namespaces.cache)
         cached = namespaces.cache.get(namespace)
     if cached is None:
         if reasons := names.path_segment(namespace):
@@ -49,31 +49,31 @@ async def check_namespace(ctx: RequestContext, name: str) -> None:
             "message": f"namespace {namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        raise errors.ForbiddenError(ctx.resource.plural, ctx.resource.group, name, reason, causes=[cause])
+        raise errors.ForbiddenError(op.resource.plural, op.resource.group, name, reason, causes=[cause])
 
 
-def match_namespace(ctx: RequestContext, meta: JsonObject) -> None:
+def match_namespace(op: Operation, meta: JsonObject) -> None:
     """Set metadata.namespace to the namespace in the URL. Raise BadRequestError if `meta` has another namespace."""
-    if not ctx.resource.namespaced:
+    if not op.resource.namespaced:
         meta.pop("namespace", None)
         return
     requested = meta.get("namespace")
-    if requested and ctx.namespace and requested != ctx.namespace:
+    if requested and op.namespace and requested != op.namespace:
         raise errors.BadRequestError(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    meta["namespace"] = ctx.namespace or ""
+    meta["namespace"] = op.namespace or ""
 
 
-def check_name(ctx: RequestContext, obj: JsonObject) -> None:
+def check_name(op: Operation, obj: JsonObject) -> None:
     """Raise BadRequestError if the object's name differs from the name in the URL."""
     name = obj["metadata"].get("name")
     if not name:
         raise errors.BadRequestError(
-            f"the name of the object ({ctx.name} based on URL) was undeterminable: name must be provided"
+            f"the name of the object ({op.name} based on URL) was undeterminable: name must be provided"
         )
-    if name != ctx.name:
-        raise errors.BadRequestError(f"the name of the object ({name}) does not match the name on the URL ({ctx.name})")
+    if name != op.name:
+        raise errors.BadRequestError(f"the name of the object ({name}) does not match the name on the URL ({op.name})")
 
 
 # ---------------------------------------------------------------------- resourceVersion
@@ -122,17 +122,17 @@ def ignore_resource_version(meta: JsonObject, *, dry_run: bool) -> None:
 # ---------------------------------------------------------------------- owners and field managers
 
 
-async def dedupe_owners(ctx: RequestContext, write: Write, *, after_admission: bool = False) -> None:
+async def dedupe_owners(op: Operation, write: Write, *, after_admission: bool = False) -> None:
     """Drop duplicate owner references and send a warning. The text of the warning depends on `after_admission`."""
     meta = write.obj["metadata"]
     if not meta.get("ownerReferences"):
         return
     dedupe = partial(metadata_validation.dedupe_owner_references, meta, after_admission=after_admission)
-    for warning in await ctx.compute(dedupe) if write.large else dedupe():
-        ctx.request.notes.warn(warning)
+    for warning in await op.lane.run_in_worker(dedupe) if write.large else dedupe():
+        op.notes.warn(warning)
 
 
-async def track_create(ctx: RequestContext, write: Write, *, wipe: bool = True) -> None:
+async def track_create(op: Operation, write: Write, *, wipe: bool = True) -> None:
     """Set managedFields for a create. For a POST, if `wipe` is true, first remove the fields that only the server can
     set.
     """
@@ -140,20 +140,20 @@ async def track_create(ctx: RequestContext, write: Write, *, wipe: bool = True) 
     if write.origin is POST and wipe:
         for name in _SERVER_FIELDS & meta.keys():
             del meta[name]
-    tracking = _track(ctx, write)
-    _set_managers(meta, await (ctx.compute_async(tracking) if write.large else tracking))
+    tracking = _track(op, write)
+    _set_managers(meta, await (op.lane.run_async_in_worker(tracking) if write.large else tracking))
 
 
-async def track_update(ctx: RequestContext, write: Write) -> None:
+async def track_update(op: Operation, write: Write) -> None:
     """Set managedFields for an update or a patch.
 
     Clear managedFields if the object has an unknown kind or apiVersion.
     """
     new = write.obj
-    known = new.get("kind") == ctx.resource.kind and new.get("apiVersion") in ctx.resource.models
+    known = new.get("kind") == op.resource.kind and new.get("apiVersion") in op.resource.models
     if known:
-        tracking = _track(ctx, write)
-        _set_managers(new["metadata"], await (ctx.compute_async(tracking) if write.large else tracking))
+        tracking = _track(op, write)
+        _set_managers(new["metadata"], await (op.lane.run_async_in_worker(tracking) if write.large else tracking))
     else:
         _set_managers(new["metadata"], [])
 
@@ -165,19 +165,19 @@ def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
         meta.pop("managedFields", None)
 
 
-async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:
+async def _track(op: Operation, write: Write) -> list[JsonObject]:
     requested = write.options.field_manager if isinstance(write.options, WriteOptions) else ""
     return await field_manager.update(
         write.old,
         write.obj,
-        manager=manager_name(requested, ctx.request.headers.get(b"user-agent", b"")),
-        api_version=ctx.version.api_version,
-        subresource=ctx.subresource,
-        now=ctx.now(),
-        models=ctx.resource.models,
-        convert=ctx.version.representer.convert,
-        reset=ctx.resource.reset(ctx.version, ctx.subresource),
-        raise_conversion_errors=ctx.version.representer.has_fallback,
+        manager=manager_name(requested, op.media.agent),
+        api_version=op.version.api_version,
+        subresource=op.subresource,
+        now=op.now(),
+        models=op.resource.models,
+        convert=op.version.representer.convert,
+        reset=op.resource.reset(op.version, op.subresource),
+        raise_conversion_errors=op.version.representer.has_fallback,
         validated=write.values_validated,
     )
 

@@ -16,107 +16,107 @@ from polykind.golang.fmt import go_quote
 from polykind.golang.query import first_value, int_value
 from polykind.golang.strconv import parse_int64
 from polykind.golang.time import parse_rfc3339
-from polykind.http.messages import Response
+from polykind.operations.operation import Operation
+from polykind.operations.responses import Response
 from polykind.resources.builtin import find_builtin
 from polykind.verbs.connect_options import admitted_options
-from polykind.verbs.context import RequestContext
 
 _ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 _KUBELET_PORT = 10250
 _SCHEMES = ("http", "https")
 
 
-async def get_log(ctx: RequestContext) -> Response:
+async def get_log(op: Operation) -> Response:
     """Serve GET pods/<name>/log. The log of a pod without a node is empty."""
-    if found := _log_option_errors(ctx):
-        raise errors.InvalidError("PodLogOptions", "", ctx.name, found)
-    pod = await _find(ctx, "pods", ctx.name)
-    container = _container(ctx, pod, first_value(ctx.query, "container"))
+    if found := _log_option_errors(op):
+        raise errors.InvalidError("PodLogOptions", "", op.name, found)
+    pod = await _find(op, "pods", op.name)
+    container = _container(op, pod, first_value(op.query, "container"))
     if not pod["spec"].get("nodeName"):
         return Response(204, b"", b"")
-    host, port = await _kubelet_address(ctx, pod)
-    url = f"https://{host}:{port}/containerLogs/{ctx.namespace}/{ctx.name}/{container}"
-    query = f"?{ctx.request.query}" if ctx.request.query else ""
+    host, port = await _kubelet_address(op, pod)
+    url = f"https://{host}:{port}/containerLogs/{op.namespace}/{op.name}/{container}"
+    query = f"?{op.parameters}" if op.parameters else ""
     raise errors.UnknownReasonError(f"Get {go_quote(url + query)}: {_refused(host, port)}")
 
 
-async def open_stream(ctx: RequestContext) -> Response:
+async def open_stream(op: Operation) -> Response:
     """Serve exec, attach and portforward of a pod.
 
     A WebSocket begins with a GET. A client that may only read must not run commands, so the verb `create` is always
     required, as for a POST.
     """
-    options = await admitted_options(ctx)
-    await _require_create(ctx)
-    pod = await _find(ctx, "pods", ctx.name)
-    if ctx.subresource != "portforward":
-        _container(ctx, pod, options.get("container") or "")
+    options = await admitted_options(op)
+    await _require_create(op)
+    pod = await _find(op, "pods", op.name)
+    if op.subresource != "portforward":
+        _container(op, pod, options.get("container") or "")
     if not pod["spec"].get("nodeName"):
-        raise errors.BadRequestError(f"pod {ctx.name} does not have a host assigned")
-    host, number = await _kubelet_address(ctx, pod)
-    if b"upgrade" not in ctx.request.headers:
+        raise errors.BadRequestError(f"pod {op.name} does not have a host assigned")
+    host, number = await _kubelet_address(op, pod)
+    if not op.transport.upgrades:
         raise errors.BadRequestError("Upgrade request required")
     raise errors.UnknownReasonError(f"error dialing backend: {_refused(host, str(number))}")
 
 
-async def _require_create(ctx: RequestContext) -> None:
+async def _require_create(op: Operation) -> None:
     """Raise ForbiddenError if the client may not send this request with POST."""
-    user = ctx.request.user
-    if user is None or ctx.request.method == "POST" or ctx.backend.authorizer.allows_everything:
+    user = op.user
+    if user is None or op.verb == "create" or op.backend.authorizer.allows_everything:
         return
-    group, plural = ctx.resource.group, ctx.resource.plural
-    version, namespace = ctx.version.version, ctx.namespace or ""
-    access = Access(user, "create", group, version, plural, ctx.subresource, namespace, ctx.name)
-    decision = await ctx.backend.authorizer.decide(access)
+    group, plural = op.resource.group, op.resource.plural
+    version, namespace = op.version.version, op.namespace or ""
+    access = Access(user, "create", group, version, plural, op.subresource, namespace, op.name)
+    decision = await op.backend.authorizer.decide(access)
     if not decision.allowed:
-        raise errors.ForbiddenError(plural, group, ctx.name, decision.reason)
+        raise errors.ForbiddenError(plural, group, op.name, decision.reason)
 
 
-async def proxy_pod(ctx: RequestContext) -> Response:
+async def proxy_pod(op: Operation) -> Response:
     """Serve pods/<name>/proxy."""
-    await admitted_options(ctx)
-    _, name, port = _split_target(ctx, "pod")
-    pod = await _find(ctx, "pods", name)
+    await admitted_options(op)
+    _, name, port = _split_target(op, "pod")
+    pod = await _find(op, "pods", name)
     if not port:
         ports = [item for _, container in all_containers(pod["spec"]) for item in container.get("ports") or ()]
         port = str(ports[0].get("containerPort", "")) if ports else ""
     raise _unreachable((pod.get("status") or {}).get("podIP") or "", port or "80")
 
 
-async def proxy_service(ctx: RequestContext) -> Response:
+async def proxy_service(op: Operation) -> Response:
     """Serve services/<name>/proxy."""
-    await admitted_options(ctx)
-    _, name, port = _split_target(ctx, "service")
+    await admitted_options(op)
+    _, name, port = _split_target(op, "service")
     number = parse_int64(port) if port else None
     if number is not None:
-        service = await _find(ctx, "services", name)
+        service = await _find(op, "services", name)
         ports = [item for item in (service.get("spec") or {}).get("ports") or () if item.get("port") == number]
         if not ports:
             raise errors.ServiceUnavailableError(f"no service port {number} found for service {go_quote(name)}")
         port = ports[0].get("name") or ""
     # kube-apiserver reports missing Endpoints as a missing service.
-    endpoints = await _find(ctx, "endpoints", name, shown_as="services")
+    endpoints = await _find(op, "endpoints", name, shown_as="services")
     subsets = endpoints.get("subsets") or []
     if not subsets:
         raise errors.ServiceUnavailableError(f"no endpoints available for service {go_quote(name)}")
     for subset in subsets:
         for item in subset.get("ports") or ():
-            addresses = [address for address in subset.get("addresses") or () if await _is_pod(ctx, address)]
+            addresses = [address for address in subset.get("addresses") or () if await _is_pod(op, address)]
             if (item.get("name") or "") == port and addresses:
                 raise _unreachable(addresses[0].get("ip") or "", str(item.get("port")))
-    raise errors.ServiceUnavailableError(f"no endpoints available for service {go_quote(ctx.name)}")
+    raise errors.ServiceUnavailableError(f"no endpoints available for service {go_quote(op.name)}")
 
 
-async def proxy_node(ctx: RequestContext) -> Response:
+async def proxy_node(op: Operation) -> Response:
     """Serve nodes/<name>/proxy."""
-    await admitted_options(ctx)
-    _, name, port = _split_target(ctx, "node")
-    host, kubelet_port = _preferred_address(await _find(ctx, "nodes", name))
+    await admitted_options(op)
+    _, name, port = _split_target(op, "node")
+    host, kubelet_port = _preferred_address(await _find(op, "nodes", name))
     raise _unreachable(host, port or str(kubelet_port))
 
 
-def _log_option_errors(ctx: RequestContext) -> list[FieldError]:
-    query = ctx.query
+def _log_option_errors(op: Operation) -> list[FieldError]:
+    query = op.query
     since = int_value(query, "sinceSeconds")
     since_time = first_value(query, "sinceTime")
     if since_time:
@@ -140,47 +140,47 @@ def _log_option_errors(ctx: RequestContext) -> list[FieldError]:
     return found
 
 
-async def _find(ctx: RequestContext, plural: str, name: str, shown_as: str = "") -> JsonObject:
+async def _find(op: Operation, plural: str, name: str, shown_as: str = "") -> JsonObject:
     """Return an object of a core resource, such as a pod.
 
     If it does not exist, raise NotFoundError. The error names the resource `shown_as` or, if that is empty, `plural`.
     """
-    resource = find_builtin(ctx.backend.registry, "", plural)
-    await ctx.backend.cache.load(resource.cache)
-    await ctx.backend.cache.wait_until_fresh(resource.cache)
-    cached = resource.cache.get(resource.key(ctx.namespace or "", name))
+    resource = find_builtin(op.backend.registry, "", plural)
+    await op.backend.cache.load(resource.cache)
+    await op.backend.cache.wait_until_fresh(resource.cache)
+    cached = resource.cache.get(resource.key(op.namespace or "", name))
     if cached is None:
         raise errors.NotFoundError(shown_as or plural, "", name)
     return resource.shown(cached)
 
 
-async def _is_pod(ctx: RequestContext, address: JsonObject) -> bool:
+async def _is_pod(op: Operation, address: JsonObject) -> bool:
     """True if an endpoint address refers to a pod that exists. kube-apiserver forwards to no other addresses."""
     reference = address.get("targetRef") or {}
     try:
-        pod = await _find(ctx, "pods", reference.get("name") or "")
+        pod = await _find(op, "pods", reference.get("name") or "")
     except errors.NotFoundError:
         return False
     return any(item.get("ip") == address.get("ip") for item in (pod.get("status") or {}).get("podIPs") or ())
 
 
-def _container(ctx: RequestContext, pod: JsonObject, wanted: str) -> str:
+def _container(op: Operation, pod: JsonObject, wanted: str) -> str:
     """Return `wanted`, or the name of the only container of the pod if `wanted` is empty."""
     names = [container.get("name") or "" for _, container in all_containers(pod["spec"])]
     if wanted:
         if wanted not in names:
-            raise errors.BadRequestError(f"container {wanted} is not valid for pod {ctx.name}")
+            raise errors.BadRequestError(f"container {wanted} is not valid for pod {op.name}")
         return wanted
     containers = pod["spec"].get("containers") or []
     if len(containers) == 1:
         return containers[0].get("name") or ""
     listed = " ".join(names)
-    raise errors.BadRequestError(f"a container name must be specified for pod {ctx.name}, choose one of: [{listed}]")
+    raise errors.BadRequestError(f"a container name must be specified for pod {op.name}, choose one of: [{listed}]")
 
 
-async def _kubelet_address(ctx: RequestContext, pod: JsonObject) -> tuple[str, int]:
+async def _kubelet_address(op: Operation, pod: JsonObject) -> tuple[str, int]:
     # kube-apiserver reports a missing node as a missing pod.
-    return _preferred_address(await _find(ctx, "nodes", pod["spec"]["nodeName"], shown_as="pods"))
+    return _preferred_address(await _find(op, "nodes", pod["spec"]["nodeName"], shown_as="pods"))
 
 
 def _preferred_address(node: JsonObject) -> tuple[str, int]:
@@ -196,14 +196,14 @@ def _preferred_address(node: JsonObject) -> tuple[str, int]:
     raise errors.UnknownReasonError(f"no preferred addresses found; known addresses: [{known}]")
 
 
-def _split_target(ctx: RequestContext, kind: str) -> tuple[str, str, str]:
+def _split_target(op: Operation, kind: str) -> tuple[str, str, str]:
     """Split [scheme:]name[:port], the name in the path of a proxy request. Raise BadRequestError if it is invalid."""
-    parts = ctx.name.split(":")
+    parts = op.name.split(":")
     if len(parts) == 1:
         return "", parts[0], ""
     scheme, name, port = ("", *parts) if len(parts) == 2 else (parts if len(parts) == 3 else ("invalid", "", ""))
     if (scheme and scheme not in _SCHEMES) or not name:
-        raise errors.BadRequestError(f"invalid {kind} request {go_quote(ctx.name)}")
+        raise errors.BadRequestError(f"invalid {kind} request {go_quote(op.name)}")
     return scheme, name, port
 
 

@@ -12,13 +12,13 @@ from polykind.apply import json_patch, merge_patch, patch_result_text, strategic
 from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_print
-from polykind.http.messages import Response
 from polykind.names import path_segment
+from polykind.operations.operation import Operation
+from polykind.operations.responses import Response
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from polykind.schema.object_meta import BadObjectMetaError
 from polykind.verbs import respond
 from polykind.verbs.apply import apply_change, apply_create, read_applied
-from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import relevant_duplicates, states_expected_type, unknown_field_errors
 from polykind.verbs.metadata import check_name, match_namespace
 from polykind.verbs.update import Change, change_object, may_share_old
@@ -32,61 +32,61 @@ _PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
 }
 
 
-async def patch(ctx: RequestContext) -> Response:
-    content_type = patch_type(ctx)
-    response_format = respond.negotiate(ctx, negotiation.VERSION_TRANSFORMS)
-    options = ctx.patch_options(apply=content_type == APPLY_PATCH)
+async def patch(op: Operation) -> Response:
+    content_type = patch_type(op)
+    response_format = respond.negotiate(op, negotiation.VERSION_TRANSFORMS)
+    options = op.patch_options(apply=content_type == APPLY_PATCH)
     all_versions = respond.wants_all_versions(response_format, options)
-    ctx.request.notes.record_patch()
+    op.notes.record_patch()
     if content_type == APPLY_PATCH:
-        await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
-        missing = ctx.resource.cache.get(ctx.key) is None
-        if missing and (ctx.subresource or path_segment(ctx.name) or all_versions):
-            raise ctx.not_found()
-        applied = await read_applied(ctx, ctx.version.api_version, ctx.resource.kind)
+        await op.backend.cache.wait_until_fresh(op.resource.cache)
+        missing = op.resource.cache.get(op.key) is None
+        if missing and (op.subresource or path_segment(op.name) or all_versions):
+            raise op.not_found()
+        applied = await read_applied(op, op.version.api_version, op.resource.kind)
         if missing:
-            return await respond.object_response(ctx, response_format, 201, await apply_create(ctx, applied, options))
-        change, origin = apply_change(ctx, applied, options), APPLY
+            return await respond.object_response(op, response_format, 201, await apply_create(op, applied, options))
+        change, origin = apply_change(op, applied, options), APPLY
     else:
-        change, origin = patch_change(ctx, content_type, options.field_validation), PATCH
-    data = await change_object(ctx, change, options, origin, all_versions=all_versions)
-    return await respond.object_response(ctx, response_format, 200, data)
+        change, origin = patch_change(op, content_type, options.field_validation), PATCH
+    data = await change_object(op, change, options, origin, all_versions=all_versions)
+    return await respond.object_response(op, response_format, 200, data)
 
 
-def patch_type(ctx: RequestContext) -> str:
+def patch_type(op: Operation) -> str:
     """Return the media type of the request's patch. Raise UnsupportedMediaTypeError if it is not supported."""
     try:
-        return negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
+        return negotiation.patch_media_type(op.media.content_type, offers=op.version.patch_types)
     except errors.UnsupportedMediaTypeError as error:
         # kube-apiserver's router accepts a list with one supported type. Its patch handler then rejects the list.
-        listed = ctx.request.header(b"content-type").split(",")
-        if any(part.partition(";")[0].strip() in ctx.version.patch_types for part in listed):
+        listed = op.media.content_type.split(",")
+        if any(part.partition(";")[0].strip() in op.version.patch_types for part in listed):
             raise
-        raise ctx.version.unsupported_patch() or error from None
+        raise op.version.unsupported_patch() or error from None
 
 
-def patch_change(ctx: RequestContext, content_type: str, field_validation: str) -> Change:
+def patch_change(op: Operation, content_type: str, field_validation: str) -> Change:
     """Return the change that a patch makes. The patch is decoded after the object has been found."""
 
     def decode() -> DecodedPatch:
-        spelled = not ctx.version.is_builtin
-        result = decode_patch(ctx.request.body, content_type, field_validation, spelled=spelled)
-        if len(ctx.request.body) > 2 * ctx.version.strategy.max_objects:
-            json_codec.check_object_count(result.patch, ctx.version.strategy.max_objects)
+        spelled = not op.version.is_builtin
+        result = decode_patch(op.body, content_type, field_validation, spelled=spelled)
+        if len(op.body) > 2 * op.version.strategy.max_objects:
+            json_codec.check_object_count(result.patch, op.version.strategy.max_objects)
         return result
 
     decoded = _Recomputable(decode)
 
     async def change(old: JsonObject, write: Write) -> JsonObject:
         apply = partial(apply_patch, old, write)
-        return await ctx.compute(apply) if write.large else apply()
+        return await op.lane.run_in_worker(apply) if write.large else apply()
 
     def apply_patch(old: JsonObject, write: Write) -> JsonObject:
         _, strict_errors, write.integers_only = decoded.get()
 
         def patch_old() -> Any:
             if content_type == STRATEGIC_PATCH:
-                return strategic_merge_patch.apply(old, decoded.get().patch, ctx.version.codec.merge_strategy)
+                return strategic_merge_patch.apply(old, decoded.get().patch, op.version.codec.merge_strategy)
             return _PATCHERS[content_type](old, decoded.get().patch, field_validation == "Ignore")
 
         patched = _Recomputable(patch_old)
@@ -94,8 +94,8 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
                 patch = decoded.get().patch or {}
-                return go_print(strategic_merge_patch.remaining_patch(patch, old, ctx.version.codec.merge_strategy))
-            return patched_text(ctx.version.codec.ordered(old), ctx.request.body, patched.get(), content_type)
+                return go_print(strategic_merge_patch.remaining_patch(patch, old, op.version.codec.merge_strategy))
+            return patched_text(op.version.codec.ordered(old), op.body, patched.get(), content_type)
 
         def release() -> None:
             decoded.release()
@@ -103,7 +103,7 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
 
         from_struct = content_type == STRATEGIC_PATCH
         return _decode_patched(
-            ctx,
+            op,
             write,
             patched.get,
             release,
@@ -111,7 +111,7 @@ def patch_change(ctx: RequestContext, content_type: str, field_validation: str) 
             field_validation,
             shown,
             from_struct=from_struct,
-            shares_old=content_type == MERGE_PATCH and may_share_old(ctx, write, patched.get()),
+            shares_old=content_type == MERGE_PATCH and may_share_old(op, write, patched.get()),
         )
 
     return change
@@ -189,7 +189,7 @@ def patched_text(before: JsonObject, body: bytes, patched: Any, content_type: st
 
 
 def _decode_patched(
-    ctx: RequestContext,
+    op: Operation,
     write: Write,
     patched: Callable[[], Any],
     release: Callable[[], None],
@@ -207,7 +207,7 @@ def _decode_patched(
     without decoding text, so the kind in the result has no effect. If `shares_old` is true, the result may share values
     with the old object. Otherwise it is a copy.
     """
-    version = ctx.version
+    version = op.version
     value: JsonObject
     conversion_error = ""
     if version.is_builtin and not from_struct and not write.integers_only:
@@ -225,8 +225,8 @@ def _decode_patched(
         if write.large and isinstance(value, dict):
             version.codec.check_default_size(encoded, value)
     try:
-        if states_expected_type(ctx, value):
-            api_version, kind = version.api_version, ctx.resource.kind
+        if states_expected_type(op, value):
+            api_version, kind = version.api_version, op.resource.kind
         else:
             api_version, kind = json_codec.read_type_meta(value) if not from_struct else ("", "")
         if conversion_error:
@@ -235,7 +235,7 @@ def _decode_patched(
             obj, unknown = _decode_without_version(value)
         else:
             if version.is_builtin:
-                value["kind"], value["apiVersion"] = kind or ctx.resource.kind, api_version or version.api_version
+                value["kind"], value["apiVersion"] = kind or op.resource.kind, api_version or version.api_version
                 version.codec.check_kind(value["kind"], value["apiVersion"])
             elif not kind:
                 raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")
@@ -248,14 +248,14 @@ def _decode_patched(
     if strict_errors and not from_struct:
         # A field that is duplicate in the patch is also duplicate in the result, unless the patch merges the field.
         duplicates = json_codec.duplicate_field_errors(shown().encode(), value)
-        strict_errors = strict_errors + relevant_duplicates(ctx, duplicates, unknown, value)
-    strict_errors = strict_errors + unknown_field_errors(ctx, sorted(unknown) if from_struct else unknown)
+        strict_errors = strict_errors + relevant_duplicates(op, duplicates, unknown, value)
+    strict_errors = strict_errors + unknown_field_errors(op, sorted(unknown) if from_struct else unknown)
     if strict_errors and field_validation == "Strict":
         raise _invalid_patch(shown(), f"strict decoding error: {', '.join(strict_errors)}")
     for text in strict_errors:
-        ctx.request.notes.warn(text)
-    match_namespace(ctx, obj["metadata"])
-    check_name(ctx, obj)
+        op.notes.warn(text)
+    match_namespace(op, obj["metadata"])
+    check_name(op, obj)
     return obj
 
 

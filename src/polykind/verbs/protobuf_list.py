@@ -12,7 +12,7 @@ from polykind.codec.negotiation import ResponseFormat
 from polykind.codec.protobuf_envelope import ListFrame
 from polykind.codec.protobuf_wire import bytes_field
 from polykind.contract import JsonObject
-from polykind.verbs.context import RequestContext
+from polykind.operations.operation import Operation
 from polykind.workers import INLINE_BYTES
 
 _NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
@@ -24,12 +24,12 @@ class ProtobufList:
     """A list of objects, or of their metadata, in protobuf. `items` are the objects in JSON."""
 
     def __init__(
-        self, ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
+        self, op: Operation, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
     ) -> None:
-        self._ctx = ctx
+        self._op = op
         self._items = items
         self._partial = response_format.as_kind is not None
-        version = ctx.version
+        version = op.version
         if response_format.as_kind is None:
             self._frame = ListFrame(version.api_version, version.resource.list_kind, metadata)
         else:
@@ -64,11 +64,13 @@ class ProtobufList:
         number, slice_bytes = self._frame.item_number, 0
         for data in self._items:
             if slice_bytes >= INLINE_BYTES:
-                await self._ctx.take_turn()
+                await self._op.lane.take_turn()
                 slice_bytes = 0
             slice_bytes += len(data)
             encode = partial(self._encode_item, data)
-            part += bytes_field(number, await self._ctx.compute(encode) if len(data) > INLINE_BYTES else encode())
+            part += bytes_field(
+                number, await self._op.lane.run_in_worker(encode) if len(data) > INLINE_BYTES else encode()
+            )
             if len(part) >= _PART_BYTES:
                 yield bytes(part)
                 part.clear()
@@ -79,4 +81,4 @@ class ProtobufList:
         obj: JsonObject = json_codec.decode(data)
         if self._partial:
             return encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA)
-        return self._ctx.version.codec.to_message(obj)
+        return self._op.version.codec.to_message(obj)

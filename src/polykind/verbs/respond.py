@@ -20,9 +20,10 @@ from polykind.codec.negotiation import ResponseFormat, Transform
 from polykind.codec.protobuf_envelope import encode_envelope, encode_object
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
-from polykind.http.messages import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size, total_size
+from polykind.operations.lane import is_large
+from polykind.operations.operation import Operation
 from polykind.operations.options import WriteOptions, include_object
-from polykind.verbs.context import RequestContext, is_large
+from polykind.operations.responses import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size, total_size
 from polykind.verbs.protobuf_list import ProtobufList
 from polykind.workers import INLINE_BYTES
 
@@ -44,16 +45,16 @@ _YAML_BATCH_BYTES = INLINE_BYTES // 4
 Encode = Callable[[JsonObject], bytes]
 
 
-def negotiate(ctx: RequestContext, transforms: frozenset[Transform] = negotiation.OBJECT_TRANSFORMS) -> ResponseFormat:
+def negotiate(op: Operation, transforms: frozenset[Transform] = negotiation.OBJECT_TRANSFORMS) -> ResponseFormat:
     """Return the format that the Accept header asks for. Raise NotAcceptableError if it is not supported."""
-    accept = ctx.request.header(b"accept")
-    if ctx.version.is_builtin:
-        negotiation.check_names_media_type(accept, streams=ctx.request.method == "GET" and not ctx.name)
-    response_format = negotiation.negotiate(accept, offers=ctx.version.media, transforms=transforms)
-    query = ctx.request.query
+    accept = op.media.accept
+    if op.version.is_builtin:
+        negotiation.check_names_media_type(accept, streams=op.verb == "list")
+    response_format = negotiation.negotiate(accept, offers=op.version.media, transforms=transforms)
+    query = op.parameters
     # Do not parse a query that cannot have the parameter `pretty`.
     may_ask = "pretty" in query or "%" in query
-    if negotiation.is_pretty(ctx.query if may_ask else {}, ctx.request.header(b"user-agent")):
+    if negotiation.is_pretty(op.query if may_ask else {}, op.media.agent):
         return replace(response_format, pretty=True)
     return response_format
 
@@ -73,116 +74,114 @@ def _sends_stored_bytes(response_format: ResponseFormat) -> bool:
 
 
 async def object_response(
-    ctx: RequestContext, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None = None
+    op: Operation, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None = None
 ) -> Response:
     """Return a response with one object. `table` replaces the resource's columns, for example for a Scale."""
     if _sends_stored_bytes(response_format):
         if len(data) < negotiation.GZIP_ABOVE:
             return Response(status, data + b"\n")
-        if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), len(data)):
-            return await ctx.compute(lambda: _compress(ctx, Response(status, data + b"\n")))
+        if negotiation.wants_gzip(op.media.accept_encoding, len(data)):
+            return await op.lane.run_in_worker(lambda: _compress(op, Response(status, data + b"\n")))
         # Do not copy the object's bytes, so that responses to clients that read slowly share them.
         return Response(status, (data, b"\n"))
-    encode = partial(_encode_object, ctx, response_format, status, data, table)
-    table_bytes = (await load_table(ctx)).row_bytes if response_format.as_kind == "Table" else 0
-    return await ctx.compute(encode) if table_bytes > INLINE_BYTES or is_large(data) else encode()
+    encode = partial(_encode_object, op, response_format, status, data, table)
+    table_bytes = (await load_table(op)).row_bytes if response_format.as_kind == "Table" else 0
+    return await op.lane.run_in_worker(encode) if table_bytes > INLINE_BYTES or is_large(data) else encode()
 
 
-async def load_table(ctx: RequestContext) -> TableFormat:
+async def load_table(op: Operation) -> TableFormat:
     """Return the printer columns of the request's version. Compile many columns in a worker thread."""
-    representer = ctx.version.representer
-    return await ctx.compute(lambda: representer.table) if representer.has_many_columns else representer.table
+    representer = op.version.representer
+    return await op.lane.run_in_worker(lambda: representer.table) if representer.has_many_columns else representer.table
 
 
 def _encode_object(
-    ctx: RequestContext, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None
+    op: Operation, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None
 ) -> Response:
     """Return a response with one object in a format that differs from the JSON in `data`, such as YAML or a Table."""
     obj = _decode(data)
     if response_format.as_kind == "Table":
-        include = _include_object(ctx)
-        obj = (table or ctx.version.representer.table).table(
+        include = _include_object(op)
+        obj = (table or op.version.representer.table).table(
             [obj],
             {"resourceVersion": obj["metadata"].get("resourceVersion", "")},
-            ctx.backend.clock.now(),
+            op.backend.clock.now(),
             include=include,
             version=response_format.as_version,
         )
-        return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
+        return _encode_response(op, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind == "PartialObjectMetadata":
         obj = partial_metadata.partial_object(obj, response_format.as_version)
         if response_format.media == "protobuf":
-            if ctx.request.notes.records_responses:
-                ctx.request.notes.record_response(json_codec.encode_ordered(obj))
-            return _protobuf_response(ctx, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
-        return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
+            if op.notes.records_responses:
+                op.notes.record_response(json_codec.encode_ordered(obj))
+            return _protobuf_response(op, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
+        return _encode_response(op, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind == negotiation.OBJECT_VERSIONS:
-        return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
+        return _encode_response(op, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind is not None:
-        raise partial_metadata.not_a_list_error("*v1.Scale" if table is not None else ctx.version.object_type)
+        raise partial_metadata.not_a_list_error("*v1.Scale" if table is not None else op.version.object_type)
     if response_format.media == "protobuf":
-        ctx.request.notes.record_response(data)
-        version = ctx.version
+        op.notes.record_response(data)
+        version = op.version
         return _protobuf_response(
-            ctx, encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj)), status
+            op, encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj)), status
         )
     return _encode_response(
-        ctx, response_format, status, obj, json_codec.encode if table is None else json_codec.encode_ordered
+        op, response_format, status, obj, json_codec.encode if table is None else json_codec.encode_ordered
     )
 
 
-def status_response(
-    ctx: RequestContext, response_format: ResponseFormat, status: JsonObject, code: int = 200
-) -> Response:
+def status_response(op: Operation, response_format: ResponseFormat, status: JsonObject, code: int = 200) -> Response:
     """Return a response with a Status. The keys of the Status keep their order."""
-    ctx.request.notes.record_status(status)
+    op.notes.record_status(status)
     if response_format.media == "protobuf":
-        return _protobuf_response(ctx, encode_object(status, STATUS), code)
-    return _encode_response(ctx, response_format, code, status, json_codec.encode_ordered)
+        return _protobuf_response(op, encode_object(status, STATUS), code)
+    return _encode_response(op, response_format, code, status, json_codec.encode_ordered)
 
 
-def _protobuf_response(ctx: RequestContext, body: bytes, status: int = 200) -> Response:
-    return _compress(ctx, Response(status, body, _PROTOBUF))
+def _protobuf_response(op: Operation, body: bytes, status: int = 200) -> Response:
+    return _compress(op, Response(status, body, _PROTOBUF))
 
 
 def _encode_response(
-    ctx: RequestContext,
+    op: Operation,
     response_format: ResponseFormat,
     status: int,
     value: JsonObject,
     encode: Encode = json_codec.encode,
 ) -> Response:
     if response_format.media == "yaml":
-        return _compress(ctx, Response(status, yaml_codec.encode(value), _YAML))
+        return _compress(op, Response(status, yaml_codec.encode(value), _YAML))
     encoded = encode(value)
     if response_format.pretty:
-        return _compress(ctx, Response(status, indent(encoded)))
-    return _compress(ctx, Response(status, encoded + b"\n"))
+        return _compress(op, Response(status, indent(encoded)))
+    return _compress(op, Response(status, encoded + b"\n"))
 
 
-def _compress(ctx: RequestContext, response: Response) -> Response:
+def _compress(op: Operation, response: Response) -> Response:
     """Compress a long body if the client accepts gzip."""
     body = response.body if isinstance(response.body, bytes) else b""
-    if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), len(body)):
+    if negotiation.wants_gzip(op.media.accept_encoding, len(body)):
         return Response(response.status, gzip.compress(body, 1), response.content_type, response.headers + GZIP_HEADERS)
     return response
 
 
 async def list_response(
-    ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
+    op: Operation, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
 ) -> Response | Stream:
     """Return a response with a list of objects. A long list is encoded in slices, to not block the event loop."""
-    version = ctx.version
+    version = op.version
     if _sends_stored_bytes(response_format):
-        return await _parts_response(ctx, version.representer.list_parts(items, metadata))
+        return await _parts_response(op, version.representer.list_parts(items, metadata))
     if response_format.as_kind == "PartialObjectMetadata":
         raise partial_metadata.is_a_list_error(version.list_type)
     if response_format.media == "protobuf":
-        if ctx.request.notes.records_responses and response_format.as_kind is None:
-            ctx.request.notes.record_response(b"".join(version.representer.list_parts(items, metadata)))
-        return await _protobuf_list(ctx, response_format, items, metadata)
+        if op.notes.records_responses and response_format.as_kind is None:
+            op.notes.record_response(b"".join(version.representer.list_parts(items, metadata)))
+        return await _protobuf_list(op, response_format, items, metadata)
     if response_format.as_kind == "Table":
-        table, now, include = await load_table(ctx), ctx.backend.clock.now(), _include_object(ctx)
+        table, now, include = await load_table(op), op.backend.clock.now(), _include_object(op)
         value = table.table([], metadata, now, include=include, version=response_format.as_version)
         rows = _Members(
             partial(table.row, now=now, include=include, version=response_format.as_version),
@@ -190,7 +189,7 @@ async def list_response(
             json_codec.encode_ordered,
             table.row_bytes,
         )
-        return await _long_list(ctx, response_format, value, "rows", items, rows)
+        return await _long_list(op, response_format, value, "rows", items, rows)
     if response_format.as_kind is not None:
         value = partial_metadata.partial_list([], metadata, response_format.as_version)
         parts = _Members(
@@ -198,10 +197,10 @@ async def list_response(
             partial(_encode_partial, version=response_format.as_version),
             json_codec.encode_ordered,
         )
-        return await _long_list(ctx, response_format, value, "items", items, parts)
+        return await _long_list(op, response_format, value, "items", items, parts)
     value = {"apiVersion": version.api_version, "kind": version.resource.list_kind, "metadata": metadata, "items": []}
     objects = _Members(version.representer.as_item, version.representer.encode_item, json_codec.encode)
-    return await _long_list(ctx, response_format, value, "items", items, objects)
+    return await _long_list(op, response_format, value, "items", items, objects)
 
 
 class _Members(NamedTuple):
@@ -224,7 +223,7 @@ def _encode_partial(data: bytes, version: str) -> bytes:
 
 
 async def _long_list(
-    ctx: RequestContext,
+    op: Operation,
     response_format: ResponseFormat,
     value: JsonObject,
     key: str,
@@ -233,18 +232,18 @@ async def _long_list(
 ) -> Response | Stream:
     """Return a response with a document whose field `key` is a long list with one member for each item."""
     if response_format.media == "yaml":
-        parts, content_type = _yaml_list(ctx, value, key, items, members.member), _YAML
+        parts, content_type = _yaml_list(op, value, key, items, members.member), _YAML
     else:
-        parts, content_type = _json_list(ctx, value, key, items, members, pretty=response_format.pretty), JSON
+        parts, content_type = _json_list(op, value, key, items, members, pretty=response_format.pretty), JSON
     if total_size(items) <= STREAM_ABOVE_BYTES:
-        return await _parts_response(ctx, [part async for part in parts], content_type)
-    if negotiation.accepts_gzip(ctx.request.header(b"accept-encoding")):
+        return await _parts_response(op, [part async for part in parts], content_type)
+    if negotiation.accepts_gzip(op.media.accept_encoding):
         return _streamed(_compressed(parts), content_type, GZIP_HEADERS)
     return _streamed(parts, content_type)
 
 
 async def _json_list(
-    ctx: RequestContext,
+    op: Operation,
     value: JsonObject,
     key: str,
     items: Sequence[bytes],
@@ -269,16 +268,16 @@ async def _json_list(
     before = b""
     for batch in _batches(items, members.extra_bytes):
         if before:
-            await ctx.take_turn()
+            await op.lane.take_turn()
         encode_batch = partial(_encode_batch, batch, members.encode_member, separator, pretty)
         large = len(batch) == 1 and len(batch[0]) + members.extra_bytes > INLINE_BYTES
-        yield before + (await ctx.compute(encode_batch) if large else encode_batch())
+        yield before + (await op.lane.run_in_worker(encode_batch) if large else encode_batch())
         before = separator
     yield closing + tail + ending
 
 
 async def _yaml_list(
-    ctx: RequestContext,
+    op: Operation,
     value: JsonObject,
     key: str,
     items: Sequence[bytes],
@@ -294,11 +293,11 @@ async def _yaml_list(
     part, batch_bytes = bytearray(), 0
     for data in items:
         if batch_bytes >= _YAML_BATCH_BYTES:
-            await ctx.take_turn()
+            await op.lane.take_turn()
             batch_bytes = 0
         batch_bytes += len(data)
         encode = partial(_encode_yaml_member, data, member)
-        part += await ctx.compute(encode) if len(data) > _YAML_BATCH_BYTES else encode()
+        part += await op.lane.run_in_worker(encode) if len(data) > _YAML_BATCH_BYTES else encode()
         if len(part) >= _BATCH_BYTES:
             yield bytes(part)
             part.clear()
@@ -328,13 +327,13 @@ def _encode_batch(
     return separator.join([indent(item, 2) for item in encoded] if pretty else encoded)
 
 
-async def _parts_response(ctx: RequestContext, parts: Body, content_type: bytes = JSON) -> Response | Stream:
+async def _parts_response(op: Operation, parts: Body, content_type: bytes = JSON) -> Response | Stream:
     """Return a response with a body in parts, compressed if the client accepts gzip."""
     size = body_size(parts)
-    if not negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), size):
+    if not negotiation.wants_gzip(op.media.accept_encoding, size):
         return Response(200, parts, content_type)
     if size > STREAM_ABOVE_BYTES:
-        return _streamed(_compressed(_take_turns(ctx, parts)), content_type, GZIP_HEADERS)
+        return _streamed(_compressed(_take_turns(op, parts)), content_type, GZIP_HEADERS)
     return Response(200, await asyncio.to_thread(_compress_parts, parts), content_type, GZIP_HEADERS)
 
 
@@ -344,9 +343,9 @@ def _compress_parts(parts: Body) -> list[bytes]:
     return [part for part in (*compressed, compressor.flush()) if part]
 
 
-async def _take_turns(ctx: RequestContext, parts: Body) -> AsyncIterator[bytes]:
+async def _take_turns(op: Operation, parts: Body) -> AsyncIterator[bytes]:
     for part in parts:
-        await ctx.take_turn()
+        await op.lane.take_turn()
         yield part
 
 
@@ -387,19 +386,19 @@ def _streamed(parts: AsyncIterator[bytes], content_type: bytes, headers: tuple[H
 
 
 async def _protobuf_list(
-    ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
+    op: Operation, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
 ) -> Response | Stream:
     """Return a protobuf list of objects or of their metadata."""
-    listed = ProtobufList(ctx, response_format, items, metadata)
+    listed = ProtobufList(op, response_format, items, metadata)
     if total_size(items) <= PROTOBUF_STREAM_ABOVE_BYTES:
-        return _protobuf_response(ctx, await listed.encode())
-    if negotiation.accepts_gzip(ctx.request.header(b"accept-encoding")):
+        return _protobuf_response(op, await listed.encode())
+    if negotiation.accepts_gzip(op.media.accept_encoding):
         return _streamed(_compressed(listed.parts()), _PROTOBUF, GZIP_HEADERS)
     return _streamed(listed.parts(), _PROTOBUF)
 
 
-def _include_object(ctx: RequestContext) -> str:
-    return include_object(ctx.query)
+def _include_object(op: Operation) -> str:
+    return include_object(op.query)
 
 
 def _decode(data: bytes) -> JsonObject:

@@ -18,14 +18,15 @@ from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.http.messages import Response
+from polykind.operations.lane import is_large
+from polykind.operations.operation import Operation
 from polykind.operations.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
+from polykind.operations.responses import Response
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH
 from polykind.schema.scale_validation import nested_value, split_path
 from polykind.verbs import respond
 from polykind.verbs.admit import admit_scale
 from polykind.verbs.apply import only_managers_changed, read_applied
-from polykind.verbs.context import RequestContext, is_large
 from polykind.verbs.get import read_object
 from polykind.verbs.metadata import check_name, match_namespace
 from polykind.verbs.patch import DecodedPatch, decode_patch, patched_text
@@ -52,57 +53,57 @@ ScaleChange = Callable[[JsonObject], Awaitable[JsonObject]]
 """A function that takes the old Scale and returns the new one."""
 
 
-async def get_scale(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
-    representation = await read_object(ctx)
-    scale, has_replicas = _scale_of(ctx, await _decode_object(ctx, representation.data))
+async def get_scale(op: Operation) -> Response:
+    response_format = respond.negotiate(op)
+    representation = await read_object(op)
+    scale, has_replicas = _scale_of(op, await _decode_object(op, representation.data))
     if not has_replicas:
-        path = _paths(ctx)["specReplicasPath"]
+        path = _paths(op)["specReplicasPath"]
         raise errors.InternalError(f"the spec replicas field {go_quote(path)} does not exist")
-    return await _respond(ctx, response_format, scale)
+    return await _respond(op, response_format, scale)
 
 
-async def update_scale(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
-    options = UpdateOptions.from_query(ctx.query)
-    media = negotiation.body_media(ctx.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
-    decode = partial(_decode_body, ctx, media)
-    scale, strict_errors = await ctx.compute(decode) if is_large(ctx.request.body) else decode()
+async def update_scale(op: Operation) -> Response:
+    response_format = respond.negotiate(op)
+    options = UpdateOptions.from_query(op.query)
+    media = negotiation.body_media(op.media.content_type, offers=negotiation.BUILTIN_MEDIA)
+    decode = partial(_decode_body, op, media)
+    scale, strict_errors = await op.lane.run_in_worker(decode) if is_large(op.body) else decode()
     if strict_errors and options.field_validation == "Strict":
         raise errors.BadRequestError(_UNREGISTERED_TYPE)
-    ctx.request.notes.record_object(None, scale)
-    _warn(ctx, strict_errors, options.field_validation)
-    match_namespace(ctx, scale["metadata"])
-    check_name(ctx, scale)
+    op.notes.record_object(None, scale)
+    _warn(op, strict_errors, options.field_validation)
+    match_namespace(op, scale["metadata"])
+    check_name(op, scale)
 
     async def replace(_: JsonObject) -> JsonObject:
         return {**scale, "metadata": dict(scale["metadata"])}
 
-    return await _change_scale(ctx, response_format, replace, options, SCALE_PUT)
+    return await _change_scale(op, response_format, replace, options, SCALE_PUT)
 
 
-async def patch_scale(ctx: RequestContext) -> Response:
-    content_type = negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
-    response_format = respond.negotiate(ctx)
-    options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
-    ctx.request.notes.record_patch()
+async def patch_scale(op: Operation) -> Response:
+    content_type = negotiation.patch_media_type(op.media.content_type, offers=op.version.patch_types)
+    response_format = respond.negotiate(op)
+    options = PatchOptions.from_query(op.query, apply=content_type == APPLY_PATCH)
+    op.notes.record_patch()
     if content_type == APPLY_PATCH:
-        change = _apply_change(ctx, options)
-        return await _change_scale(ctx, response_format, change, options, SCALE_PATCH, tracked=True)
+        change = _apply_change(op, options)
+        return await _change_scale(op, response_format, change, options, SCALE_PATCH, tracked=True)
     decoded: list[DecodedPatch] = []
 
     async def patch(old: JsonObject) -> JsonObject:
         apply = partial(apply_patch, old)
-        return await ctx.compute(apply) if is_large(ctx.request.body) else apply()
+        return await op.lane.run_in_worker(apply) if is_large(op.body) else apply()
 
     def apply_patch(old: JsonObject) -> JsonObject:
         if not decoded:
-            decoded.append(decode_patch(ctx.request.body, content_type, options.field_validation, spelled=True))
+            decoded.append(decode_patch(op.body, content_type, options.field_validation, spelled=True))
         patch, strict_errors, _ = decoded[0]
         apply = json_patch.apply if content_type == JSON_PATCH else merge_patch.apply
         patched = apply(old, patch, lenient=options.field_validation == "Ignore")
         before, _ = machinery.decode(old, SCALE, report=False)
-        shown = patched_text(before, ctx.request.body, patched, content_type)
+        shown = patched_text(before, op.body, patched, content_type)
         try:
             # Decode the text, so that the error reports the first invalid value in the text.
             scale, unknown = _decode(json_codec.decode_literal(shown.encode())[0])
@@ -111,17 +112,17 @@ async def patch_scale(ctx: RequestContext) -> Response:
         except errors.BadRequestError as error:
             reason = error.detail if isinstance(error, machinery.UndecodableObjectError) else error.message
             raise errors.InvalidError("", "", "", [errors.invalid("patch", shown, reason)]) from None
-        _warn(ctx, strict_errors, options.field_validation)
-        match_namespace(ctx, scale["metadata"])
-        check_name(ctx, scale)
+        _warn(op, strict_errors, options.field_validation)
+        match_namespace(op, scale["metadata"])
+        check_name(op, scale)
         return scale
 
-    return await _change_scale(ctx, response_format, patch, options, SCALE_PATCH)
+    return await _change_scale(op, response_format, patch, options, SCALE_PATCH)
 
 
-def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
+def _apply_change(op: Operation, options: PatchOptions) -> ScaleChange:
     async def apply(old: JsonObject) -> JsonObject:
-        applied = await read_applied(ctx, _API_VERSION, "Scale")
+        applied = await read_applied(op, _API_VERSION, "Scale")
         if not old["metadata"].get("managedFields"):
             raise errors.UnknownReasonError(_NO_MANAGERS)
         merged = await field_manager.apply(
@@ -132,7 +133,7 @@ def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
             api_version=_API_VERSION,
             kind="Scale",
             subresource="scale",
-            now=ctx.now(),
+            now=op.now(),
             models={_API_VERSION: apply_model(SCALE)},
             convert=_no_conversion,
         )
@@ -141,10 +142,10 @@ def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
             raise errors.UnknownReasonError(
                 f"failed to convert new object ({apply_body.format_object(applied.value)}) {_NO_VERSION}"
             )
-        applied.report_duplicates(ctx, options)
+        applied.report_duplicates(op, options)
         scale, _ = _decode(merged)
-        apply_body.check_name(scale, ctx.name)
-        scale["metadata"]["name"] = ctx.name
+        apply_body.check_name(scale, op.name)
+        scale["metadata"]["name"] = op.name
         return scale
 
     return apply
@@ -155,7 +156,7 @@ async def _no_conversion(_: JsonObject, __: str) -> JsonObject | None:
 
 
 async def _change_scale(
-    ctx: RequestContext,
+    op: Operation,
     response_format: ResponseFormat,
     change: ScaleChange,
     options: WriteOptions,
@@ -164,13 +165,13 @@ async def _change_scale(
     tracked: bool = False,
 ) -> Response:
     """Change an object through its Scale. `tracked` is true if the change has already set managedFields."""
-    paths = ctx.resource.replicas_paths
+    paths = op.resource.replicas_paths
 
     async def change_through_scale(old: JsonObject, write: Write) -> JsonObject:
         if origin.replaces:
             # kube-apiserver checks the uid before it reads the object's replicas.
-            check_uid(ctx, await change({}), old, dry_run=options.dry_run)
-        before, has_replicas = _scale_of(ctx, old)
+            check_uid(op, await change({}), old, dry_run=options.dry_run)
+        before, has_replicas = _scale_of(op, old)
         if not has_replicas:
             before["spec"] = {"replicas": _UNSET}
         entries = old["metadata"].get("managedFields") or []
@@ -178,32 +179,32 @@ async def _change_scale(
             before["metadata"]["managedFields"] = scale_entries
         scale = await change(before)
         if not tracked:
-            await _track(ctx, before, scale, options.field_manager)
-        scale = await admit_scale(ctx, scale, before, write, _decode_mutated)
-        return _apply_scale(ctx, old, scale, entries)
+            await _track(op, before, scale, options.field_manager)
+        scale = await admit_scale(op, scale, before, write, _decode_mutated)
+        return _apply_scale(op, old, scale, entries)
 
-    data = await change_object(ctx, change_through_scale, options, origin, lambda obj: _scale_of(ctx, obj)[0])
-    scale, _ = _scale_of(ctx, await _decode_object(ctx, data))
-    return await _respond(ctx, response_format, scale)
+    data = await change_object(op, change_through_scale, options, origin, lambda obj: _scale_of(op, obj)[0])
+    scale, _ = _scale_of(op, await _decode_object(op, data))
+    return await _respond(op, response_format, scale)
 
 
-async def _decode_object(ctx: RequestContext, data: bytes) -> JsonObject:
+async def _decode_object(op: Operation, data: bytes) -> JsonObject:
     decode = partial(json_codec.decode, data)
-    obj: JsonObject = await ctx.compute(decode) if is_large(data) else decode()
+    obj: JsonObject = await op.lane.run_in_worker(decode) if is_large(data) else decode()
     return obj
 
 
-async def _track(ctx: RequestContext, before: JsonObject, scale: JsonObject, manager: str) -> None:
+async def _track(op: Operation, before: JsonObject, scale: JsonObject, manager: str) -> None:
     """Set the managedFields of a Scale. A Scale without apiVersion loses its managers."""
     tracked: list[JsonObject] = []
     if scale["apiVersion"]:
         tracked = await field_manager.update(
             before,
             scale,
-            manager=manager_name(manager, ctx.request.headers.get(b"user-agent", b"")),
+            manager=manager_name(manager, op.media.agent),
             api_version=_API_VERSION,
             subresource="scale",
-            now=ctx.now(),
+            now=op.now(),
             models={_API_VERSION: apply_model(SCALE)},
             convert=_no_conversion,
         )
@@ -212,10 +213,10 @@ async def _track(ctx: RequestContext, before: JsonObject, scale: JsonObject, man
         scale["metadata"]["managedFields"] = tracked
 
 
-def _apply_scale(ctx: RequestContext, old: JsonObject, scale: JsonObject, entries: list[JsonObject]) -> JsonObject:
+def _apply_scale(op: Operation, old: JsonObject, scale: JsonObject, entries: list[JsonObject]) -> JsonObject:
     """Return the object with the replicas, resourceVersion and managers of its Scale."""
     replicas = (scale.get("spec") or {}).get("replicas", 0)
-    path = _paths(ctx)["specReplicasPath"]
+    path = _paths(op)["specReplicasPath"]
     if replicas == _UNSET:
         raise errors.BadRequestError(f"the spec replicas field {go_quote(path)} cannot be empty")
     new = _with_value(old, split_path(path), replicas)
@@ -224,7 +225,7 @@ def _apply_scale(ctx: RequestContext, old: JsonObject, scale: JsonObject, entrie
         meta["resourceVersion"] = requested
     scale_entries = scale["metadata"].get("managedFields") or []
     entries = scale_managed_fields.to_parent(
-        entries, scale_entries, api_version=ctx.version.api_version, paths=ctx.resource.replicas_paths
+        entries, scale_entries, api_version=op.version.api_version, paths=op.resource.replicas_paths
     )
     if entries:
         meta["managedFields"] = entries
@@ -233,13 +234,13 @@ def _apply_scale(ctx: RequestContext, old: JsonObject, scale: JsonObject, entrie
     return new
 
 
-async def _respond(ctx: RequestContext, response_format: ResponseFormat, scale: JsonObject) -> Response:
-    return await respond.object_response(ctx, response_format, 200, json_codec.encode_ordered(scale), SCALE.table)
+async def _respond(op: Operation, response_format: ResponseFormat, scale: JsonObject) -> Response:
+    return await respond.object_response(op, response_format, 200, json_codec.encode_ordered(scale), SCALE.table)
 
 
-def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]]:
+def _decode_body(op: Operation, media: str) -> tuple[JsonObject, list[str]]:
     """Decode the Scale in the request body. Return the Scale and the messages of the strict decoder."""
-    data = ctx.request.body
+    data = op.body
     try:
         if media == "yaml":
             value, _, strict_errors = yaml_codec.decode_strict(data)
@@ -255,10 +256,10 @@ def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]
     return scale, strict_errors + unknown
 
 
-def _warn(ctx: RequestContext, strict_errors: list[str], field_validation: str) -> None:
+def _warn(op: Operation, strict_errors: list[str], field_validation: str) -> None:
     if field_validation == "Warn":
         for text in strict_errors:
-            ctx.request.notes.warn(text)
+            op.notes.warn(text)
 
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:
@@ -295,10 +296,10 @@ def _decode_mutated(mutated: JsonObject) -> JsonObject:
     return _decode(mutated)[0]
 
 
-def _paths(ctx: RequestContext) -> JsonObject:
-    if ctx.version.scale is None:
+def _paths(op: Operation) -> JsonObject:
+    if op.version.scale is None:
         raise AssertionError("no scale subresource")
-    return ctx.version.scale
+    return op.version.scale
 
 
 def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
@@ -331,9 +332,9 @@ def _with_value(obj: JsonObject, keys: list[str], value: int) -> JsonObject:
     return copy
 
 
-def _scale_of(ctx: RequestContext, obj: JsonObject) -> tuple[JsonObject, bool]:
+def _scale_of(op: Operation, obj: JsonObject) -> tuple[JsonObject, bool]:
     """Return the Scale of an object, and True if the object has replicas."""
-    paths, meta = _paths(ctx), obj["metadata"]
+    paths, meta = _paths(op), obj["metadata"]
     replicas = _int32(obj, paths["specReplicasPath"])
     status = _int32(obj, paths["statusReplicasPath"]) or 0
     selector = ""

@@ -9,12 +9,12 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.value_index import UNKNOWN, IndexQuery, Unknown
 from polykind.codec import json_codec
+from polykind.operations.operation import Operation
 from polykind.operations.options import ListOptions
 from polykind.resources.resource import ServedVersion
 from polykind.selectors import selectable_fields
 from polykind.selectors.field_selectors import FieldRequirement
 from polykind.selectors.label_selectors import Requirement
-from polykind.verbs.context import RequestContext
 
 _LONG_QUERY = 2048
 """The length of a query string above which its selectors are parsed and matched in a worker thread."""
@@ -25,19 +25,19 @@ _SELECTIVE = ("=", "==", "in", "!")
 """The operators of label selectors that an index answers with a lookup."""
 
 
-def has_long_query(ctx: RequestContext) -> bool:
+def has_long_query(op: Operation) -> bool:
     """True if the selectors of the request may take long to parse and to match."""
-    return len(ctx.request.query) > _LONG_QUERY
+    return len(op.parameters) > _LONG_QUERY
 
 
-async def read_selection(ctx: RequestContext, *, watch: bool = False) -> tuple[ListOptions, RequestSelection]:
+async def read_selection(op: Operation, *, watch: bool = False) -> tuple[ListOptions, RequestSelection]:
     """Return the options and the selection of a list, a watch or a deletecollection."""
 
     def read() -> tuple[ListOptions, RequestSelection]:
-        options = ListOptions.from_query(ctx.query, watch=watch)
-        return options, RequestSelection(ctx, options)
+        options = ListOptions.from_query(op.query, watch=watch)
+        return options, RequestSelection(op, options)
 
-    return await ctx.compute(read) if has_long_query(ctx) else read()
+    return await op.lane.run_in_worker(read) if has_long_query(op) else read()
 
 
 class RequestSelection:
@@ -57,19 +57,19 @@ class RequestSelection:
         "namespace",
     )
 
-    def __init__(self, ctx: RequestContext, options: ListOptions) -> None:
-        version = ctx.version
+    def __init__(self, op: Operation, options: ListOptions) -> None:
+        version = op.version
         allowed = {"metadata.name", *map(selectable_fields.selector_name, version.selectable)}
-        if ctx.resource.namespaced:
+        if op.resource.namespaced:
             allowed.add("metadata.namespace")
         self._labels = options.label_selector
         self._fields = options.field_selector
         self._fields.check_fields(allowed, version.unknown_field_label)
         self._paths = (".metadata.name", ".metadata.namespace", *version.selectable)
-        self._cache = ctx.resource.cache
-        self._namespaced = ctx.resource.namespaced
-        self.namespace = ctx.namespace
-        self.name: str | None = ctx.name or self._fields.name
+        self._cache = op.resource.cache
+        self._namespaced = op.resource.namespaced
+        self.namespace = op.namespace
+        self.name: str | None = op.name or self._fields.name
         if self.namespace is None and self._namespaced and self._fields.namespace is not None:
             self.namespace = self._fields.namespace
         requirements = self._fields.requirements
@@ -81,10 +81,10 @@ class RequestSelection:
         )
         self.everything = self._labels.empty and only_pins and not contradictory
         """True if every object with the selected namespace and name matches the selectors."""
-        if error := ctx.invalid_key_error(self.name):
+        if error := op.invalid_key_error(self.name):
             raise error
         self._queries = [] if self.everything else self._build_queries(version)
-        self.expensive = has_long_query(ctx)
+        self.expensive = has_long_query(op)
         self.key: Hashable = (self.namespace, self.name, str(self._labels), str(self._fields))
 
     @property

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import ConversionFailedError
+from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions
 from polykind.resources.custom import CustomResource
-from polykind.verbs.context import RequestContext
 from polykind.verbs.delete import delete_object
 
 
 async def delete_as_stored(
-    ctx: RequestContext, options: DeleteOptions, error: ConversionFailedError
+    op: Operation, options: DeleteOptions, error: ConversionFailedError
 ) -> tuple[int, JsonObject]:
     """Delete an object at the version it is stored at. Return the HTTP status and the Status of the response.
 
@@ -20,26 +20,26 @@ async def delete_as_stored(
     Raise ConversionFailedError if finalizers keep an object that is not stored at the storage version, because the
     object then has to be converted.
     """
-    resource, admission = ctx.resource, ctx.backend.admission
-    if not (ctx.version.representer.has_fallback and error.is_outage and isinstance(resource, CustomResource)):
+    resource, admission = op.resource, op.backend.admission
+    if not (op.version.representer.has_fallback and error.is_outage and isinstance(resource, CustomResource)):
         raise error
     if admission.mutates or admission.validates:
         raise error
-    cached = resource.cache.get(ctx.key)
+    cached = resource.cache.get(op.key)
     if cached is None:
-        raise ctx.not_found()
+        raise op.not_found()
     if cached.version not in resource.declared:
         raise error
     version = resource.declared_version(cached.version)
-    stored_ctx = RequestContext(ctx.backend, ctx.request, version, ctx.namespace, ctx.name, ctx.subresource)
-    deletion = await delete_object(stored_ctx, options)
-    details = {"name": ctx.name, "group": resource.group, "kind": resource.plural, "uid": deletion.uid}
+    stored_op = op.at(version, namespace=op.namespace, name=op.name, subresource=op.subresource)
+    deletion = await delete_object(stored_op, options)
+    details = {"name": op.name, "group": resource.group, "kind": resource.plural, "uid": deletion.uid}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     if deletion.gone:
         return 200, status
     reason = error.failure.explain()
-    ctx.request.notes.warn(
-        f"conversion fallback: {ctx.key} is being deleted and finalizers keep it; the response does not show it, "
+    op.notes.warn(
+        f"conversion fallback: {op.key} is being deleted and finalizers keep it; the response does not show it, "
         f"because the converter fails: {reason}"
     )
     return 202, status

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from polykind.apis.machinery.lazy_imports import import_by_path
-from polykind.http.messages import Response, Stream
-from polykind.verbs.context import RequestContext
+from polykind.operations.operation import Operation
+from polykind.operations.responses import Response, Stream
 
-Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]
+Verb = Callable[[Operation], Coroutine[Any, Any, Response | Stream]]
 """A function that serves one request."""
 
 _ALL_VERBS = ("create", "delete", "get", "patch", "update")

@@ -12,13 +12,13 @@ from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.http.messages import Response
+from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions
+from polykind.operations.responses import Response
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, find_builtin
 from polykind.resources.resource import ServedVersion
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve
-from polykind.verbs.context import RequestContext
 from polykind.verbs.decode import decode
 from polykind.verbs.metadata import match_namespace, track_create
 from polykind.verbs.write import POST
@@ -46,46 +46,46 @@ def _token_requests() -> ServedVersion:
     return version
 
 
-async def create_token(ctx: RequestContext) -> Response:
-    response_format = respond.negotiate(ctx)
-    tokens = ctx.backend.service_account_tokens
+async def create_token(op: Operation) -> Response:
+    response_format = respond.negotiate(op)
+    tokens = op.backend.service_account_tokens
     if tokens is None:
         raise errors.unknown_resource()
-    request_ctx = RequestContext(ctx.backend, ctx.request, _token_requests(), ctx.namespace, ctx.name, ctx.subresource)
-    write = await decode(request_ctx, POST, CreateOptions.from_query(ctx.query))
-    match_namespace(request_ctx, write.obj["metadata"])
+    request_op = op.at(_token_requests(), namespace=op.namespace, name=op.name, subresource=op.subresource)
+    write = await decode(request_op, POST, CreateOptions.from_query(op.query))
+    match_namespace(request_op, write.obj["metadata"])
     uid = write.obj["metadata"].get("uid")
-    await track_create(request_ctx, write)
+    await track_create(request_op, write)
     if uid:
         # Unlike in other creates, the uid in the request is compared with the uid of the account.
         write.obj["metadata"]["uid"] = uid
-    await admit(request_ctx, write)
+    await admit(request_op, write)
     request = write.obj
-    _check_metadata(ctx, request["metadata"])
-    account = await _find_object(ctx, "serviceaccounts", ctx.namespace or "", ctx.name)
-    _complete(ctx, request, account, tokens)
+    _check_metadata(op, request["metadata"])
+    account = await _find_object(op, "serviceaccounts", op.namespace or "", op.name)
+    _complete(op, request, account, tokens)
     if found := _validate(request["spec"]["expirationSeconds"]):
         raise errors.InvalidError(_KIND, _GROUP, "", found)
-    await approve(request_ctx, write)
-    bound = await _bound_objects(ctx, request["spec"].get("boundObjectRef"))
-    request["status"] = await _issue(ctx, request["spec"], account, bound, tokens)
-    return await respond.object_response(request_ctx, response_format, 201, json_codec.encode(request))
+    await approve(request_op, write)
+    bound = await _bound_objects(op, request["spec"].get("boundObjectRef"))
+    request["status"] = await _issue(op, request["spec"], account, bound, tokens)
+    return await respond.object_response(request_op, response_format, 201, json_codec.encode(request))
 
 
-def _check_metadata(ctx: RequestContext, meta: JsonObject) -> None:
+def _check_metadata(op: Operation, meta: JsonObject) -> None:
     name = meta.get("name")
-    if name and name != ctx.name:
+    if name and name != op.name:
         error = errors.invalid("metadata.name", name, "must match the service account name if specified")
-        raise errors.InvalidError(_KIND, _GROUP, ctx.name, [error])
+        raise errors.InvalidError(_KIND, _GROUP, op.name, [error])
 
 
-def _complete(ctx: RequestContext, request: JsonObject, account: JsonObject, tokens: ServiceAccountTokens) -> None:
+def _complete(op: Operation, request: JsonObject, account: JsonObject, tokens: ServiceAccountTokens) -> None:
     """Set metadata and default audiences of a TokenRequest. Raise ConflictError if it has another account's uid."""
     meta, uid = request["metadata"], account["metadata"]["uid"]
     if meta.get("uid") and meta["uid"] != uid:
         reason = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
-        raise errors.conflict(_KIND, _GROUP, ctx.name, reason)
-    meta.update(name=ctx.name, namespace=ctx.namespace, uid=uid, creationTimestamp=ctx.now())
+        raise errors.conflict(_KIND, _GROUP, op.name, reason)
+    meta.update(name=op.name, namespace=op.namespace, uid=uid, creationTimestamp=op.now())
     request["spec"]["audiences"] = request["spec"].get("audiences") or tokens.settings.audiences
 
 
@@ -99,7 +99,7 @@ def _validate(seconds: int) -> list[FieldError]:
     return found
 
 
-async def _bound_objects(ctx: RequestContext, reference: JsonObject | None) -> dict[str, JsonObject]:
+async def _bound_objects(op: Operation, reference: JsonObject | None) -> dict[str, JsonObject]:
     """Return the objects to which the token is bound, keyed by the claim for each: "pod", "node" or "secret"."""
     if reference is None:
         return {}
@@ -110,17 +110,17 @@ async def _bound_objects(ctx: RequestContext, reference: JsonObject | None) -> d
         raise errors.BadRequestError(f"cannot bind token to object of type {shown}")
     if not name:
         raise errors.BadRequestError("Name parameter required.")
-    namespace = "" if kind == "Node" else ctx.namespace or ""
-    obj = await _find_object(ctx, _BINDABLE[kind], namespace, name)
+    namespace = "" if kind == "Node" else op.namespace or ""
+    obj = await _find_object(op, _BINDABLE[kind], namespace, name)
     bound = {kind.lower(): obj}
     if kind == "Pod":
         spec = obj.get("spec") or {}
-        if spec.get("serviceAccountName", "") != ctx.name:
+        if spec.get("serviceAccountName", "") != op.name:
             raise errors.BadRequestError(
-                f'cannot bind token for serviceaccount "{ctx.name}" to pod running with different serviceaccount name.'
+                f'cannot bind token for serviceaccount "{op.name}" to pod running with different serviceaccount name.'
             )
         if node := spec.get("nodeName"):
-            bound["node"] = await _find(ctx, "nodes", "", node) or {"metadata": {"name": node}}
+            bound["node"] = await _find(op, "nodes", "", node) or {"metadata": {"name": node}}
     uid, reference_uid = obj["metadata"]["uid"], reference.get("uid")
     if reference_uid and reference_uid != uid:
         reason = (
@@ -131,22 +131,22 @@ async def _bound_objects(ctx: RequestContext, reference: JsonObject | None) -> d
     return bound
 
 
-async def _find_object(ctx: RequestContext, plural: str, namespace: str, name: str) -> JsonObject:
-    obj = await _find(ctx, plural, namespace, name)
+async def _find_object(op: Operation, plural: str, namespace: str, name: str) -> JsonObject:
+    obj = await _find(op, plural, namespace, name)
     if obj is None:
         raise errors.NotFoundError(plural, "", name)
     return obj
 
 
-async def _find(ctx: RequestContext, plural: str, namespace: str, name: str) -> JsonObject | None:
-    resource = find_builtin(ctx.backend.registry, "", plural)
-    await ctx.backend.cache.wait_until_fresh(resource.cache)
+async def _find(op: Operation, plural: str, namespace: str, name: str) -> JsonObject | None:
+    resource = find_builtin(op.backend.registry, "", plural)
+    await op.backend.cache.wait_until_fresh(resource.cache)
     cached = resource.cache.get(resource.key(namespace, name))
     return resource.shown(cached) if cached is not None else None
 
 
 async def _issue(
-    ctx: RequestContext,
+    op: Operation,
     spec: JsonObject,
     account: JsonObject,
     bound: dict[str, JsonObject],
@@ -156,11 +156,11 @@ async def _issue(
     settings, seconds = tokens.settings, spec["expirationSeconds"]
     if 0 < settings.max_expiration < seconds:
         text = f"requested expiration of {seconds} seconds shortened to {settings.max_expiration} seconds"
-        ctx.request.notes.warn(text)
+        op.notes.warn(text)
         seconds = spec["expirationSeconds"] = settings.max_expiration
-    now = int(ctx.backend.clock.now().timestamp())
-    claims = build_claims(account, bound, spec["audiences"], settings.issuers[0], ctx.backend.ids.uid())
-    ctx.request.notes.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}")
+    now = int(op.backend.clock.now().timestamp())
+    claims = build_claims(account, bound, spec["audiences"], settings.issuers[0], op.backend.ids.uid())
+    op.notes.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}")
     is_own = set(spec["audiences"]) <= set(settings.audiences)
     if "pod" in bound and seconds == EXTENDABLE_SECONDS and is_own:
         set_times(claims, now, EXTENDED_SECONDS, seconds)

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from polykind import errors
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
+from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions
 from polykind.verbs.commit import LostRaceError, remove
-from polykind.verbs.context import RequestContext
 
 log = logging.getLogger("polykind.unreadable")
 
@@ -19,40 +19,40 @@ _VERB = "unsafe-delete-ignore-read-errors"
 _MAX_CAUSES = 100
 
 
-async def delete_unreadable(ctx: RequestContext, options: DeleteOptions) -> JsonObject | None:
+async def delete_unreadable(op: Operation, options: DeleteOptions) -> JsonObject | None:
     """Remove an object that cannot be decoded or converted, and return the Status of the response.
 
     The deletion ignores finalizers and admission, because nothing is known about the object. If the object can be read,
     return None, because kube-apiserver then ignores the option `ignoreStoreReadErrorWithClusterBreakingPotential`. If
     the feature gate of this option is enabled, raise InvalidError instead.
     """
-    resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
-    if ctx.backend.unsafe_deletion:
-        ctx.request.notes.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
+    resource, cache, representer = op.resource, op.resource.cache, op.version.representer
+    if op.backend.unsafe_deletion:
+        op.notes.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
         _check_options(options)
-        await _authorize(ctx)
+        await _authorize(op)
     while True:
-        await ctx.backend.cache.wait_until_fresh(cache)
-        cached = cache.get(ctx.key)
+        await op.backend.cache.wait_until_fresh(cache)
+        cached = cache.get(op.key)
         if cached is None:
-            raise ctx.not_found()
+            raise op.not_found()
         try:
             await representer.view(cached)
         except errors.APIError as error:
             reason = error.message
         else:
-            if not ctx.backend.unsafe_deletion:
+            if not op.backend.unsafe_deletion:
                 return None
             text = "is exclusively used to delete corrupt object(s), try again by removing this option"
-            raise errors.InvalidError(resource.plural, resource.group, ctx.name, [errors.invalid(OPTION, True, text)])
-        await _authorize(ctx)
+            raise errors.InvalidError(resource.plural, resource.group, op.name, [errors.invalid(OPTION, True, text)])
+        await _authorize(op)
         try:
-            await remove(ctx, ctx.key, cached)
+            await remove(op, op.key, cached)
         except LostRaceError:
             continue
-        log.warning("delete: removed the unreadable object %s%s: %s", cache.prefix, ctx.key, reason)
-        await resource.after_write(ctx.name)
-        details = {"name": ctx.name, "kind": resource.kind}
+        log.warning("delete: removed the unreadable object %s%s: %s", cache.prefix, op.key, reason)
+        await resource.after_write(op.name)
+        details = {"name": op.name, "kind": resource.kind}
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
@@ -65,25 +65,25 @@ def _check_options(options: DeleteOptions) -> None:
         raise errors.InvalidError("DeleteOptions", "meta.k8s.io", "", field_errors)
 
 
-async def _authorize(ctx: RequestContext) -> None:
+async def _authorize(op: Operation) -> None:
     """Raise ForbiddenError if the user may not delete objects of this resource without reading them."""
-    if ctx.backend.authorizer.allows_everything:
+    if op.backend.authorizer.allows_everything:
         return
     from polykind.auth.authorizer import Access
 
-    resource, namespace = ctx.resource, ctx.namespace or ""
+    resource, namespace = op.resource, op.namespace or ""
     access = Access(
-        ctx.user, _VERB, resource.group, ctx.version.version, resource.plural, namespace=namespace, name=ctx.name
+        op.client, _VERB, resource.group, op.version.version, resource.plural, namespace=namespace, name=op.name
     )
-    decision = await ctx.backend.authorizer.decide(access)
+    decision = await op.backend.authorizer.decide(access)
     if not decision.allowed:
         text = f'not permitted to do "{_VERB}", reason: {decision.reason}'
-        raise errors.ForbiddenError(resource.plural, resource.group, ctx.name, text)
+        raise errors.ForbiddenError(resource.plural, resource.group, op.name, text)
 
 
-def list_error(ctx: RequestContext, objects: Iterable[CachedObject]) -> errors.APIError | None:
+def list_error(op: Operation, objects: Iterable[CachedObject]) -> errors.APIError | None:
     """Return the error for a list with undecodable objects, one cause for each. Return None if there are none."""
-    prefix = ctx.resource.cache.prefix
+    prefix = op.resource.cache.prefix
     causes: list[JsonObject] = []
     for cached in objects:
         try:
@@ -99,6 +99,6 @@ def list_error(ctx: RequestContext, objects: Iterable[CachedObject]) -> errors.A
             causes.append({"reason": "UnexpectedServerResponse", "message": text, "field": f"{prefix}{cached.key}"})
     if not causes:
         return None
-    failure = errors.StorageReadError(ctx.resource.plural, ctx.resource.group, causes)
-    log.error("list: %d objects of %s cannot be decoded, responding with an error", len(causes), ctx.resource.qualified)
+    failure = errors.StorageReadError(op.resource.plural, op.resource.group, causes)
+    log.error("list: %d objects of %s cannot be decoded, responding with an error", len(causes), op.resource.qualified)
     return failure

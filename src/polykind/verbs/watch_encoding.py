@@ -11,23 +11,23 @@ from polykind.codec.negotiation import ResponseFormat
 from polykind.codec.protobuf_envelope import encode_envelope, encode_object, encode_watch_frame
 from polykind.contract import JsonObject
 from polykind.http.framing import BINARY_MESSAGES, TEXT_MESSAGES
-from polykind.http.messages import JSON
+from polykind.operations.operation import Operation
 from polykind.operations.options import include_object
-from polykind.verbs.context import RequestContext
+from polykind.operations.responses import JSON
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-def encoder_for(ctx: RequestContext, response_format: ResponseFormat) -> JsonEncoder:
+def encoder_for(op: Operation, response_format: ResponseFormat) -> JsonEncoder:
     """Return the encoder for the events of a watch."""
     version, protobuf = response_format.as_version, response_format.media == "protobuf"
     if response_format.as_kind == "Table":
-        return TableEncoder(ctx, version)
+        return TableEncoder(op, version)
     if response_format.as_kind == "PartialObjectMetadata":
-        return PartialProtobufEncoder(ctx, version) if protobuf else PartialJsonEncoder(ctx, version)
+        return PartialProtobufEncoder(op, version) if protobuf else PartialJsonEncoder(op, version)
     if response_format.as_kind == "PartialObjectMetadataList":
-        return ErrorOnlyProtobufEncoder(ctx) if protobuf else ErrorOnlyJsonEncoder(ctx)
-    return ProtobufEncoder(ctx) if protobuf else JsonEncoder(ctx)
+        return ErrorOnlyProtobufEncoder(op) if protobuf else ErrorOnlyJsonEncoder(op)
+    return ProtobufEncoder(op) if protobuf else JsonEncoder(op)
 
 
 class JsonEncoder:
@@ -41,8 +41,8 @@ class JsonEncoder:
     member_bytes = 0
     unsupported = False
 
-    def __init__(self, ctx: RequestContext) -> None:
-        self._ctx = ctx
+    def __init__(self, op: Operation) -> None:
+        self._op = op
 
     def encode(self, data: bytes) -> bytes:
         return data
@@ -57,11 +57,11 @@ class JsonEncoder:
         return self.event("ERROR", json_codec.encode_ordered(error.as_watch_error().status()))
 
     def _bookmark_object(self, revision: int, initial_end: bool) -> JsonObject:
-        version = self._ctx.version
+        version = self._op.version
         meta: JsonObject = {"resourceVersion": str(revision)}
         if initial_end:
             meta["annotations"] = {_INITIAL_EVENTS_END: "true"}
-        obj = {"apiVersion": version.api_version, "kind": self._ctx.resource.kind, "metadata": meta}
+        obj = {"apiVersion": version.api_version, "kind": self._op.resource.kind, "metadata": meta}
         bookmark = version.codec.ordered(obj)
         version.strategy.complete_bookmark(bookmark)
         return bookmark
@@ -72,8 +72,8 @@ class PartialJsonEncoder(JsonEncoder):
 
     decodes = True
 
-    def __init__(self, ctx: RequestContext, version: str) -> None:
-        super().__init__(ctx)
+    def __init__(self, op: Operation, version: str) -> None:
+        super().__init__(op)
         self._version = version
         self.key = ("partial json", version)
 
@@ -90,12 +90,12 @@ class TableEncoder(JsonEncoder):
 
     decodes = True
 
-    def __init__(self, ctx: RequestContext, version: str) -> None:
-        super().__init__(ctx)
+    def __init__(self, op: Operation, version: str) -> None:
+        super().__init__(op)
         self.key = None
-        self.member_bytes = ctx.version.representer.table.row_bytes
+        self.member_bytes = op.version.representer.table.row_bytes
         self._version = version
-        self._include = include_object(ctx.query)
+        self._include = include_object(op.query)
         self._headers_sent = False
 
     def encode(self, data: bytes) -> bytes:
@@ -105,10 +105,10 @@ class TableEncoder(JsonEncoder):
         return self._encode_table(self._bookmark_object(revision, initial_end))
 
     def _encode_table(self, obj: JsonObject) -> bytes:
-        table = self._ctx.version.representer.table.table(
+        table = self._op.version.representer.table.table(
             [obj],
             {"resourceVersion": obj["metadata"].get("resourceVersion", "")},
-            self._ctx.backend.clock.now(),
+            self._op.backend.clock.now(),
             include=self._include,
             version=self._version,
             headers=not self._headers_sent,
@@ -138,15 +138,15 @@ class ProtobufEncoder(JsonEncoder):
         return encode_watch_frame("ERROR", encode_object(error.as_watch_error().status(), STATUS))
 
     def _encode_object(self, obj: JsonObject) -> bytes:
-        version = self._ctx.version
+        version = self._op.version
         return encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj))
 
 
 class PartialProtobufEncoder(ProtobufEncoder):
     """Encodes events with PartialObjectMetadata in protobuf, also for custom objects."""
 
-    def __init__(self, ctx: RequestContext, version: str) -> None:
-        super().__init__(ctx)
+    def __init__(self, op: Operation, version: str) -> None:
+        super().__init__(op)
         self._version = version
         self.key = ("partial protobuf", version)
 

@@ -26,7 +26,8 @@ from polykind.http.http2.frames import (
 )
 from polykind.http.http2.http2_connection import Http2Connection
 from polykind.http.listener import Http2Options, Limits
-from polykind.http.messages import JoinedParts, Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import JoinedParts, Response
 from tests.http.apps import BlockedApp, StreamingApp, echo
 from tests.http.helpers import until
 from tests.http.http2.peer import RunningHttp2, head, served_http2

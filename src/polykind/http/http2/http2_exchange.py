@@ -27,7 +27,8 @@ from polykind.http.http2.http2_response import (
     encode_too_large_head,
 )
 from polykind.http.http2.http2_stream import Http2Stream
-from polykind.http.messages import TEXT, Request, Response, Stream, body_size
+from polykind.http.messages import TEXT, Request
+from polykind.operations.responses import Response, Stream, body_size
 
 if TYPE_CHECKING:
     from polykind.http.http2.http2_connection import Http2Connection

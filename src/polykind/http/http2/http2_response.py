@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from polykind.hpack.header_encoding import encode_header, encode_name, encode_string
-from polykind.http.messages import Response, Stream, body_size
+from polykind.operations.responses import Response, Stream, body_size
 
 CONTINUE_BLOCK = encode_header(b":status", b"100")
 TOO_LARGE_BODY = b"<h1>HTTP Error 431</h1><p>Request Header Field(s) Too Large</p>"

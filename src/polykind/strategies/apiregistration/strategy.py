@@ -18,7 +18,7 @@ from polykind.resources.resource import Finish
 from polykind.schema.metadata_validation import validate_object_meta
 
 if TYPE_CHECKING:
-    from polykind.verbs.context import RequestContext
+    from polykind.operations.operation import Operation
 
 
 def local_status(now: str) -> JsonObject:
@@ -40,11 +40,11 @@ class APIServiceResource(BuiltinResource):
     registered = False
     """True if this server has written the APIServices of the built-in API versions since it started."""
 
-    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+    async def begin_create(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         """Set the status of a new APIService: available if it is local (has no `service`), and otherwise empty."""
         obj["status"] = {}
         if obj["spec"].get("service") is None:
-            obj["status"] = local_status(ctx.now())
+            obj["status"] = local_status(op.now())
         return None
 
 

@@ -13,7 +13,7 @@ from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 from polykind.resources.resource import Finish
 
 if TYPE_CHECKING:
-    from polykind.verbs.context import RequestContext
+    from polykind.operations.operation import Operation
 
 _REQUESTER_FIELDS = ("username", "uid", "groups", "extra")
 
@@ -23,19 +23,17 @@ class SigningRequestResource(BuiltinResource):
 
     has_effects = True
 
-    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+    async def begin_create(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         """Record the user that sends the create request in the spec."""
         for field in _REQUESTER_FIELDS:
             obj["spec"].pop(field, None)
-        obj["spec"].update(ctx.user.info())
+        obj["spec"].update(op.client.info())
         return None
 
-    async def begin_update(
-        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
-    ) -> Finish | None:
+    async def begin_update(self, op: Operation, new: JsonObject, old: JsonObject, *, dry_run: bool) -> Finish | None:
         """Set missing times in the conditions of the status, in place, if the client writes to a subresource."""
-        if ctx.subresource:
-            _set_condition_times(new, old, ctx.now())
+        if op.subresource:
+            _set_condition_times(new, old, op.now())
         return None
 
 

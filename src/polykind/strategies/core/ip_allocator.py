@@ -16,7 +16,7 @@ from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import JsonObject, RevisionConflictError
 
 if TYPE_CHECKING:
-    from polykind.verbs.context import Backend
+    from polykind.operations.backend import Backend
 
 log = logging.getLogger("polykind.services")
 

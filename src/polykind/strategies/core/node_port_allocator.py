@@ -15,7 +15,7 @@ from polykind.golang.base64 import decode_base64, encode_base64
 from polykind.strategies.core.ip_allocator import AllocationError, RangeFullError
 
 if TYPE_CHECKING:
-    from polykind.verbs.context import Backend
+    from polykind.operations.backend import Backend
 
 _KEY = "ranges/servicenodeports"
 _MIN_RESERVED, _MAX_RESERVED, _RESERVED_PART = 16, 128, 32

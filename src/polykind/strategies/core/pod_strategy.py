@@ -24,7 +24,7 @@ from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, only_st
 from polykind.resources.resource import Finish
 
 if TYPE_CHECKING:
-    from polykind.verbs.context import RequestContext
+    from polykind.operations.operation import Operation
 
 _HOSTNAME_WARNING = (
     "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
@@ -38,9 +38,9 @@ class PodResource(BuiltinResource):
 
     has_effects = True
 
-    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+    async def begin_create(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         for text in pod_preparation.copy_app_armor_annotations(obj):
-            ctx.request.notes.warn(text)
+            op.notes.warn(text)
         return None
 
 

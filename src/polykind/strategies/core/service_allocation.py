@@ -13,7 +13,7 @@ from polykind.strategies.core.ip_allocator import AllocationError, IPAllocator, 
 from polykind.strategies.core.node_port_allocator import NodePortAllocator, used_node_ports
 
 if TYPE_CHECKING:
-    from polykind.verbs.context import RequestContext
+    from polykind.operations.operation import Operation
 
 _FIRST_DRY_RUN_PORT = 32769
 _EXPOSED_TYPES = ("NodePort", "LoadBalancer")
@@ -22,14 +22,14 @@ _EXPOSED_TYPES = ("NodePort", "LoadBalancer")
 class ServiceAllocation:
     """Allocates the cluster IPs and node ports of one Service. The caller must call `finish` after the write."""
 
-    def __init__(self, ctx: RequestContext, service: JsonObject, *, dry_run: bool) -> None:
-        network = ctx.backend.service_network
+    def __init__(self, op: Operation, service: JsonObject, *, dry_run: bool) -> None:
+        network = op.backend.service_network
         self._service = service
         self._spec: JsonObject = service["spec"]
         self._families = network.families
         self._dry_run = dry_run
-        self._ips = IPAllocator(ctx.backend, network, ctx.now())
-        self._ports = NodePortAllocator(ctx.backend, network)
+        self._ips = IPAllocator(op.backend, network, op.now())
+        self._ports = NodePortAllocator(op.backend, network)
         self._new_ips: list[str] = []
         self._new_ports: list[int] = []
         self._released_ips: list[str] = []

@@ -15,8 +15,8 @@ from polykind.resources.builtin import BuiltinResource
 from polykind.strategies.core.service_allocation import ServiceAllocation
 
 if TYPE_CHECKING:
+    from polykind.operations.operation import Operation
     from polykind.resources.resource import Finish
-    from polykind.verbs.context import RequestContext
 
 
 class ServiceResource(BuiltinResource):
@@ -24,9 +24,9 @@ class ServiceResource(BuiltinResource):
 
     has_effects = True
 
-    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+    async def begin_create(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         normalize_cluster_ips(obj["spec"], None)
-        allocation = ServiceAllocation(ctx, obj, dry_run=dry_run)
+        allocation = ServiceAllocation(op, obj, dry_run=dry_run)
         try:
             await allocation.create()
         except BaseException:
@@ -34,17 +34,15 @@ class ServiceResource(BuiltinResource):
             raise
         return allocation.finish
 
-    async def begin_update(
-        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
-    ) -> Finish | None:
-        if ctx.subresource:
+    async def begin_update(self, op: Operation, new: JsonObject, old: JsonObject, *, dry_run: bool) -> Finish | None:
+        if op.subresource:
             return None
         old = {**old, "spec": copy_json(old["spec"])}
-        default_stored_service(old["spec"], ctx.backend.service_network.families[0])
+        default_stored_service(old["spec"], op.backend.service_network.families[0])
         new["spec"] = copy_json(new["spec"])
         patch_allocated_values(new["spec"], old["spec"])
         normalize_cluster_ips(new["spec"], old["spec"])
-        allocation = ServiceAllocation(ctx, new, dry_run=dry_run)
+        allocation = ServiceAllocation(op, new, dry_run=dry_run)
         try:
             await allocation.update(old)
         except BaseException:
@@ -52,18 +50,18 @@ class ServiceResource(BuiltinResource):
             raise
         return allocation.finish
 
-    async def after_delete(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> None:
+    async def after_delete(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> None:
         if dry_run:
             return
-        await ServiceAllocation(ctx, obj, dry_run=False).release_all()
-        await self._delete_endpoints(ctx, obj)
+        await ServiceAllocation(op, obj, dry_run=False).release_all()
+        await self._delete_endpoints(op, obj)
 
-    async def _delete_endpoints(self, ctx: RequestContext, service: JsonObject) -> None:
+    async def _delete_endpoints(self, op: Operation, service: JsonObject) -> None:
         """Delete the Endpoints of a deleted service, so that a new service with its name does not get them."""
         meta = service["metadata"]
-        endpoints = ctx.backend.cache.resource_at(ENDPOINTS.storage_prefix)
+        endpoints = op.backend.cache.resource_at(ENDPOINTS.storage_prefix)
         key = endpoints.prefix + self.key(meta.get("namespace", ""), meta["name"])
         try:
-            await ctx.backend.store.delete(key, expect=None)
+            await op.backend.store.delete(key, expect=None)
         except RevisionConflictError:
             return

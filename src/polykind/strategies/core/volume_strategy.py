@@ -22,8 +22,8 @@ from polykind.quantity import parse_quantity
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy
 
 if TYPE_CHECKING:
+    from polykind.operations.operation import Operation
     from polykind.resources.resource import Finish
-    from polykind.verbs.context import RequestContext
 
 _MOUNT_OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options"
 _MOUNT_OPTION_SOURCES = (
@@ -50,11 +50,9 @@ class PersistentVolumeResource(BuiltinResource):
 
     has_effects = True
 
-    async def begin_update(
-        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
-    ) -> Finish | None:
-        if ctx.subresource == "status":
-            _set_transition_time(new["status"], old.get("status") or {}, ctx.now())
+    async def begin_update(self, op: Operation, new: JsonObject, old: JsonObject, *, dry_run: bool) -> Finish | None:
+        if op.subresource == "status":
+            _set_transition_time(new["status"], old.get("status") or {}, op.now())
         return None
 
 

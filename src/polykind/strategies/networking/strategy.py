@@ -16,7 +16,7 @@ from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, only_st
 from polykind.resources.resource import Finish
 
 if TYPE_CHECKING:
-    from polykind.verbs.context import RequestContext
+    from polykind.operations.operation import Operation
 
 _EMPTY_LISTS = "(empty lists)"
 """The key that marks a spec which a client sent with empty lists. The validation of the update removes the key."""
@@ -75,15 +75,13 @@ class NetworkPolicyResource(BuiltinResource):
 
     has_effects = True
 
-    async def begin_update(
-        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
-    ) -> Finish | None:
+    async def begin_update(self, op: Operation, new: JsonObject, old: JsonObject, *, dry_run: bool) -> Finish | None:
         """Mark the spec if the client has sent empty lists in it. Decoding has already removed these lists.
 
         In kube-apiserver's comparison of the new spec with the stored spec, an empty list differs from a missing list.
         So `ingress: []` increments the generation with every update.
         """
-        if new["spec"] == old["spec"] and _sends_empty_list(ctx.request.body):
+        if new["spec"] == old["spec"] and _sends_empty_list(op.body):
             new["spec"] = {**new["spec"], _EMPTY_LISTS: True}
         return None
 

@@ -26,7 +26,7 @@ from polykind.selectors.selector_objects import labels_of
 from polykind.strategies.resource.claim_authorization import status_permission_errors
 
 if TYPE_CHECKING:
-    from polykind.verbs.context import RequestContext
+    from polykind.operations.operation import Operation
 
 _ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 _LIST_ATTRIBUTES = ("ints", "bools", "strings", "versions")
@@ -53,53 +53,50 @@ class ClaimResource(BuiltinResource):
 
     has_effects = True
 
-    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+    async def begin_create(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> Finish | None:
         """Raise InvalidError if the claim requests admin access to devices and its namespace has no label for it."""
         spec = obj["spec"] if self.kind == "ResourceClaim" else obj["spec"]["spec"]
         requests = [request.get("exactly") or {} for request in (spec.get("devices") or {}).get("requests") or ()]
-        error = self._admin_access_error(ctx, requests, "spec.devices.requests")
+        error = self._admin_access_error(op, requests, "spec.devices.requests")
         if error is not None:
-            found = [error, *ctx.version.strategy.validate_create(obj).errors]
+            found = [error, *op.version.strategy.validate_create(obj).errors]
             raise errors.InvalidError(self.kind, self.group, obj["metadata"].get("name", ""), found)
         return None
 
-    async def begin_update(
-        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
-    ) -> Finish | None:
+    async def begin_update(self, op: Operation, new: JsonObject, old: JsonObject, *, dry_run: bool) -> Finish | None:
         """Raise InvalidError if the status has changes that the client or the namespace does not permit.
 
         A new allocation with admin access to devices needs a label of the namespace. The client needs permissions for
         changes of the allocation and of the devices.
         """
-        if ctx.subresource != "status":
+        if op.subresource != "status":
             return None
-        strategy = ctx.version.strategy
+        strategy = op.version.strategy
         prepared = strategy.prepare_subresource("status", new, old)
-        found = await self._permission_errors(ctx, prepared, old)
+        found = await self._permission_errors(op, prepared, old)
         if not any(map(_has_admin_access, _results(old))):
-            error = self._admin_access_error(ctx, _results(prepared), "status.allocation.devices.results")
+            error = self._admin_access_error(op, _results(prepared), "status.allocation.devices.results")
             found = [error, *found] if error is not None else found
         if found:
             found += strategy.validate_subresource("status", prepared, old).errors
-            raise errors.InvalidError(self.kind, self.group, ctx.name, found)
+            raise errors.InvalidError(self.kind, self.group, op.name, found)
         return None
 
-    async def _permission_errors(self, ctx: RequestContext, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        if ctx.request.user is None or ctx.backend.authorizer.allows_everything:
+    async def _permission_errors(self, op: Operation, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        if op.user is None or op.backend.authorizer.allows_everything:
             return []
-        verb = "patch" if ctx.request.method == "PATCH" else "update"
-        where = ctx.namespace or ""
-        access = Access(ctx.user, verb, self.group, ctx.version.version, self.plural, "status", where, ctx.name)
+        where = op.namespace or ""
+        access = Access(op.client, op.verb, self.group, op.version.version, self.plural, "status", where, op.name)
         return await status_permission_errors(
-            ctx.backend.authorizer, access, new.get("status") or {}, old.get("status") or {}
+            op.backend.authorizer, access, new.get("status") or {}, old.get("status") or {}
         )
 
-    def _admin_access_error(self, ctx: RequestContext, items: list[JsonObject], at: str) -> FieldError | None:
+    def _admin_access_error(self, op: Operation, items: list[JsonObject], at: str) -> FieldError | None:
         index = next((index for index, item in enumerate(items) if _has_admin_access(item)), None)
         if index is None:
             return None
-        namespaces = ctx.backend.registry.resource("", "namespaces")
-        cached = namespaces.cache.get(ctx.namespace or "") if namespaces is not None else None
+        namespaces = op.backend.registry.resource("", "namespaces")
+        cached = namespaces.cache.get(op.namespace or "") if namespaces is not None else None
         if cached is not None and labels_of(cached.decode()).get(_ADMIN_LABEL) == "true":
             return None
         reason = f"admin access to devices requires the `{_ADMIN_LABEL}: true` label on the containing namespace"
@@ -177,14 +174,12 @@ class ResourceSliceResource(BuiltinResource):
 
     has_effects = True
 
-    async def begin_create(self, ctx: RequestContext, obj: JsonObject, *, dry_run: bool) -> Finish | None:
-        _set_taint_times(obj, ctx.now())
+    async def begin_create(self, op: Operation, obj: JsonObject, *, dry_run: bool) -> Finish | None:
+        _set_taint_times(obj, op.now())
         return None
 
-    async def begin_update(
-        self, ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool
-    ) -> Finish | None:
-        _set_taint_times(new, ctx.now())
+    async def begin_update(self, op: Operation, new: JsonObject, old: JsonObject, *, dry_run: bool) -> Finish | None:
+        _set_taint_times(new, op.now())
         return None
 
 

@@ -11,11 +11,11 @@ from polykind import errors
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.controllers.server_requests import server_context
+from polykind.operations.backend import Backend
+from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions, DeleteOptions, UpdateOptions
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.stored_objects import StoredObjects
-from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.create import create_object
 from polykind.verbs.delete import delete_object
 from polykind.verbs.update import change_object
@@ -35,7 +35,7 @@ GROUPS = {
     "statefulsets": "apps",
 }
 """The resources that the simulation uses, with their API groups."""
-_AGENT = "polykind-simulation"
+_MANAGER = "polykind-simulation"
 _USER = User("system:kube-controller-manager", groups=(ADMIN_GROUP,))
 """The user of all writes. The server would skip webhooks and quotas for a write without a user."""
 
@@ -80,11 +80,10 @@ class SimulatedCluster:
     async def create(self, plural: str, obj: Mapping[str, Any], *, admission: bool = True) -> JsonObject:
         """Create an object and return it. If `admission` is false, skip webhooks and admission plugins."""
         meta = obj["metadata"]
-        ctx = self._context("POST", plural, meta.get("namespace"), meta.get("name", ""))
-        if not admission:
-            ctx.request.user = None
-        decoded = ctx.version.codec.decode(copy.deepcopy(dict(obj)), report_unknown=False)
-        created: JsonObject = json_codec.decode(await create_object(ctx, Write(decoded.obj, POST, CreateOptions())))
+        user = _USER if admission else None
+        op = self._operation("create", plural, meta.get("namespace"), meta.get("name", ""), user=user)
+        decoded = op.version.codec.decode(copy.deepcopy(dict(obj)), report_unknown=False)
+        created: JsonObject = json_codec.decode(await create_object(op, Write(decoded.obj, POST, CreateOptions())))
         return created
 
     async def update(self, plural: str, obj: JsonObject, change: Change, subresource: str = "") -> None:
@@ -107,8 +106,8 @@ class SimulatedCluster:
             change(new)
             return new
 
-        ctx = self._context("PATCH", plural, meta.get("namespace"), meta["name"], subresource)
-        await change_object(ctx, apply_change, UpdateOptions(), PATCH)
+        op = self._operation("patch", plural, meta.get("namespace"), meta["name"], subresource)
+        await change_object(op, apply_change, UpdateOptions(), PATCH)
 
     async def update_status(self, plural: str, obj: JsonObject, change: Change) -> None:
         """Call `change` with the status of an object, which `change` modifies in place, and write the status."""
@@ -117,33 +116,41 @@ class SimulatedCluster:
     async def delete(self, plural: str, obj: JsonObject, *, now: bool = False) -> None:
         """Delete an object. If `now` is true, skip its grace period, as the kubelet does when a pod has ended."""
         meta = obj["metadata"]
-        ctx = self._context("DELETE", plural, meta.get("namespace"), meta["name"])
+        op = self._operation("delete", plural, meta.get("namespace"), meta["name"])
         options = DeleteOptions(grace_period_seconds=0 if now else None, uid=meta["uid"])
-        await delete_object(ctx, options)
+        await delete_object(op, options)
 
     async def bind(self, pod: JsonObject, node: str) -> None:
         """Assign a pod to a node through its subresource `binding`."""
         from polykind.verbs.binding import create_pod_binding
 
         meta = pod["metadata"]
-        ctx = self._context("POST", "pods", meta["namespace"], meta["name"], "binding")
-        ctx.request.headers[b"content-type"] = b"application/json"
         target = {"kind": "Node", "name": node}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": target}
-        ctx.request.body = json_codec.encode(binding)
-        await create_pod_binding(ctx)
+        body = json_codec.encode(binding)
+        await create_pod_binding(
+            self._operation("create", "pods", meta["namespace"], meta["name"], "binding", body=body)
+        )
 
-    def _context(
-        self, method: str, plural: str, namespace: str | None, name: str, subresource: str = ""
-    ) -> RequestContext:
-        ctx = server_context(
+    def _operation(
+        self,
+        verb: str,
+        plural: str,
+        namespace: str | None,
+        name: str,
+        subresource: str = "",
+        *,
+        user: User | None = _USER,
+        body: bytes = b"",
+    ) -> Operation:
+        return Operation.by_server(
             self._backend,
-            self.resource(plural),
-            method,
+            verb,
+            self.resource(plural).storage_version(),
             name,
             namespace=namespace,
             subresource=subresource,
-            agent=_AGENT,
+            user=user,
+            manager=_MANAGER,
+            body=body,
         )
-        ctx.request.user = _USER
-        return ctx

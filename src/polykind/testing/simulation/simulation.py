@@ -9,6 +9,7 @@ from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject
 from polykind.controllers.informer import Informer
 from polykind.controllers.workqueue import WorkQueue
+from polykind.operations.backend import Backend
 from polykind.resources.builtin import BuiltinResource
 from polykind.testing.blocking import Blocking
 from polykind.testing.exceptions import Refused, raise_at_awaiter
@@ -25,7 +26,6 @@ from polykind.testing.simulation.simulated_replica_sets import SimulatedReplicaS
 from polykind.testing.simulation.simulated_services import SimulatedServices
 from polykind.testing.simulation.simulated_stateful_sets import SimulatedStatefulSets
 from polykind.testing.simulation.simulated_volumes import SimulatedVolumeClaims
-from polykind.verbs.context import Backend
 
 _CONTROLLERS: dict[str, type[SimulatedController]] = {
     controller.plural: controller

@@ -9,7 +9,8 @@ from typing import Any
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.crd import versions as crd_versions
-from polykind.http.messages import Request, Response
+from polykind.http.messages import Request
+from polykind.operations.responses import Response
 from polykind.server.server import Server
 
 CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
