@@ -38,7 +38,7 @@ def credentials(running: Live) -> tuple[str, ...]:
 
 def connect(
     browser: aiohttp.ClientSession, running: Live, path: str, accept: str = "*/*"
-) -> aiohttp.client._WSOperationManager:
+) -> aiohttp.client._WSRequestContextManager:
     url, headers = running.server.url + path, {"Accept": accept}
     return browser.ws_connect(url, protocols=credentials(running), headers=headers, ssl=False)
 
