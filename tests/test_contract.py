@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 
 from polykind.contract import copy_json
-from tests.toolkit.declare.test_conversions import JSON
+from tests.declare.test_conversions import JSON
 
 
 @given(JSON)

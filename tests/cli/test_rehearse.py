@@ -13,7 +13,7 @@ from polykind.cli import rehearse as rehearse_command
 from polykind.contract import copy_json
 from polykind.testing.apiserver import ApiServer
 from polykind.toolkit.rehearsal.converter_process import Upstream
-from tests.toolkit.declare.test_rules_file import DOCUMENT
+from tests.declare.test_rules_file import DOCUMENT
 from tests.toolkit.rehearsal.test_rehearsal import OBJECT, ONE, TWO
 
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from polykind.cli import main
-from tests.toolkit.declare.test_rules_carry_themselves import NUMBER, TEXT, manifest
+from tests.declare.test_rules_carry_themselves import NUMBER, TEXT, manifest
 
 
 @pytest.fixture

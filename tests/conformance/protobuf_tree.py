@@ -17,10 +17,10 @@ from polykind.apis.apidiscovery import types as discovery
 from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.groups import find_subresource_kind
 from polykind.apis.machinery import value_types as types
+from polykind.apis.machinery.protobuf_envelope import MAGIC, decode_envelope, encode_envelope
 from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import BOOL, BYTES, INT32, INT64, STRING, STRINGS, ListOf, MapOf, ValueType
 from polykind.apis.meta.types import DELETE_OPTIONS, LIST_META, PARTIAL_OBJECT_METADATA, STATUS, WATCH_EVENT
-from polykind.codec.protobuf_envelope import MAGIC, decode_envelope, encode_envelope
 from polykind.codec.protobuf_wire import bytes_field, encode_utf8, iter_fields, varint_field
 
 Tree = dict[str, Any]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from polykind.apis.machinery.protobuf_envelope import encode_envelope, encode_watch_frame
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.machinery.structs import Struct
-from polykind.codec.protobuf_envelope import encode_envelope, encode_watch_frame
 from polykind.codec.protobuf_wire import bytes_field, varint_field
 from tests.conformance.protobuf_tree import decode, encode, find_message, parse_body, unwrap, unwrap_event, wrap
 

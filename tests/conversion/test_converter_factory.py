@@ -7,8 +7,8 @@ import pytest
 from polykind.contract import Converter, JsonObject
 from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.monitored_converter import MonitoredConverter
+from polykind.declare.library import Library
 from polykind.errors import APIError
-from polykind.toolkit.declare.library import Library
 from polykind.webhook.target import Resolver
 from tests.conversion import converters
 from tests.conversion.hook import Hook, crontab

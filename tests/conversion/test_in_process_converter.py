@@ -7,8 +7,8 @@ import pytest
 
 from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.conversion.in_process_converter import InProcessConverter
-from polykind.toolkit.declare.library import Library
-from polykind.toolkit.declare.loading import load_converter
+from polykind.conversion.loading import load_converter
+from polykind.declare.library import Library
 from tests.conversion import converters
 from tests.conversion.hook import crontab
 

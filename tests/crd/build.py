@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind import crd
+from polykind.apis.apiextensions import crd_codec
 from polykind.contract import JsonObject
 from polykind.crd.status import nonstructural_condition, reconcile
 
@@ -36,7 +37,7 @@ def crd_body(*versions: JsonObject, kind: str = "Tool", group: str = "example.co
 
 def created_crd(*versions: JsonObject, **spec: Any) -> JsonObject:
     """Return a decoded CRD as a create request prepares it, without validation."""
-    return crd.prepare_create(crd.decode(crd_body(*versions, **spec), "v1", False)[0])
+    return crd.prepare_create(crd_codec.decode(crd_body(*versions, **spec), "v1", False)[0])
 
 
 def established_crd(*versions: JsonObject, **spec: Any) -> JsonObject:
@@ -59,7 +60,7 @@ def v1beta1_crd(**spec: Any) -> JsonObject:
         "metadata": {"name": "tools.example.com", "uid": "u", "resourceVersion": "1", "generation": 1},
         "spec": {"group": "example.com", "version": "v1", "names": {"plural": "tools", "kind": "Tool"}, **spec},
     }
-    new, _ = crd.decode(asked, "v1beta1", False)
+    new, _ = crd_codec.decode(asked, "v1beta1", False)
     return {**new, "status": reconciled_status(new)}
 
 

@@ -9,10 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from polykind import crd, errors
+from polykind.apis.apiextensions import crd_codec
+from polykind.apis.apiextensions.crd_codec import GROUP, KIND, Version
 from polykind.apply import json_patch, merge_patch
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.crd.codec import GROUP, KIND, Version
 from polykind.crd.empty_values import drop_empty_values
 from polykind.crd.strategy import warnings
 from tests.conformance.client import Answer
@@ -68,8 +69,8 @@ class CRDServer:
         if old is None:
             raise errors.NotFoundError(RESOURCE, GROUP, name)
         if verb == "GET":
-            return 200, crd.encode(old, version)
-        shown = crd.encode(old, version)
+            return 200, crd_codec.encode(old, version)
+        shown = crd_codec.encode(old, version)
         if verb == "PUT":
             new = _parse_body(body, type_)
             if new.get("metadata", {}).get("resourceVersion") != old["metadata"]["resourceVersion"]:
@@ -123,15 +124,15 @@ class CRDServer:
         """Store a CRD and return the response. Then reconcile it and the other CRDs of its group."""
         new = drop_empty_values(new)
         if "dryRun" in query:
-            return crd.encode(new, version)
+            return crd_codec.encode(new, version)
         self.revision += 1
         new["metadata"]["resourceVersion"] = str(self.revision)
         self.stored[new["metadata"]["name"]] = new
-        answer = json.loads(json.dumps(crd.encode(new, version)))
+        answer = json.loads(json.dumps(crd_codec.encode(new, version)))
         for _ in range(2):
             for name, each in self.stored.items():
                 if not each["status"]["storedVersions"]:
-                    each, _ = crd.decode(each, "v1", False)
+                    each, _ = crd_codec.decode(each, "v1", False)
                 others = [other for other in self.stored.values() if other is not each]
                 settled = reconciled_status(each, *others)
                 if settled != each["status"]:
@@ -144,7 +145,7 @@ class CRDServer:
         if body.get("kind") != KIND or body.get("apiVersion") != f"{GROUP}/{version}":
             raise UnsupportedRequestError("kind")
         how = query.get("fieldValidation", "Warn")
-        new, unknown = crd.decode(body, version, how != "Ignore")
+        new, unknown = crd_codec.decode(body, version, how != "Ignore")
         found = [f'unknown field "{path}"' for path in unknown]
         if found and how == "Strict":
             why = f"cannot be handled as a {KIND}: strict decoding error: {', '.join(found)}"

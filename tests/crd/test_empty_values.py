@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polykind import crd
+from polykind.apis.apiextensions import crd_codec
 from polykind.contract import JsonObject
 from polykind.crd.empty_values import drop_empty_from_schema, drop_empty_values, equal_settings, equal_specs
 from tests.crd.build import crd_body, created_crd, established_crd, schema_errors, version
@@ -35,19 +36,19 @@ def test_empty_items_are_not_stored() -> None:
 
 
 def test_crd_without_empty_values_is_returned_itself() -> None:
-    kept = crd.decode(crd_body(), "v1", False)[0]
+    kept = crd_codec.decode(crd_body(), "v1", False)[0]
     assert drop_empty_values(kept) is kept
 
 
 def test_empty_columns_and_selectable_fields_are_dropped() -> None:
     asked = crd_body({**version(), "additionalPrinterColumns": [], "selectableFields": []})
-    kept = drop_empty_values(crd.decode(asked, "v1", False)[0])
+    kept = drop_empty_values(crd_codec.decode(asked, "v1", False)[0])
     assert kept["spec"]["versions"][0].keys() == {"name", "served", "storage", "schema"}
 
 
 def test_equal_settings_become_that_of_the_first_version() -> None:
     stating = version("v2", {"type": "object", "required": []}, additionalPrinterColumns=[])
-    first, second = crd.decode(crd_body(version(), stating), "v1", False)[0]["spec"]["versions"]
+    first, second = crd_codec.decode(crd_body(version(), stating), "v1", False)[0]["spec"]["versions"]
     assert second.keys() == first.keys()
     assert second["schema"] == {"openAPIV3Schema": {"type": "object"}}
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from polykind import crd
+from polykind.apis.apiextensions import crd_codec
 from tests.crd.build import crd_body, established_crd, version, with_spec
 
 
 def test_create_resets_status() -> None:
     asked = {**crd_body(), "status": {"storedVersions": ["v9"], "acceptedNames": {"plural": "x", "kind": "X"}}}
     asked["metadata"] |= {"generation": 7}
-    new = crd.prepare_create(crd.decode(asked, "v1", True)[0])
+    new = crd.prepare_create(crd_codec.decode(asked, "v1", True)[0])
     assert new["status"] == {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]}
     assert new["metadata"]["generation"] == 1
 

@@ -12,7 +12,7 @@ import pytest
 import polykind.convert
 from polykind.codec import yaml_codec
 from polykind.convert import Conversions, put, take
-from polykind.toolkit.declare import rules_file
+from polykind.declare import rules_file
 from polykind.toolkit.hosting.review_response import convert_review
 from polykind.toolkit.proving.proofs import PROPERTIES
 from tests.support import pages

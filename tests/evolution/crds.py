@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polykind import crd as crd_rules
+from polykind.apis.apiextensions import crd_codec
 from polykind.contract import JsonObject, copy_json
 
 Change = Callable[[JsonObject], Any]
@@ -89,7 +89,7 @@ def changed(change: Change, base: JsonObject | None = None) -> JsonObject:
 
 def decoded(value: JsonObject) -> JsonObject:
     """Return a decoded CRD, as the checks take it."""
-    return crd_rules.decode(copy_json(value), "v1", False)[0]
+    return crd_codec.decode(copy_json(value), "v1", False)[0]
 
 
 def fields(crd: JsonObject, version: int = 0) -> JsonObject:

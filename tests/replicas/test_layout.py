@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from polykind.codec.protobuf_envelope import MAGIC
+from polykind.apis.machinery.protobuf_envelope import MAGIC
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.server.server import Server
 from polykind.server.settings import Settings

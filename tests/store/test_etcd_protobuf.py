@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY, MUTATING_WEBHOOK_CONFIGURATION
-from polykind.codec.protobuf_envelope import MAGIC, encode_object
+from polykind.apis.machinery.protobuf_envelope import MAGIC, encode_object
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.golang.varint import encode_varint
 from polykind.store.etcd.rpc_messages import (

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from polykind.toolkit.crd_versions import CRD, RejectedError, accept_converted
+from tests.declare.test_conversions import KIND, crontab
 from tests.toolkit.crds import HOST, HOSTS, crd_manifest
-from tests.toolkit.declare.test_conversions import KIND, crontab
 
 
 def test_crd_is_read() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from polykind.codec import json_codec, yaml_codec
+from polykind.conversion.loading import load_converter
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD, accept_converted
-from polykind.toolkit.declare.library import Library
-from polykind.toolkit.declare.loading import load_converter
 from polykind.toolkit.files.offline_converter import OfflineConverter
 from polykind.toolkit.hosting.review_response import convert_review
 from polykind.toolkit.hosting.webhook_host import Host

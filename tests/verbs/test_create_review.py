@@ -10,9 +10,9 @@ import pytest
 
 from polykind.apis.authentication.types import TOKEN_REVIEW
 from polykind.apis.authorization.types import SUBJECT_ACCESS_REVIEW
+from polykind.apis.machinery.protobuf_envelope import decode_envelope, encode_object
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.auth.service_account_tokens import DEFAULT_ISSUER as AUDIENCE
-from polykind.codec.protobuf_envelope import decode_envelope, encode_object
 from polykind.contract import JsonObject
 from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, add, configuration, patching, refuse
 from tests.support.live import Live, live

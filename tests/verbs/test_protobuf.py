@@ -11,10 +11,10 @@ from polykind import errors
 from polykind.apis import machinery
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as DEFINITION
 from polykind.apis.core.types import NAMESPACE
+from polykind.apis.machinery.protobuf_envelope import decode_envelope, encode_envelope, encode_object
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.machinery.structs import Struct
 from polykind.apis.meta.types import DELETE_OPTIONS, PARTIAL_OBJECT_METADATA, STATUS
-from polykind.codec.protobuf_envelope import decode_envelope, encode_envelope, encode_object
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import JsonObject
 from polykind.operations.operation import Operation

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from polykind.apis.autoscaling.types import SCALE as MESSAGE
-from polykind.codec.protobuf_envelope import encode_object
+from polykind.apis.machinery.protobuf_envelope import encode_object
 from polykind.contract import JsonObject
 from tests.support.live import Live
 from tests.support.widgets import APPLY, GROUP, MERGE, NAME, WIDGETS, definition, widget

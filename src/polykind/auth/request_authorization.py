@@ -12,9 +12,10 @@ from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer
 from polykind.auth.forbidden import forbidden
 from polykind.auth.user import User
-from polykind.golang.query import Query, bool_value, first_value, int_value, parse_query
+from polykind.golang.query import Query, bool_value, first_value, parse_query
 from polykind.http.messages import Request
 from polykind.names import path_segment
+from polykind.operations.options import int_value
 from polykind.selectors import field_selectors, label_selectors
 
 if TYPE_CHECKING:

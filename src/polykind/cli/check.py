@@ -82,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
 async def _check(args: argparse.Namespace) -> CheckReport:
     from polykind.cluster.cluster_access import find_access
     from polykind.cluster.cluster_client import ClusterClient
+    from polykind.conversion.loading import load_converter
     from polykind.toolkit.checking.accepted_findings import read_accepted
     from polykind.toolkit.checking.crd_sources import read_sources
     from polykind.toolkit.checking.release_check import (
@@ -92,7 +93,6 @@ async def _check(args: argparse.Namespace) -> CheckReport:
         pair_sources,
         webhook_config,
     )
-    from polykind.toolkit.declare.loading import load_converter
 
     if len(args.crds) > 2:
         raise ValueError("expected OLD and NEW, or NEW alone")

@@ -15,8 +15,8 @@ from polykind.cli.flags import UsageError
 
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
+    from polykind.declare.library import Library
     from polykind.toolkit.crd_versions import CRD
-    from polykind.toolkit.declare.library import Library
     from polykind.toolkit.files.manifests import Document, Manifest
     from polykind.toolkit.files.offline_converter import OfflineConverter
 
@@ -93,7 +93,7 @@ class _Run:
         self.counts: Counter[str] = Counter()
 
     def run(self) -> int:
-        from polykind.toolkit.declare.loading import load_converter
+        from polykind.conversion.loading import load_converter
         from polykind.toolkit.files.offline_converter import OfflineConverter
 
         args = self.args
@@ -164,7 +164,7 @@ class _Run:
         return list(found.values())
 
     def _convert(self, source: Source, offline: OfflineConverter) -> None:
-        from polykind.toolkit.declare.conversions import ConversionError
+        from polykind.declare.conversions import ConversionError
         from polykind.toolkit.files.yaml_rewriter import UnwritableError
 
         for index, document in enumerate(source.manifest.documents):

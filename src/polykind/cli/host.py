@@ -183,7 +183,7 @@ def build_host(args: argparse.Namespace) -> tuple[Host, ClusterClient | None]:
 
     Raise UsageError or ValueError if a flag is invalid.
     """
-    from polykind.toolkit.declare.loading import load_converter
+    from polykind.conversion.loading import load_converter
     from polykind.toolkit.hosting.webhook_host import Host
     from polykind.toolkit.hosting.webhook_registration import WebhookRegistration, check_complete
 

@@ -15,8 +15,8 @@ from polykind.cli.flags import add_list_flag, parse_seconds
 
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
+    from polykind.declare.library import Library
     from polykind.toolkit.crd_versions import CRD
-    from polykind.toolkit.declare.library import Library
     from polykind.toolkit.proving.round_trip import TestedConverter
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -63,7 +63,7 @@ def add_source_flags(command: argparse.ArgumentParser) -> None:
 
 def open_source(args: argparse.Namespace) -> ProofSource:
     """Return the CRD and the converter that the flags specify. Raise ValueError if they are not usable."""
-    from polykind.toolkit.declare.loading import load_converter
+    from polykind.conversion.loading import load_converter
 
     _check_combination(args)
     seconds = parse_seconds("--call-timeout", args.call_timeout, example="10s")
@@ -134,7 +134,7 @@ async def _read_from_cluster(args: argparse.Namespace) -> Any:
 
 
 def _strategy_none() -> Library:
-    from polykind.toolkit.declare.library import Library
+    from polykind.declare.library import Library
 
     def change_only_the_version(obj: JsonObject, to: str) -> JsonObject:
         return {**obj, "apiVersion": to, "metadata": obj.get("metadata") or {}}

@@ -21,7 +21,7 @@ from polykind.server.settings import Settings, SettingsError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from polykind.toolkit.declare.conversions import ConversionFunction
+    from polykind.declare.conversions import ConversionFunction
     from polykind.toolkit.rehearsal.converter_process import Upstream
     from polykind.toolkit.rehearsal.rehearsal import Stage, StageResult
     from polykind.toolkit.rehearsal.rehearsed_converter import RehearsedConverter
@@ -228,7 +228,7 @@ def _converter(args: argparse.Namespace, stages: Iterable[Stage]) -> RehearsedCo
 
 def _conversion_functions(converters: Iterable[str], stage: Stage) -> list[ConversionFunction]:
     """Return the declared conversion functions of the CRD's kind."""
-    from polykind.toolkit.declare.loading import load_converter
+    from polykind.conversion.loading import load_converter
 
     declared = [(load_converter(spec).declared or {}).get(stage.crd.kind) for spec in converters]
     return [step for conversions in declared if conversions is not None for step in conversions.steps.values()]

@@ -7,7 +7,7 @@ import logging
 
 from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import JsonObject, StoreError
-from polykind.migration.removal import ObjectCount, stored_version_blocker
+from polykind.crd.version_removal import ObjectCount, stored_version_blocker
 from polykind.operations.backend import Backend
 
 log = logging.getLogger("polykind.migrations")

@@ -16,7 +16,7 @@ from polykind.conversion.monitored_converter import CALL_SECONDS, MonitoredConve
 from polykind.webhook.target import Resolver
 
 if TYPE_CHECKING:
-    from polykind.toolkit.declare.library import Library
+    from polykind.declare.library import Library
     from polykind.webhook.client import ClientCertificate
     from polykind.webhook.presence import WebhookPresence
 

@@ -20,9 +20,9 @@ from polykind.conversion import conversion_messages
 from polykind.conversion.batches import Batches, EncodedObject, LocatedError
 from polykind.conversion.conversion_errors import CALL, INVALID_OBJECT, AttemptError, error_prefix
 from polykind.conversion.monitored_converter import CALL_SECONDS
+from polykind.declare.conversions import ConversionError
+from polykind.declare.library import Convert
 from polykind.golang.fmt import go_type
-from polykind.toolkit.declare.conversions import ConversionError
-from polykind.toolkit.declare.library import Convert
 from polykind.webhook.presence import WebhookPresence
 
 _THREADS = 4

@@ -4,11 +4,11 @@ The toolkit needs no running server and never imports one. This package is its p
 implementation.
 """
 
-from polykind.toolkit.declare.conversions import ConversionError, Conversions, Incomplete, NoWay
-from polykind.toolkit.declare.field_rules import by_hand, drop, first, move, only, rename_values
-from polykind.toolkit.declare.stash import put, take
-from polykind.toolkit.declare.structure_rules import list_to_map, map_to_list, unwrap, wrap
-from polykind.toolkit.declare.translations import absent_means, duration, join, quantity, split
+from polykind.declare.conversions import ConversionError, Conversions, Incomplete, NoWay
+from polykind.declare.field_rules import by_hand, drop, first, move, only, rename_values
+from polykind.declare.stash import put, take
+from polykind.declare.structure_rules import list_to_map, map_to_list, unwrap, wrap
+from polykind.declare.translations import absent_means, duration, join, quantity, split
 
 __all__ = [
     "ConversionError",

@@ -1,5 +1,5 @@
 """A converter together with the name that messages use for the converter."""
 
-from polykind.toolkit.declare.library import Library
+from polykind.declare.library import Library
 
 __all__ = ["Library"]

@@ -1,7 +1,6 @@
-"""CustomResourceDefinitions: decoding, defaults, validation and status. Functions take CRDs as apiextensions/v1."""
+"""CustomResourceDefinitions: validation and status. Functions take CRDs as apiextensions/v1."""
 
 from polykind.crd.approval import approval_condition
-from polykind.crd.codec import decode, encode
 from polykind.crd.naming import accept_names, establish
 from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
 from polykind.crd.strategy import prepare_create, prepare_status_update, prepare_update, warnings
@@ -10,8 +9,6 @@ from polykind.crd.validation import validate_create, validate_status_update, val
 __all__ = [
     "accept_names",
     "approval_condition",
-    "decode",
-    "encode",
     "establish",
     "nonstructural_condition",
     "prepare_create",

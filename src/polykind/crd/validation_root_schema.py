@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from polykind.apis.apiextensions.plain_schema import is_plain_root
 from polykind.contract import JsonObject
 from polykind.crd import internal_json
 from polykind.crd.cel_rules import RuleChecker, RuleCheckRequest
@@ -14,6 +13,7 @@ from polykind.crd.structural import structural_violations, unsupported_reason
 from polykind.crd.validation_defaults import validate_defaults
 from polykind.crd.validation_schema import SchemaValidator
 from polykind.errors import FieldError, forbidden, invalid
+from polykind.schema.plain_schema import is_plain_root
 
 _ALLOWED_AT_ROOT = {
     "Description": "description",

@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote_to_bytes
 
-from polykind.errors import BadRequestError
-from polykind.golang.fmt import go_quote
-from polykind.golang.strconv import parse_int64
 from polykind.golang.utf8 import decode_utf8
 
 Query = dict[str, list[str]]
 """The values of each parameter, in order."""
 
 bad_escape = re.compile(r"%(?![0-9A-Fa-f]{2})").search
-_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 def parse_query(raw: bytes | str) -> Query:
@@ -50,15 +46,3 @@ def bool_value(query: Query, name: str) -> bool | None:
     """Return a boolean parameter. Every value except 0 and false is true. Return None if the parameter is absent."""
     values = query.get(name)
     return values[0] != "0" and values[0].lower() != "false" if values else None
-
-
-def int_value(query: Query, name: str) -> int | None:
-    """Return an int64 parameter, or None if it is absent. Raise BadRequestError if it is not an int64."""
-    values = query.get(name)
-    if not values:
-        return None
-    value = parse_int64(values[0])
-    if value is None:
-        reason = "value out of range" if _integer(values[0]) else "invalid syntax"
-        raise BadRequestError(f"strconv.ParseInt: parsing {go_quote(values[0])}: {reason}")
-    return value

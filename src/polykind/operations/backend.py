@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from polykind.admission.admission_chain import AdmissionChain
-from polykind.apis.core.service_network import ServiceNetwork
-from polykind.auth.authorizer import AlwaysAllow, Authorizer
-from polykind.auth.service_account_tokens import ServiceAccountTokens
-from polykind.cache.watch_cache import WatchCache
-from polykind.contract import Clock, IdSource, StaleValues, Store
-from polykind.metrics.metrics import Metrics
-from polykind.resources.registry import Registry
-from polykind.workers import Workers
+if TYPE_CHECKING:
+    from polykind.admission.admission_chain import AdmissionChain
+    from polykind.apis.core.service_network import ServiceNetwork
+    from polykind.auth.authorizer import Authorizer
+    from polykind.auth.service_account_tokens import ServiceAccountTokens
+    from polykind.cache.watch_cache import WatchCache
+    from polykind.contract import Clock, IdSource, StaleValues, Store
+    from polykind.metrics.metrics import Metrics
+    from polykind.resources.registry import Registry
+    from polykind.workers import Workers
 
 
 class Backend(msgspec.Struct):
@@ -24,9 +27,9 @@ class Backend(msgspec.Struct):
     clock: Clock
     ids: IdSource
     metrics: Metrics
-    admission: AdmissionChain = msgspec.field(default_factory=AdmissionChain)
-    authorizer: Authorizer = msgspec.field(default_factory=AlwaysAllow)
-    service_network: ServiceNetwork = msgspec.field(default_factory=ServiceNetwork)
+    admission: AdmissionChain
+    authorizer: Authorizer
+    service_network: ServiceNetwork
     service_account_tokens: ServiceAccountTokens | None = None
     bookmark_interval: float = 60.0
     unsafe_deletion: bool = False

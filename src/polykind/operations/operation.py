@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Hashable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from polykind import errors, names
-from polykind.auth.user import User
 from polykind.bounded_cache import remember
-from polykind.contract import RevisionRead
 from polykind.golang.fmt import go_quote
 from polykind.golang.query import parse_query
-from polykind.operations.backend import Backend
 from polykind.operations.charges import Charges
 from polykind.operations.lane import Lane, is_large
 from polykind.operations.notes import Notes
 from polykind.operations.options import PatchOptions, WriteOptions
-from polykind.operations.stream_transport import Transport
-from polykind.resources.resource import Resource, ServedVersion
+
+if TYPE_CHECKING:
+    from polykind.auth.user import User
+    from polykind.contract import RevisionRead
+    from polykind.operations.backend import Backend
+    from polykind.operations.stream_transport import Transport
+    from polykind.resources.resource import Resource, ServedVersion
 
 W = TypeVar("W", bound=WriteOptions)
 

@@ -5,6 +5,7 @@ Raise BadRequestError if a value cannot be parsed, and InvalidError if a parsed 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
@@ -26,13 +27,27 @@ from polykind.errors import (
 from polykind.golang import duration
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import json_float, json_type_name
-from polykind.golang.query import Query, bool_value, first_value, int_value
+from polykind.golang.query import Query, bool_value, first_value
+from polykind.golang.strconv import parse_int64
 from polykind.golang.utf8 import byte_length, decode_utf8
 from polykind.selectors import field_selectors, label_selectors
 from polykind.selectors.field_selectors import FieldSelector
 from polykind.selectors.label_selectors import LabelSelector
 
 _MAX_MANAGER_BYTES = 128
+_integer = re.compile(r"[+-]?[0-9]+").fullmatch
+
+
+def int_value(query: Query, name: str) -> int | None:
+    """Return an int64 parameter, or None if it is absent. Raise BadRequestError if it is not an int64."""
+    values = query.get(name)
+    if not values:
+        return None
+    value = parse_int64(values[0])
+    if value is None:
+        reason = "value out of range" if _integer(values[0]) else "invalid syntax"
+        raise BadRequestError(f"strconv.ParseInt: parsing {go_quote(values[0])}: {reason}")
+    return value
 
 
 class ListOptions(msgspec.Struct, frozen=True):

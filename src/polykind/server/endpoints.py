@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 from polykind import errors
 from polykind.apis.apidiscovery.types import encode_document
+from polykind.apis.machinery.protobuf_envelope import encode_object
 from polykind.apis.meta.types import STATUS
 from polykind.auth.service_account_tokens import CONFIGURATION_PATH, JWKS_PATH, ServiceAccountTokens
 from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.json_indent import indent
 from polykind.codec.negotiation import MEDIA_TYPES
-from polykind.codec.protobuf_envelope import encode_object
 from polykind.discovery.accept import (
     AGGREGATED_PARAMETERS,
     OPENAPI_V2_PROTOBUF,

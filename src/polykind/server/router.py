@@ -18,13 +18,13 @@ from polykind.golang.fmt import go_quote
 from polykind.golang.query import bad_escape, bool_value, parse_query
 from polykind.http.http_transport import HttpTransport
 from polykind.http.messages import TEXT, Request, warning_headers
-from polykind.metrics.requests import RequestMonitor
 from polykind.operations.backend import Backend
 from polykind.operations.operation import Media, Operation
 from polykind.operations.options import request_timeout
 from polykind.operations.responses import Response, Stream
 from polykind.resources.resource import ServedVersion
 from polykind.server.endpoints import NO_SNIFF, Endpoints, error_response, is_public
+from polykind.server.request_monitor import RequestMonitor
 from polykind.server.unserved_requests import UnservedRequests
 from polykind.strategies.authorization.strategy import ReviewStrategy
 from polykind.verbs import subresources

@@ -31,7 +31,6 @@ from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.http.listener import Http2Options, HttpServer, Limits
 from polykind.metrics.metrics import Metrics
-from polykind.metrics.requests import RequestMonitor
 from polykind.metrics.storage_metrics import StorageMetrics
 from polykind.operations.backend import Backend
 from polykind.operations.operation import timestamp
@@ -45,6 +44,7 @@ from polykind.server.endpoints import Check, Endpoints
 from polykind.server.file_watcher import FileWatcher
 from polykind.server.identity import Identity
 from polykind.server.network_identity import ALL_ADDRESSES, advertised_host, format_host
+from polykind.server.request_monitor import RequestMonitor
 from polykind.server.router import Router
 from polykind.server.runtime_config import RuntimeConfig
 from polykind.server.server_metrics import ServerMetrics
@@ -60,10 +60,10 @@ from polykind.webhook.target import Resolver, parse_resolve
 if TYPE_CHECKING:
     from polykind.audit.audit_policy import AuditPolicy
     from polykind.console.console_pages import ConsolePages
+    from polykind.declare.library import Library
     from polykind.http.connection import App
     from polykind.server.encryption_settings import Encryption
     from polykind.server.rate_limits import RateLimits
-    from polykind.toolkit.declare.library import Library
 
 log = logging.getLogger("polykind")
 
@@ -428,7 +428,7 @@ def _open_store(settings: Settings, on_commit: Callable[[float, int], None]) -> 
 
 
 def _load_library(spec: str) -> Library:
-    from polykind.toolkit.declare.loading import load_converter
+    from polykind.conversion.loading import load_converter
 
     try:
         return load_converter(spec)

@@ -11,9 +11,9 @@ import msgspec
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, JsonObject
+from polykind.crd.version_removal import ObjectCount, removal_blockers
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.usage import VersionUsage
-from polykind.migration.removal import ObjectCount, removal_blockers
 from polykind.resources.custom import CustomResource
 from polykind.resources.registry import Registry
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from polykind.apis.machinery.protobuf_envelope import MAGIC
 from polykind.codec import json_codec
-from polykind.codec.protobuf_envelope import MAGIC
 from polykind.contract import DAMAGED_VALUE, ENCRYPTED_PREFIX, UnreadableValueError, ValueTransformer
 from polykind.errors import BadRequestError
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from polykind.contract import JsonObject
+from polykind.declare.conversions import describe_object
 from polykind.testing.blocking import Blocking
 from polykind.testing.exceptions import Refused, Unmet, raise_at_awaiter, raise_at_caller
 from polykind.testing.loop_thread import LoopThread
 from polykind.testing.server_client import Client, ResourcePaths
-from polykind.toolkit.declare.conversions import describe_object
 
 TIMEOUT_SECONDS = 10.0
 

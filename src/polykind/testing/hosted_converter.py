@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from polykind.contract import JsonObject
+from polykind.conversion.loading import load_converter
+from polykind.declare.library import Library
 from polykind.testing.exceptions import Refused
 from polykind.testing.loop_thread import LoopThread
-from polykind.toolkit.declare.library import Library
-from polykind.toolkit.declare.loading import load_converter
 from polykind.toolkit.hosting.fault_injection import Fault, Faults
 from polykind.toolkit.hosting.review_handler import as_libraries
 from polykind.toolkit.hosting.webhook_host import Host

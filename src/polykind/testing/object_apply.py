@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from polykind.contract import JsonObject
+from polykind.declare.conversions import describe_object
 from polykind.testing.exceptions import Refused
 from polykind.testing.server_client import Client, Connection, ResourcePaths, object_path
 from polykind.testing.waiting import Condition, Wait
-from polykind.toolkit.declare.conversions import describe_object
 
 FIELD_MANAGER = "polykind-testing"
 _CRD_KIND = "CustomResourceDefinition"

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from polykind.contract import JsonObject
+from polykind.declare.conversions import describe_object
 from polykind.testing.exceptions import Refused, Unmet
 from polykind.testing.server_client import Client, Connection, ResourcePaths
-from polykind.toolkit.declare.conversions import describe_object
 
 Predicate = Callable[[JsonObject], Any]
 """A function of an object that returns true if a condition is met. It may be an async function."""

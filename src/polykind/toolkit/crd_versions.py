@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polykind import crd as crd_rules
+from polykind.apis.apiextensions import crd_codec
 from polykind.contract import JsonObject, copy_json
 from polykind.conversion.conversion_errors import AttemptError
 from polykind.conversion.conversion_messages import check_converted
@@ -17,7 +18,7 @@ from polykind.toolkit.files import manifests
 
 if TYPE_CHECKING:
     from polykind.cel import Rules
-    from polykind.toolkit.declare.library import Library
+    from polykind.declare.library import Library
 
 _APIS: dict[str, Literal["v1", "v1beta1"]] = {
     "apiextensions.k8s.io/v1": "v1",
@@ -43,7 +44,7 @@ class CRD:
         from polykind.cel import RuleCompiler
 
         try:
-            self.manifest, _ = crd_rules.decode(copy_json(manifest), api, False)
+            self.manifest, _ = crd_codec.decode(copy_json(manifest), api, False)
         except APIError as error:
             raise RejectedError(error.message) from None
         crd_rules.prepare_create(self.manifest)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from polykind import crd as crd_rules
+from polykind.apis.apiextensions import crd_codec
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
 from polykind.errors import APIError
@@ -48,7 +48,7 @@ async def warn_about_change(op: Operation, new: JsonObject, old: JsonObject) -> 
 
 def _canonical(crd: JsonObject) -> JsonObject:
     api = str(crd.get("apiVersion")).rpartition("/")[2]
-    return crd_rules.decode(crd, "v1beta1", False, validate=False)[0] if api == "v1beta1" else crd
+    return crd_codec.decode(crd, "v1beta1", False, validate=False)[0] if api == "v1beta1" else crd
 
 
 def _describe(finding: ChangeFinding) -> str:

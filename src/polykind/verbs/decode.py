@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from polykind import errors
+from polykind.apis.machinery.protobuf_envelope import decode_envelope
 from polykind.codec import json_codec, negotiation, yaml_codec
-from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote

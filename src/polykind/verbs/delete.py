@@ -12,11 +12,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from polykind import errors
+from polykind.apis.machinery.protobuf_envelope import decode_envelope
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.meta.types import DELETE_OPTIONS
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec, negotiation, yaml_codec
-from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import ConversionFailedError

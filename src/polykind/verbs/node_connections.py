@@ -13,10 +13,11 @@ from polykind.auth.authorizer import Access
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
-from polykind.golang.query import first_value, int_value
+from polykind.golang.query import first_value
 from polykind.golang.strconv import parse_int64
 from polykind.golang.time import parse_rfc3339
 from polykind.operations.operation import Operation
+from polykind.operations.options import int_value
 from polykind.operations.responses import Response
 from polykind.resources.builtin import find_builtin
 from polykind.verbs.connect_options import admitted_options

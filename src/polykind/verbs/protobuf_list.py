@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
+from polykind.apis.machinery.protobuf_envelope import ListFrame
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA
 from polykind.codec import json_codec, partial_metadata
 from polykind.codec.negotiation import ResponseFormat
-from polykind.codec.protobuf_envelope import ListFrame
 from polykind.codec.protobuf_wire import bytes_field
 from polykind.contract import JsonObject
 from polykind.operations.operation import Operation

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from polykind import errors
+from polykind.apis.machinery.protobuf_envelope import encode_envelope, encode_object
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
 from polykind.codec import json_codec, negotiation, partial_metadata, yaml_codec
 from polykind.codec.json_indent import indent
 from polykind.codec.negotiation import ResponseFormat, Transform
-from polykind.codec.protobuf_envelope import encode_envelope, encode_object
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
 from polykind.operations.lane import is_large

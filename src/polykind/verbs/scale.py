@@ -10,11 +10,11 @@ from polykind import errors
 from polykind.apis import machinery
 from polykind.apis.autoscaling.types import SCALE
 from polykind.apis.machinery.apply_types import apply_model
+from polykind.apis.machinery.protobuf_envelope import decode_envelope
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apply import apply_body, field_manager, json_patch, merge_patch, scale_managed_fields
 from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.negotiation import ResponseFormat
-from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote

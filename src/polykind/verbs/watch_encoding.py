@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from polykind import errors
+from polykind.apis.machinery.protobuf_envelope import encode_envelope, encode_object, encode_watch_frame
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
 from polykind.codec import json_codec, partial_metadata
 from polykind.codec.negotiation import ResponseFormat
-from polykind.codec.protobuf_envelope import encode_envelope, encode_object, encode_watch_frame
 from polykind.contract import JsonObject
 from polykind.http.framing import BINARY_MESSAGES, TEXT_MESSAGES
 from polykind.operations.operation import Operation

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY
+from polykind.apis.machinery.protobuf_envelope import decode_envelope
 from polykind.apis.machinery.protobuf_reader import decode_message
-from polykind.codec.protobuf_envelope import decode_envelope
 from tests.controllers.test_mutating_policy_informer import BINDINGS, GROW, POLICIES, binding, policy
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, MERGE

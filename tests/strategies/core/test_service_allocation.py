@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from polykind.codec.protobuf_envelope import encode_envelope
+from polykind.apis.machinery.protobuf_envelope import encode_envelope
 from polykind.codec.protobuf_wire import bytes_field
 from polykind.contract import JsonObject
 from tests.support.live import Live, live

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from polykind.apis.machinery.protobuf_envelope import decode_envelope, encode_object
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.rbac.types import CLUSTER_ROLE
-from polykind.codec.protobuf_envelope import decode_envelope, encode_object
 from polykind.contract import JsonObject
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, MERGE

@@ -9,6 +9,7 @@ import pytest
 
 from polykind.contract import JsonObject
 from polykind.convert import Conversions, move
+from polykind.declare.library import Library
 from polykind.evolution.change_finding import ChangeFinding, Severity
 from polykind.toolkit.checking import check_report
 from polykind.toolkit.checking.accepted_findings import AcceptedFinding, read_accepted
@@ -22,7 +23,6 @@ from polykind.toolkit.checking.release_check import (
     check_pairs,
     pair_sources,
 )
-from polykind.toolkit.declare.library import Library
 from tests.evolution.crds import Change, add_version, changed, decoded, fields, manifest, spec_of, webhook
 
 

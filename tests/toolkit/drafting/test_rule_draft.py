@@ -8,13 +8,13 @@ import pytest
 
 from polykind.codec import yaml_codec
 from polykind.contract import JsonObject
+from polykind.declare.conversions import Conversions
+from polykind.declare.rules_file import parse_rules_file
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.conversions import Conversions
-from polykind.toolkit.declare.rules_file import parse_rules_file
 from polykind.toolkit.drafting.draft_proof import prove_draft
 from polykind.toolkit.drafting.draft_text import python_module, rules_file
 from polykind.toolkit.drafting.rule_draft import RuleDraft, draft_rules
-from tests.toolkit.declare.test_rules_carry_themselves import (
+from tests.declare.test_rules_carry_themselves import (
     ADDRESS,
     DURATION,
     HOST,

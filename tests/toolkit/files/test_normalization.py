@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from polykind.codec import yaml_codec
 from polykind.contract import copy_json
 from polykind.convert import Conversions
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD, accept_converted
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.files.manifests import parse
 from polykind.toolkit.files.normalization import (
     LAST_APPLIED,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from polykind.convert import ConversionError, Conversions, put, take
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.files.normalization import LAST_APPLIED
 from polykind.toolkit.files.offline_converter import ConvertedDocument, OfflineConverter
 from tests.toolkit.crds import GROUP, HOST, HOSTS, crd_manifest

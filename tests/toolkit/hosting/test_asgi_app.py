@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from polykind.toolkit.declare.library import Library
+from polykind.declare.library import Library
 from polykind.toolkit.hosting.asgi_app import asgi
 from tests.toolkit.hosting.hosts import crontabs, names, review
 

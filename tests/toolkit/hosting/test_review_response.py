@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from polykind.convert import Conversions
-from polykind.toolkit.declare.library import Library
+from polykind.declare.library import Library
 from polykind.toolkit.hosting.review_response import InvalidReviewError, convert_review
-from tests.toolkit.declare.test_conversions import KIND, crontab
+from tests.declare.test_conversions import KIND, crontab
 
 V2 = "stable.example.com/v2"
 

@@ -20,10 +20,10 @@ from polykind.cluster.cluster_access import ClusterAccess, read_kubeconfigs
 from polykind.cluster.cluster_client import ClusterClient, UnreachableError
 from polykind.contract import JsonObject
 from polykind.convert import Conversions
+from polykind.declare.library import Library
 from polykind.pki.authority import make_authority
 from polykind.server.server import Server
 from polykind.server.settings import Settings
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.hosting import trust_bundle
 from polykind.toolkit.hosting.host_certificates import Certificates, ManagedCertificates
 from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint

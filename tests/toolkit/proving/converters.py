@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.convert import Conversions, put, take
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.proof_run import ProofRun
 from tests.toolkit.crds import crd_manifest
 

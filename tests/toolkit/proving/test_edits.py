@@ -8,8 +8,8 @@ from polykind.toolkit.proving.choices import RandomChoices
 from polykind.toolkit.proving.edits import Edit, Editor, apply_edit
 from polykind.toolkit.proving.object_diff import MISSING
 from polykind.toolkit.proving.object_generator import ObjectGenerator
+from tests.declare.test_conversions import crontab
 from tests.toolkit.crds import crd_manifest
-from tests.toolkit.declare.test_conversions import crontab
 
 TEXT = {"type": "string"}
 PROPERTIES: dict[str, Any] = {

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.fresh_process import FreshConverter
 from polykind.toolkit.proving.proof_run import ProofRun
 from polykind.toolkit.proving.round_trip import ConversionFailedError, ConverterUnavailableError

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from polykind.convert import Conversions
+from polykind.declare.conversions import ConversionFunction
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.conversions import ConversionFunction
 from polykind.toolkit.proving.losses import Acknowledgement, parse_path, remove_path
 from polykind.toolkit.proving.object_diff import MISSING, Difference, Path, differences, format_path, schema_path
 from tests.toolkit.crds import crd_manifest

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import read_crd
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.proof_outcome import collect
 from polykind.toolkit.proving.proof_terminal import print_outcome
 from polykind.toolkit.proving.proofs import PROPERTIES, failure_report, objects, proofs

@@ -4,8 +4,8 @@ from typing import Any
 
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.proving.shrink import shrink, without_defaults
+from tests.declare.test_conversions import crontab
 from tests.toolkit.crds import crd_manifest
-from tests.toolkit.declare.test_conversions import crontab
 
 
 def shrunk(obj: dict[str, Any], fails: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from polykind.server.settings import Settings
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.rehearsal.rehearsal import Options, Rehearsal, Stage, StageResult
 from polykind.toolkit.rehearsal.rehearsal_client import RehearsalClient
+from tests.declare.test_conversions import KIND
 from tests.toolkit.crds import GROUP, crd_manifest
-from tests.toolkit.declare.test_conversions import KIND
 
 OLD = {"properties": {"host": {"type": "string"}, "port": {"type": "integer"}}}
 NEW = {"properties": {"hosts": {"type": "array", "items": {"type": "string"}}, "port": {"type": "integer"}}}

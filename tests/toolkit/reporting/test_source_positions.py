@@ -4,15 +4,13 @@ import functools
 import os
 from pathlib import Path
 
-import pytest
-
 from polykind.toolkit.reporting.source_positions import (
     CRDFile,
     SourcePosition,
-    field_lines,
     function_position,
     is_own_function,
     parse_position,
+    relative_file,
 )
 
 CRD = """\
@@ -43,20 +41,6 @@ spec:
   - name: v2
     storage: true
 """
-
-
-def test_lines_of_fields() -> None:
-    [doc] = field_lines('a:\n  b: [1,\n    2]\n  c: |\n    x\n    y\nd: "z"\n')
-    assert doc.span(("a",)) == (1, 6)
-    assert doc.span(("a", "b")) == (2, 3)
-    assert doc.span(("a", "b", 1)) == (3, 3)
-    assert doc.span(("a", "c")) == (4, 6)
-    assert doc.span(("d",)) == (7, 7)
-    assert doc.span(("e",)) is None
-    assert doc.nearest(("a", "x", "y")) == 1
-    assert doc.scalar(("d",)) == "z"
-    with pytest.raises(ValueError, match="not YAML"):
-        field_lines("a: [")
 
 
 def test_positions_in_a_crd_file(tmp_path: Path) -> None:
@@ -101,6 +85,6 @@ def test_positions_as_text() -> None:
 
 
 def test_functions_of_polykind_are_recognized() -> None:
-    assert is_own_function(field_lines)
+    assert is_own_function(relative_file)
     assert not is_own_function(test_functions_of_polykind_are_recognized)
     assert not is_own_function(len)

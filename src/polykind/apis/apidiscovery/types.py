@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from polykind.apis.machinery.protobuf_envelope import encode_object
 from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import BOOL, STRING, STRINGS, ListOf, String
 from polykind.apis.meta.types import LIST_META, OBJECT_META, TYPE_META
-from polykind.codec.protobuf_envelope import encode_object
 from polykind.contract import JsonObject
 
 _GROUP_VERSION = Struct("v1.GroupVersionForDiscovery", (Field("groupVersion", 1, STRING), Field("version", 2, STRING)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from polykind.apis.apiextensions.plain_schema import decode_plain
 from polykind.apis.machinery.decoding import DecodeError, Decoding, Location
 from polykind.apis.machinery.structs import Field, GroupVersion, Struct
 from polykind.apis.machinery.value_types import (
@@ -21,6 +20,7 @@ from polykind.apis.machinery.value_types import (
     ValueType,
     decode_separately,
 )
+from polykind.schema.plain_schema import decode_plain
 
 
 class _SchemaOr(ValueType):

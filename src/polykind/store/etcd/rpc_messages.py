@@ -9,9 +9,9 @@ import orjson
 
 from polykind.apis import machinery
 from polykind.apis.groups import find_decodable_kind
+from polykind.apis.machinery.protobuf_envelope import MAGIC, decode_envelope
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.codec import protobuf_wire
-from polykind.codec.protobuf_envelope import MAGIC, decode_envelope
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import ENCRYPTED_PREFIX, KeyValue
 from polykind.errors import APIError

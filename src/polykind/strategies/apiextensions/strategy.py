@@ -10,6 +10,7 @@ import msgspec
 
 from polykind import crd as crd_rules
 from polykind import errors
+from polykind.apis.apiextensions import crd_codec
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1, GROUP
 from polykind.apis.machinery.kinds import Kind
 from polykind.cache.cached_object import CachedObject, Encoded, Representation, labels_of
@@ -119,11 +120,11 @@ Api = Literal["v1", "v1beta1"]
 
 
 def _from_v1(crd: JsonObject, api: Api) -> JsonObject:
-    return crd_rules.encode(crd, api) if api != "v1" else crd
+    return crd_codec.encode(crd, api) if api != "v1" else crd
 
 
 def _to_v1(crd: JsonObject, api: Api) -> JsonObject:
-    return crd_rules.decode(crd, api, False)[0] if api != "v1" else crd
+    return crd_codec.decode(crd, api, False)[0] if api != "v1" else crd
 
 
 def _set_no_defaults(crd: JsonObject) -> None:
@@ -138,7 +139,7 @@ class CRDCodec(BuiltinCodec):
         self._api: Api = api
 
     def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
-        crd, unknown = crd_rules.decode(value, self._api, report_unknown)
+        crd, unknown = crd_codec.decode(value, self._api, report_unknown)
         return _from_v1(crd, self._api), unknown
 
 
@@ -254,7 +255,7 @@ class CRDRepresenter(BuiltinRepresenter):
             return None
         current: Api = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
         wanted: Api = "v1beta1" if version.version == "v1beta1" else "v1"
-        return _from_v1(drop_empty_values(crd_rules.decode(obj, current, False)[0]), wanted)
+        return _from_v1(drop_empty_values(crd_codec.decode(obj, current, False)[0]), wanted)
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         return _to_v1(obj, self._api)
@@ -283,7 +284,7 @@ def decode_stored_crd(cached: CachedObject) -> JsonObject:
         return obj
     try:
         api: Api = "v1beta1" if cached.version == "v1beta1" else "v1"
-        return drop_empty_values(crd_rules.decode(obj, api, False, validate=False)[0])
+        return drop_empty_values(crd_codec.decode(obj, api, False, validate=False)[0])
     except errors.BadRequestError as error:
         raise errors.InternalError(
             f"the stored CustomResourceDefinition {cached.name} cannot be read: {error.message}"
@@ -301,7 +302,7 @@ def summarize_stored_crd(cached: CachedObject) -> CRDSummary:
             parts = split_crd(cached.raw)
             crd = decode_without_schemas(parts)
             return CRDSummary(
-                crd if cached.normalized else crd_rules.decode(crd, "v1", False)[0],
+                crd if cached.normalized else crd_codec.decode(crd, "v1", False)[0],
                 spec_digest(bytes(parts.spec)),
                 load,
             )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from polykind.apis.core.service_network import ServiceNetwork
 from polykind.apis.core.types import SERVICE
+from polykind.apis.machinery.protobuf_envelope import MAGIC, decode_envelope
 from polykind.codec import json_codec
-from polykind.codec.protobuf_envelope import MAGIC, decode_envelope
 from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import JsonObject, RevisionConflictError
 from polykind.golang.base64 import decode_base64, encode_base64

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from polykind import crd as crd_rules
+from polykind.apis.apiextensions import crd_codec
 from polykind.contract import JsonObject, copy_json
 from polykind.errors import APIError, FieldError
 from polykind.evolution.schema_changes import Pointer
@@ -47,7 +48,7 @@ class CRDSource:
 
     @cached_property
     def _lines(self) -> Any:
-        from polykind.toolkit.reporting.source_positions import FieldLines, field_lines
+        from polykind.codec.yaml_lines import FieldLines, field_lines
 
         try:
             documents = field_lines(self.text)
@@ -103,7 +104,7 @@ def decode_source(manifest: JsonObject, place: str, text: str = "") -> CRDSource
     if api is None:
         raise ValueError(f"{place}: {manifest.get('apiVersion')} is not a version of CustomResourceDefinitions")
     try:
-        crd, _ = crd_rules.decode(copy_json(manifest), api, False, validate=False)
+        crd, _ = crd_codec.decode(copy_json(manifest), api, False, validate=False)
     except APIError as error:
         raise ValueError(f"{place}: {error.message}") from None
     if not (crd["spec"].get("versions") and crd["metadata"].get("name")):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.contract import JsonObject, copy_json
+from polykind.declare.conversions import ConversionError, describe_object
 from polykind.evolution.effect_totals import ObjectTotals, without_values
 from polykind.evolution.object_effects import SchemaTransition, version_schemas
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
-from polykind.toolkit.declare.conversions import ConversionError, describe_object
 
 Convert = Callable[[JsonObject, str], Any]
 """A function that converts an object to an apiVersion. It may change its argument."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from polykind.contract import JsonObject
+from polykind.declare.conversions import Incomplete
+from polykind.declare.library import Library
 from polykind.evolution.change_finding import TRAPS, ChangeFinding, Severity
 from polykind.evolution.crd_checks import check_release, check_versions, sort_findings
 from polykind.toolkit.checking.accepted_findings import AcceptedFinding
@@ -14,8 +16,6 @@ from polykind.toolkit.checking.crd_sources import CRDSource, rejection_errors
 from polykind.toolkit.checking.object_check import Convert, ObjectCheck
 from polykind.toolkit.checking.witnesses import decide
 from polykind.toolkit.crd_versions import CRD, RejectedError
-from polykind.toolkit.declare.conversions import Incomplete
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.tested_webhook import TestedWebhook, client_config
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from polykind.contract import JsonObject, copy_json
+from polykind.declare.conversions import Conversions
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.conversions import Conversions
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.drafting.rule_draft import DraftRule, RuleDraft
 from polykind.toolkit.proving.object_diff import format_path
 from polykind.toolkit.proving.proof_run import ProofRun

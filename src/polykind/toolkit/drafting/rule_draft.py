@@ -9,11 +9,11 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.crd.schema_walker import INT_OR_STRING, LIST_MAP_KEYS
+from polykind.declare.field_rules import FieldRule
+from polykind.declare.rules_file import parse_rule
 from polykind.evolution.schema_changes import ABSENT, SchemaChange, compare_schemas
 from polykind.evolution.schema_paths import similarity
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.field_rules import FieldRule
-from polykind.toolkit.declare.rules_file import parse_rule
 from polykind.toolkit.drafting.field_matches import Field, FieldMatch, find_matches
 from polykind.toolkit.proving.choices import GenerationError
 from polykind.toolkit.proving.value_generator import ValueGenerator

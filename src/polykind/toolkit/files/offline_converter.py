@@ -15,10 +15,10 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject, copy_json
 from polykind.conversion.conversion_errors import AttemptError
 from polykind.conversion.conversion_messages import check_converted
+from polykind.declare.conversions import ConversionError, describe_object
+from polykind.declare.field_rules import MISSING, FieldPath
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
-from polykind.toolkit.declare.conversions import ConversionError, describe_object
-from polykind.toolkit.declare.field_rules import MISSING, FieldPath
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.files.normalization import (
     LAST_APPLIED,
     metadata_of,

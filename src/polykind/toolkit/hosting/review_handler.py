@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from polykind.toolkit.declare.library import Library
+from polykind.declare.library import Library
 from polykind.toolkit.hosting.review_response import InvalidReviewError, respond
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import msgspec
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.toolkit.declare.conversions import ConversionError, describe_object
-from polykind.toolkit.declare.library import Library
+from polykind.declare.conversions import ConversionError, describe_object
+from polykind.declare.library import Library
 
 GROUP = "apiextensions.k8s.io"
 VERSIONS = ("v1", "v1beta1")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from polykind.clock import SystemClock
 from polykind.cluster.cluster_client import ClusterClient, ClusterError, StatusError, UnreachableError
 from polykind.contract import Clock, JsonObject
-from polykind.toolkit.declare.conversions import Conversions, Incomplete
-from polykind.toolkit.declare.library import Library
+from polykind.declare.conversions import Conversions, Incomplete
+from polykind.declare.library import Library
 from polykind.toolkit.hosting.review_handler import Readiness
 from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
 

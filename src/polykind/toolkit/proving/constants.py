@@ -9,8 +9,8 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from polykind.contract import JsonObject
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.choices import RandomChoices
 from polykind.toolkit.proving.pattern_generator import UnsupportedPatternError, pattern_generator
 from polykind.toolkit.proving.vocabulary import Vocabulary

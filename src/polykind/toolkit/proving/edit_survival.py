@@ -8,7 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from polykind.contract import JsonObject, copy_json
-from polykind.toolkit.declare.stash import ANNOTATION
+from polykind.declare.stash import ANNOTATION
 from polykind.toolkit.proving.case import Finding, ProofCase
 from polykind.toolkit.proving.edits import Edit
 from polykind.toolkit.proving.list_items import exchanged_values

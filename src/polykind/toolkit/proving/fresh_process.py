@@ -17,9 +17,9 @@ import msgspec
 import orjson
 
 from polykind.contract import JsonObject
+from polykind.conversion.loading import load_converter
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD, CRDVersion
-from polykind.toolkit.declare.library import Library
-from polykind.toolkit.declare.loading import load_converter
 from polykind.toolkit.proving.round_trip import ConversionFailedError, ConverterUnavailableError, TestedConverter
 from polykind.toolkit.proving.shifted_clock import shift_clock
 from polykind.toolkit.proving.time_limit import TimeLimitError, time_limit

@@ -14,8 +14,8 @@ from typing import Any
 
 from polykind.codec import yaml_codec
 from polykind.contract import JsonObject
+from polykind.declare.conversions import ConversionFunction
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.conversions import ConversionFunction
 
 
 class LossFileEntry:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polykind.contract import JsonObject, copy_json
-from polykind.toolkit.declare.conversions import ConversionFunction, NoWay
+from polykind.declare.conversions import ConversionFunction, NoWay
 from polykind.toolkit.proving.object_diff import MISSING, Difference, Path, differences, leaf_paths, schema_path
 from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip, TestedConverter
 

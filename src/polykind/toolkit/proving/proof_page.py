@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind import __version__
+from polykind.codec.yaml_lines import field_lines
 from polykind.contract import JsonObject
 from polykind.toolkit.proving import proof_report
 from polykind.toolkit.proving.case import Finding
@@ -16,7 +17,7 @@ from polykind.toolkit.proving.proof_problems import property_rule
 from polykind.toolkit.reporting import html_components as parts
 from polykind.toolkit.reporting.html_builder import Child, Html, element, fragment
 from polykind.toolkit.reporting.html_page import html_page
-from polykind.toolkit.reporting.source_positions import field_lines, relative_file
+from polykind.toolkit.reporting.source_positions import relative_file
 
 _MAX_MATRIX_ROWS = 400
 _OPENED = 5

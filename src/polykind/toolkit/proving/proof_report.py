@@ -11,9 +11,9 @@ import orjson
 
 from polykind.codec import yaml_codec
 from polykind.contract import JsonObject
+from polykind.declare.conversions import NoWay
 from polykind.evolution.schema_paths import similar_paths
 from polykind.schema.node import SchemaNode
-from polykind.toolkit.declare.conversions import NoWay
 from polykind.toolkit.proving.case import Finding
 from polykind.toolkit.proving.losses import ANY, Loss, parse_path
 from polykind.toolkit.proving.object_diff import MISSING, Difference, format_path

@@ -12,10 +12,10 @@ from random import Random
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
+from polykind.declare.conversions import ConversionFunction
+from polykind.declare.library import Library
 from polykind.schema.equality import deep_equal
 from polykind.toolkit.crd_versions import CRD, RejectedError
-from polykind.toolkit.declare.conversions import ConversionFunction
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.budget import Budget
 from polykind.toolkit.proving.case import Finding, ProofCase
 from polykind.toolkit.proving.choices import Choices, RandomChoices

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polykind.contract import JsonObject
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD, read_crd
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving import proof_report
 from polykind.toolkit.proving.progress import VersionPair
 from polykind.toolkit.proving.proof_run import ProofRun

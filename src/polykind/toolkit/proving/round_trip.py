@@ -13,10 +13,10 @@ import msgspec
 import orjson
 
 from polykind.contract import JsonObject, copy_json
+from polykind.declare.conversions import ConversionError, ConversionFunction
+from polykind.declare.library import Library
+from polykind.declare.rule_place import RuleError
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
-from polykind.toolkit.declare.conversions import ConversionError, ConversionFunction
-from polykind.toolkit.declare.library import Library
-from polykind.toolkit.declare.rule_place import RuleError
 from polykind.toolkit.hosting import review_response
 from polykind.toolkit.proving.time_limit import TimeLimitError, time_limit
 
@@ -249,6 +249,4 @@ def _describe_error(error: Exception) -> tuple[str, str]:
 
 
 def _is_toolkit_file(filename: str) -> bool:
-    return filename == __file__ or filename.endswith(
-        ("/polykind/toolkit/declare/conversions.py", "/polykind/toolkit/declare/stash.py")
-    )
+    return filename == __file__ or filename.endswith(("/polykind/declare/conversions.py", "/polykind/declare/stash.py"))

@@ -16,8 +16,8 @@ import orjson
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
 from polykind.conversion.conversion_errors import AttemptError, error_prefix
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD, CRDVersion
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.lockstep import current_check, run_in_lockstep
 from polykind.toolkit.proving.round_trip import (
     CALL_SECONDS,

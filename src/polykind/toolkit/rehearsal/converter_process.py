@@ -57,7 +57,7 @@ class ConverterProcess:
 
 
 async def _host(specs: Sequence[str]) -> int:
-    from polykind.toolkit.declare.loading import load_converter
+    from polykind.conversion.loading import load_converter
     from polykind.toolkit.hosting.webhook_host import Host
 
     try:

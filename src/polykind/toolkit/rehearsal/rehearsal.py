@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from polykind.contract import JsonObject
+from polykind.declare.conversions import ConversionFunction
+from polykind.declare.stash import ANNOTATION
 from polykind.toolkit.crd_versions import CRD, CRDVersion
-from polykind.toolkit.declare.conversions import ConversionFunction
-from polykind.toolkit.declare.stash import ANNOTATION
 from polykind.toolkit.migrating.field_manager_cleanup import repair
 from polykind.toolkit.proving.losses import Acknowledgement
 from polykind.toolkit.proving.object_diff import Difference, differences, format_path

@@ -6,8 +6,8 @@ import time
 from functools import partial
 from typing import NamedTuple
 
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.fresh_process import FreshConverter
 from polykind.toolkit.proving.proof_run import ProofRun
 from tests.toolkit.proving.bugs.correct import BUGS

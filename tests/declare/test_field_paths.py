@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import copy_json
-from polykind.toolkit.declare.field_rules import MISSING, FieldPath
+from polykind.declare.field_rules import MISSING, FieldPath
 
 
 @pytest.mark.parametrize(

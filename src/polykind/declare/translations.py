@@ -22,11 +22,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polykind.contract import JsonObject, copy_json
+from polykind.declare import stash
+from polykind.declare.field_rules import MISSING, NEW, OLD, FieldPath, FieldRule, backwards, enter, leave
+from polykind.declare.rule_place import caller_place
 from polykind.golang.duration import format_duration, parse_duration
 from polykind.quantity import QuantityError, parse_quantity
-from polykind.toolkit.declare import stash
-from polykind.toolkit.declare.field_rules import MISSING, NEW, OLD, FieldPath, FieldRule, backwards, enter, leave
-from polykind.toolkit.declare.rule_place import caller_place
 
 Values = tuple[Any, ...]
 Translate = Callable[[Values], Values | None]

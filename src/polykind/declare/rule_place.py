@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-_PACKAGE = __file__.removesuffix("toolkit/declare/rule_place.py")
+_PACKAGE = __file__.removesuffix("declare/rule_place.py")
 
 
 def caller_place() -> str:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from polykind.toolkit.declare.loading import load_converter
-from tests.toolkit.declare.test_conversions import KIND
-from tests.toolkit.declare.test_library import crontabs
-from tests.toolkit.declare.test_rules_file import DOCUMENT
+from polykind.conversion.loading import load_converter
+from tests.declare.test_conversions import KIND
+from tests.declare.test_library import crontabs
+from tests.declare.test_rules_file import DOCUMENT
 
 
 def test_conversions_are_loaded_by_name() -> None:
-    assert load_converter("tests.toolkit.declare.test_library:crontabs").declared == {KIND: crontabs}
+    assert load_converter("tests.declare.test_library:crontabs").declared == {KIND: crontabs}
 
 
 @pytest.mark.parametrize("name", ["crontabs.yaml", "crontabs.yml", "crontabs.json"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.convert import Conversions, put, take
-from tests.toolkit.declare.test_conversions import JSON, KIND, crontab
+from tests.declare.test_conversions import JSON, KIND, crontab
 
 KEY = "stable.example.com/conversion-stash"
 

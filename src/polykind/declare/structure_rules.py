@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.toolkit.declare.field_rules import MISSING, FieldRule, backwards
-from polykind.toolkit.declare.rule_place import caller_place
-from polykind.toolkit.declare.translations import Values, translate
+from polykind.declare.field_rules import MISSING, FieldRule, backwards
+from polykind.declare.rule_place import caller_place
+from polykind.declare.translations import Values, translate
 
 
 def list_to_map(old: str, new: str, *, key: str, value: str | None = None) -> FieldRule:

@@ -16,7 +16,7 @@
       - listToMap: {paths: [spec.ports, spec.portsByName], key: name}
       - wrap: [spec.image, spec.image.name]
 
-The rules are those of `polykind.toolkit.declare.field_rules`. In a pair of paths or versions, the older comes first.
+The rules are those of `polykind.declare.field_rules`. In a pair of paths or versions, the older comes first.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.toolkit.declare.conversions import Conversions
-from polykind.toolkit.declare.field_rules import FieldRule, drop, first, move, only, rename_values
-from polykind.toolkit.declare.structure_rules import list_to_map, map_to_list, unwrap, wrap
-from polykind.toolkit.declare.translations import absent_means, duration, join, quantity, split
+from polykind.declare.conversions import Conversions
+from polykind.declare.field_rules import FieldRule, drop, first, move, only, rename_values
+from polykind.declare.structure_rules import list_to_map, map_to_list, unwrap, wrap
+from polykind.declare.translations import absent_means, duration, join, quantity, split
 
 Pointer = tuple[str | int, ...]
 FindPlace = Callable[[Pointer], str]

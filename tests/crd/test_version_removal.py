@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.migration.removal import ObjectCount, removal_blockers, stored_version_blocker
+from polykind.crd.version_removal import ObjectCount, removal_blockers, stored_version_blocker
 
 NAME = "widgets.example.com"
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from polykind.codec import yaml_codec
-from polykind.toolkit.declare import rules_file
-from tests.toolkit.declare.test_conversions import KIND, crontab
+from polykind.declare import rules_file
+from tests.declare.test_conversions import KIND, crontab
 
 DOCUMENT: dict[str, Any] = yaml_codec.decode(
     "\n".join(line[4:] for line in (rules_file.__doc__ or "").splitlines() if line.startswith("    ")).encode()

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from polykind import crd
+from polykind.apis.apiextensions import crd_codec
 from polykind.contract import JsonObject
 from polykind.crd.empty_values import drop_empty_values
 from polykind.errors import InvalidError
@@ -22,7 +23,7 @@ def v1beta1_body(**spec: Any) -> JsonObject:
 
 def test_defaults_of_v1() -> None:
     asked = crd_body(conversion={"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"name": "n"}}}})
-    got, _ = crd.decode(asked, "v1", True)
+    got, _ = crd_codec.decode(asked, "v1", True)
     assert got["spec"]["names"] == {"plural": "tools", "singular": "tool", "kind": "Tool", "listKind": "ToolList"}
     assert got["spec"]["conversion"] == {
         "strategy": "Webhook",
@@ -32,11 +33,11 @@ def test_defaults_of_v1() -> None:
         },
     }
     assert got["status"]["storedVersions"] == ["v1"]
-    assert crd.decode(crd_body(), "v1", True)[0]["spec"]["conversion"] == {"strategy": "None"}
+    assert crd_codec.decode(crd_body(), "v1", True)[0]["spec"]["conversion"] == {"strategy": "None"}
 
 
 def test_empty_webhook_is_dropped() -> None:
-    got, _ = crd.decode(
+    got, _ = crd_codec.decode(
         crd_body(conversion={"strategy": "None", "webhook": {"conversionReviewVersions": None}}), "v1", True
     )
     assert got["spec"]["conversion"] == {"strategy": "None"}
@@ -44,13 +45,13 @@ def test_empty_webhook_is_dropped() -> None:
 
 def test_webhook_with_empty_review_versions_is_dropped_when_stored() -> None:
     asked = {"strategy": "None", "webhook": {"conversionReviewVersions": []}}
-    got, _ = crd.decode(crd_body(conversion=asked), "v1", True)
+    got, _ = crd_codec.decode(crd_body(conversion=asked), "v1", True)
     assert got["spec"]["conversion"] == asked
     assert drop_empty_values(got)["spec"]["conversion"] == {"strategy": "None"}
 
 
 def test_defaults_of_v1beta1() -> None:
-    got, unknown = crd.decode(v1beta1_body(version="v1", odd=1), "v1beta1", True)
+    got, unknown = crd_codec.decode(v1beta1_body(version="v1", odd=1), "v1beta1", True)
     assert unknown == ["spec.odd"]
     assert got["apiVersion"] == "apiextensions.k8s.io/v1"
     assert got["spec"] == {
@@ -62,7 +63,7 @@ def test_defaults_of_v1beta1() -> None:
         "preserveUnknownFields": True,
     }
     webhook = {"strategy": "Webhook", "webhookClientConfig": {"url": "https://x"}}
-    got, _ = crd.decode(v1beta1_body(version="v1", conversion=webhook), "v1beta1", True)
+    got, _ = crd_codec.decode(v1beta1_body(version="v1", conversion=webhook), "v1beta1", True)
     assert got["spec"]["conversion"] == {
         "strategy": "Webhook",
         "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1beta1"]},
@@ -76,7 +77,7 @@ def test_top_level_settings_move_to_every_version_and_back() -> None:
         "additionalPrinterColumns": [{"name": "A", "type": "string", "JSONPath": ".a"}],
     }
     versions = [{"name": name, "served": True, "storage": name == "v1"} for name in ("v1", "v2")]
-    got, _ = crd.decode(v1beta1_body(versions=versions, **top), "v1beta1", True)
+    got, _ = crd_codec.decode(v1beta1_body(versions=versions, **top), "v1beta1", True)
     assert got["spec"]["versions"][1] == {
         "name": "v2",
         "served": True,
@@ -85,7 +86,7 @@ def test_top_level_settings_move_to_every_version_and_back() -> None:
         "subresources": {"status": {}},
         "additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".a"}],
     }
-    shown = crd.encode(got, "v1beta1")
+    shown = crd_codec.encode(got, "v1beta1")
     assert shown["apiVersion"] == "apiextensions.k8s.io/v1beta1"
     assert shown["spec"] == {
         "group": "example.com",
@@ -105,25 +106,25 @@ def test_top_level_settings_move_to_every_version_and_back() -> None:
 
 def test_different_settings_stay_per_version() -> None:
     kept = created_crd(version(subresources={"status": {}}), version("v2"))
-    spec = crd.encode(kept, "v1beta1")["spec"]
+    spec = crd_codec.encode(kept, "v1beta1")["spec"]
     assert spec["validation"] == {"openAPIV3Schema": OBJECT}
     assert spec["preserveUnknownFields"] is False
     assert "subresources" not in spec
     assert [v.get("subresources") for v in spec["versions"]] == [{"status": {}}, None]
-    assert crd.encode(kept, "v1") == kept
+    assert crd_codec.encode(kept, "v1") == kept
 
 
 def test_encoding_orders_server_fields() -> None:
     kept = created_crd()
     kept["metadata"] |= {"labels": {"a": "b"}, "uid": "u", "resourceVersion": "1"}
-    shown = crd.encode(dict(reversed(kept.items())), "v1")
+    shown = crd_codec.encode(dict(reversed(kept.items())), "v1")
     assert list(shown) == ["kind", "apiVersion", "metadata", "spec", "status"]
     assert list(shown["metadata"]) == ["name", "uid", "resourceVersion", "generation", "labels"]
 
 
 def decode_errors(**spec: Any) -> list[str]:
     with pytest.raises(InvalidError) as told:
-        crd.decode(v1beta1_body(**spec), "v1beta1", True)
+        crd_codec.decode(v1beta1_body(**spec), "v1beta1", True)
     assert told.value.message.startswith('CustomResourceDefinition.apiextensions.k8s.io "tools.example.com" is invalid')
     return [f"{error.field}: {error.detail}" for error in told.value.errors]
 

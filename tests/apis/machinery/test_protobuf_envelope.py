@@ -12,11 +12,11 @@ from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as V
 from polykind.apis.authorization.types import SUBJECT_ACCESS_REVIEW
 from polykind.apis.core.types import NAMESPACE
 from polykind.apis.machinery import decode
+from polykind.apis.machinery.protobuf_envelope import ListFrame, decode_envelope, encode_object, encode_watch_frame
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.machinery.structs import Struct
 from polykind.apis.meta.types import DELETE_OPTIONS, STATUS
-from polykind.codec.protobuf_envelope import ListFrame, decode_envelope, encode_object, encode_watch_frame
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.errors import APIError, NotFoundError
 from tests.crd.build import established_crd, version

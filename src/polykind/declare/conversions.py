@@ -30,8 +30,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from polykind.contract import JsonObject, copy_json
-from polykind.toolkit.declare.field_rules import FieldRule, compose, named_paths
-from polykind.toolkit.declare.rule_place import caller_place
+from polykind.declare.field_rules import FieldRule, compose, named_paths
+from polykind.declare.rule_place import caller_place
 
 ObjectFunction = Callable[[JsonObject], Any]
 F = TypeVar("F", bound=ObjectFunction)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from polykind.codec import yaml_codec
-from polykind.toolkit.declare import rules_file
-from polykind.toolkit.declare.conversions import Conversions
-from polykind.toolkit.declare.library import Library
-from polykind.toolkit.reporting.source_positions import FieldLines, field_lines
+from polykind.codec.yaml_lines import FieldLines, field_lines
+from polykind.declare import rules_file
+from polykind.declare.conversions import Conversions
+from polykind.declare.library import Library
 
 
 def load_converter(spec: str) -> Library:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.convert import Conversions, by_hand, drop, first, move, only, rename_values
-from polykind.toolkit.declare.field_rules import FieldRule
-from tests.toolkit.declare.test_conversions import KIND, crontab
+from polykind.declare.field_rules import FieldRule
+from tests.declare.test_conversions import KIND, crontab
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.none() | st.integers(0, 3) | st.sampled_from(["x", "y"]) | st.lists(st.sampled_from(["x", "y"]), max_size=3)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.toolkit.declare.conversions import Conversions
+from polykind.declare.conversions import Conversions
 
 Convert = Callable[[JsonObject, str], Any]
 log = logging.getLogger(__name__)

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from polykind.contract import JsonObject, copy_json
-from polykind.toolkit.declare import stash
-from polykind.toolkit.declare.rule_place import RuleError, caller_place
+from polykind.declare import stash
+from polykind.declare.rule_place import RuleError, caller_place
 
 _PATH = re.compile(r"[^.\[\]]+(\[\*\])?(\.[^.\[\]]+(\[\*\])?)*").fullmatch
 MISSING: Any = object()

@@ -28,9 +28,9 @@ from polykind.convert import (
     unwrap,
     wrap,
 )
+from polykind.declare.field_rules import FieldRule
+from polykind.declare.library import Library
 from polykind.toolkit.crd_versions import CRD
-from polykind.toolkit.declare.field_rules import FieldRule
-from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving import proof_report
 from polykind.toolkit.proving.proof_run import ProofRun
 from polykind.toolkit.reporting.source_positions import SourcePosition

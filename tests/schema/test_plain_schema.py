@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from polykind.apis.apiextensions import json_schema_props
-from polykind.apis.apiextensions.plain_schema import decode_plain, is_plain, is_plain_root
+from polykind.apis.apiextensions.crd_codec import decode as decode_crd
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1
 from polykind.apis.machinery import decode
 from polykind.contract import JsonObject, copy_json
-from polykind.crd import decode as decode_crd
 from polykind.crd import validate_create
 from polykind.crd.empty_values import drop_empty_from_schema
 from polykind.crd.structural import structural_violations, unsupported_reason
 from polykind.crd.validation_schema import SchemaStrictness, SchemaValidator
 from polykind.golang.json import NumberLiteral
+from polykind.schema.plain_schema import decode_plain, is_plain, is_plain_root
 from tests.support.widgets import definition
 
 STRING: JsonObject = {"type": "string"}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from polykind.convert import Conversions
-from polykind.toolkit.declare.library import Library
-from tests.toolkit.declare.test_conversions import KIND, crontab
+from polykind.declare.library import Library
+from tests.declare.test_conversions import KIND, crontab
 
 GROUP = "stable.example.com"
 crontabs = Conversions(KIND)
