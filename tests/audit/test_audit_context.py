@@ -58,7 +58,7 @@ async def audited(memory: Memory, seconds: float, level: str = "Metadata") -> di
         return Response(200)
 
     policy = AuditPolicy({"rules": [{"level": level}], "omitStages": ["RequestReceived"]})
-    await Auditor(app, policy, [memory], memory, Metrics())(Request("GET", "/version", "", {}, b""))
+    await Auditor(policy, [memory], memory, Metrics()).audit(app)(Request("GET", "/version", "", {}, b""))
     annotations: dict[str, str] = memory.events[-1]["annotations"]
     return annotations
 

@@ -13,6 +13,7 @@ import pytest
 from polykind.audit.audit_log import AuditLog
 from polykind.audit.auditor import AuditErrors
 from polykind.metrics.metrics import Metrics
+from polykind.server.endpoints import Endpoints
 from tests.support.live import live
 
 EVENT = (
@@ -120,20 +121,18 @@ async def test_cancelled_and_failed_requests_have_events(tmp_path: Path, monkeyp
     policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
     policy.write_text(POLICY)
     async with live(tmp_path, audit_policy_file=policy, audit_log_path=str(log)) as running:
-        http, started = running.server.http, asyncio.Event()
+        started = asyncio.Event()
 
-        async def fail(request: object) -> None:
+        async def fail(endpoints: object, request: object) -> None:
             raise ValueError("broken")
 
-        async def wait(request: object) -> None:
+        async def wait(endpoints: object, request: object) -> None:
             started.set()
             await asyncio.sleep(60)
 
-        auditor = http.app
-        router = auditor._app  # type: ignore[attr-defined]
-        monkeypatch.setattr(router, "_endpoint", fail)
+        monkeypatch.setattr(Endpoints, "respond", fail)
         assert (await running.client.call("GET", "/version")).status == 500
-        monkeypatch.setattr(router, "_endpoint", wait)
+        monkeypatch.setattr(Endpoints, "respond", wait)
         asking = asyncio.create_task(running.client.call("GET", "/version"))
         await started.wait()
         asking.cancel()

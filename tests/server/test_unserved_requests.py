@@ -20,8 +20,8 @@ def test_requests_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) 
         "not served here: GET /api/v1/saucers",
     ]
     assert [record.getMessage().partition(" is ")[0] for record in caplog.records] == [
-        "router: POST /apis/a.example.com/v1/widgets",
-        "router: GET /api/v1/saucers",
+        "routes: POST /apis/a.example.com/v1/widgets",
+        "routes: GET /api/v1/saucers",
     ]
 
 

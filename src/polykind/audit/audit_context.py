@@ -258,7 +258,7 @@ class AuditContext(Notes):
             "level": LEVEL_NAMES[self._config.level],
             "auditID": request.audit_id.decode("latin-1"),
             "stage": stage,
-            "requestURI": f"{request.path}?{request.query}" if request.query else request.path,
+            "requestURI": request.target,
             "verb": self._access.verb,
             "user": self._user.info() if self._user is not None else {},
         }

@@ -1,10 +1,10 @@
-"""The application that audits requests: it calls the router and passes the audit events to the backends."""
+"""The auditor: it evaluates the policy for requests and passes their audit events to the backends."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from polykind.audit.event_text import event_text
 from polykind.auth.authorizer import Access
 from polykind.auth.user import User
 from polykind.contract import Clock
+from polykind.http.connection import App
 from polykind.http.messages import Request
 from polykind.metrics.metrics import Metrics
 from polykind.operations.responses import Response, Stream
@@ -70,17 +71,9 @@ class AuditErrors:
 
 
 class Auditor:
-    """Audits the requests to `app` by a policy."""
+    """Audits requests by a policy."""
 
-    def __init__(
-        self,
-        app: Callable[[Request], Awaitable[Response | Stream]],
-        policy: AuditPolicy,
-        backends: Sequence[AuditBackend],
-        clock: Clock,
-        metrics: Metrics,
-    ) -> None:
-        self._app = app
+    def __init__(self, policy: AuditPolicy, backends: Sequence[AuditBackend], clock: Clock, metrics: Metrics) -> None:
         self._policy = policy
         self._backends = backends
         self._clock = clock
@@ -89,22 +82,27 @@ class Auditor:
         self._events = metrics.audit_events.of()
         self._rejected = metrics.audit_rejected.of()
 
-    async def __call__(self, request: Request) -> Response | Stream:
-        context = request.notes = AuditContext(self, request)
-        try:
-            response = await self._app(request)
-        except asyncio.CancelledError:
-            context.fail(504, "Timeout", _TIMEOUT)
-            raise
-        except errors.APIError as error:
-            context.record_status(error.status())
-            await context.respond(Response(error.code))
-            raise
-        except Exception as error:
-            context.fail(500, "InternalError", f"APIServer panic'd: {error}", "Panic")
-            raise
-        await context.respond(response)
-        return response
+    def audit(self, app: App) -> App:
+        """Return the application that calls `app` and emits the events of its responses."""
+
+        async def respond(request: Request) -> Response | Stream:
+            context = request.notes = AuditContext(self, request)
+            try:
+                response = await app(request)
+            except asyncio.CancelledError:
+                context.fail(504, "Timeout", _TIMEOUT)
+                raise
+            except errors.APIError as error:
+                context.record_status(error.status())
+                await context.respond(Response(error.code))
+                raise
+            except Exception as error:
+                context.fail(500, "InternalError", f"APIServer panic'd: {error}", "Panic")
+                raise
+            await context.respond(response)
+            return response
+
+        return respond
 
     def now(self) -> datetime:
         return self._clock.now()

@@ -41,6 +41,7 @@ class Request:
         "body",
         "client_chain",
         "deadline",
+        "decoded_path",
         "headers",
         "method",
         "notes",
@@ -48,6 +49,7 @@ class Request:
         "path",
         "peer",
         "query",
+        "segments",
         "timeout",
         "user",
     )
@@ -59,6 +61,9 @@ class Request:
         self.method = method
         self.path = path
         """The path as the client sent it, percent-encoded."""
+        self.decoded_path: str
+        """The path without percent-encoding, and its segments. The first filter of the server sets them."""
+        self.segments: list[str]
         self.query = query
         self.headers = headers
         """The value of each header by its lower-case name. Of most repeated headers, only the first value is kept.
@@ -92,6 +97,11 @@ class Request:
     def agent(self) -> bytes:
         """The client's program and version, or b"" if the client does not say."""
         return self.headers.get(b"user-agent", b"")
+
+    @property
+    def target(self) -> str:
+        """The path and the query as the client sent them."""
+        return f"{self.path}?{self.query}" if self.query else self.path
 
     def header(self, name: bytes, default: str = "") -> str:
         value = self.headers.get(name)

@@ -1,1 +1,1 @@
-"""The server, its settings, its router and its health and version endpoints."""
+"""The server, its settings, the filters and routes of requests, and its health and version endpoints."""

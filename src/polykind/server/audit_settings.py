@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polykind.contract import Clock
 from polykind.errors import aggregate_message
-from polykind.http.messages import Request
 from polykind.metrics.metrics import Metrics
-from polykind.operations.responses import Response, Stream
 from polykind.server.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -45,14 +42,8 @@ def read_audit_policy(settings: Settings) -> AuditPolicy | None:
     return AuditPolicy(policy)
 
 
-def build_auditor(
-    settings: Settings,
-    policy: AuditPolicy,
-    app: Callable[[Request], Awaitable[Response | Stream]],
-    clock: Clock,
-    metrics: Metrics,
-) -> Auditor:
-    """Return the application that audits the requests to `app`. Raise SettingsError if a backend cannot be used."""
+def build_auditor(settings: Settings, policy: AuditPolicy, clock: Clock, metrics: Metrics) -> Auditor:
+    """Return the auditor with the backends of the flags. Raise SettingsError if a backend cannot be used."""
     from polykind.audit.auditor import AuditErrors, Auditor
 
     audit_errors = AuditErrors(metrics)
@@ -61,7 +52,7 @@ def build_auditor(
         backends.append(_webhook(settings, settings.audit_webhook_config_file, audit_errors))
     if settings.audit_log_path:
         backends.append(_log(settings, clock, audit_errors))
-    return Auditor(app, policy, backends, clock, metrics)
+    return Auditor(policy, backends, clock, metrics)
 
 
 def _log(settings: Settings, clock: Clock, audit_errors: AuditErrors) -> AuditBackend:

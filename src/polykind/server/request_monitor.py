@@ -148,13 +148,12 @@ def _scope(op: Operation) -> str:
 
 
 def _log(request: Request, verb: str, status: int, seconds: float) -> None:
-    target = f"{request.path}?{request.query}" if request.query else request.path
     user = request.user.name if request.user is not None else "anonymous"
     audit_id = request.audit_id.decode("latin-1")
     # The names of the fields are those of kube-apiserver's JSON log. It has no user.
     fields = {
         "verb": verb,
-        "URI": target,
+        "URI": request.target,
         "latency": format_duration(round(seconds * 10**9)),
         "userAgent": request.agent.decode("utf-8", "replace"),
         "audit-ID": audit_id,
@@ -163,4 +162,4 @@ def _log(request: Request, verb: str, status: int, seconds: float) -> None:
         "resp": status,
     }
     extra = {"title": "HTTP", "fields": fields}
-    log.debug("%s %s %s %d %.6fs %s", audit_id, verb, target, status, seconds, user, extra=extra)
+    log.debug("%s %s %s %d %.6fs %s", audit_id, verb, request.target, status, seconds, user, extra=extra)

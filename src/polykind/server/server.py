@@ -40,12 +40,13 @@ from polykind.resources.stored_objects import StoredObjects
 from polykind.server.audit_settings import build_auditor, read_audit_policy
 from polykind.server.controllers import Controllers
 from polykind.server.debugging_pages import DebuggingPages
+from polykind.server.dispatcher import Dispatcher
 from polykind.server.endpoints import Check, Endpoints
 from polykind.server.file_watcher import FileWatcher
+from polykind.server.filters import Filter, FilterOptions, add_filters
 from polykind.server.identity import Identity
 from polykind.server.network_identity import ALL_ADDRESSES, advertised_host, format_host
 from polykind.server.request_monitor import RequestMonitor
-from polykind.server.router import Router
 from polykind.server.runtime_config import RuntimeConfig
 from polykind.server.server_metrics import ServerMetrics
 from polykind.server.settings import Settings, SettingsError
@@ -175,13 +176,20 @@ class Server:
         )
         if isinstance(self.leadership, SingleReplicaLeadership):
             await release_leaked(self.backend)
-        router = Router(
-            self.backend,
-            identity.authentication,
-            self._endpoints(self._checks() | controller_checks),
-            RequestMonitor(self.metrics, self.registry),
-            self._load_console if settings.console else None,
-            self._read_rate_limits(),
+        monitor = RequestMonitor(self.metrics, self.registry)
+        dispatcher = Dispatcher(self.backend, self._endpoints(self._checks() | controller_checks), monitor)
+        app = add_filters(
+            dispatcher,
+            FilterOptions(
+                identity.authentication,
+                identity.authorizers.authorizer,
+                monitor,
+                dispatcher.endpoint,
+                self._tracing(),
+                self._audit(audit_policy),
+                self._load_console if settings.console else None,
+                self._read_rate_limits(),
+            ),
         )
         ServerMetrics(
             self.metrics,
@@ -191,8 +199,8 @@ class Server:
             lambda: self.http,
             lambda: [self.cache.workers.queue, self.cache.workers.turns.queue],
         )
-        self.unserved = router.unserved
-        await self._start_http(self._traced(self._audited(router, audit_policy)))
+        self.unserved = dispatcher.unserved
+        await self._start_http(app)
         self._watch_files()
 
     async def _start_store(self) -> None:
@@ -320,23 +328,23 @@ class Server:
         self.encryption = Encryption(config, prefix, self._unencrypted_store, self.metrics)
         self.store = self.encryption.store
 
-    def _audited(self, router: Router, policy: AuditPolicy | None) -> App:
-        """Return the application that serves requests: the router, or the auditor that calls it."""
+    def _audit(self, policy: AuditPolicy | None) -> Filter | None:
+        """Return the filter that audits requests, or None without a policy."""
         if policy is None:
-            return router
-        auditor = build_auditor(self.settings, policy, router, self.clock, self.metrics)
+            return None
+        auditor = build_auditor(self.settings, policy, self.clock, self.metrics)
         self._exit_stack.push_async_callback(auditor.close)
-        return auditor
+        return auditor.audit
 
-    def _traced(self, app: App) -> App:
-        """Return `app`, with traces if --tracing-config-file is given."""
+    def _tracing(self) -> Filter | None:
+        """Return the filter that traces requests, or None without --tracing-config-file."""
         if self.settings.tracing_config_file is None:
-            return app
-        from polykind.server.tracing import build_traced_app
+            return None
+        from polykind.server.tracing import build_tracer
 
-        traced = build_traced_app(self.settings.tracing_config_file, app, self.metrics)
-        self._exit_stack.push_async_callback(traced.close)
-        return traced
+        tracer = build_tracer(self.settings.tracing_config_file, self.metrics)
+        self._exit_stack.push_async_callback(tracer.close)
+        return tracer.trace
 
     def _enabled_plugins(self) -> tuple[PluginEntry, ...]:
         enable, disable = self.settings.enable_admission_plugins, self.settings.disable_admission_plugins

@@ -6,13 +6,12 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
 from os import getpid
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from polykind.auth.user import ADMIN_GROUP
+from polykind.http.connection import App
 from polykind.http.messages import Request
 from polykind.metrics.metrics import Metrics
 from polykind.operations.responses import Response, Stream, body_size
@@ -26,8 +25,6 @@ _TRUSTED_GROUPS = frozenset((ADMIN_GROUP, "system:monitoring"))
 _DEFAULT_ENDPOINT = "localhost:4317"
 _MILLION = 1_000_000
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
-
-App = Callable[[Request], Awaitable[Response | Stream]]
 
 
 class RequestSpan:
@@ -68,34 +65,45 @@ class RequestSpan:
         self._sampled = int.from_bytes(self.trace_id[8:], "big") >> 1 < self._rate * (1 << 63) // _MILLION
 
 
-class TracedApp:
-    """The application that traces requests: it calls `app` and exports the spans of sampled requests."""
+class Tracer:
+    """Traces requests, and exports the spans of those that are sampled."""
 
-    def __init__(self, app: App, exporter: TraceExporter, rate: int) -> None:
-        self._app = app
+    def __init__(self, exporter: TraceExporter, rate: int) -> None:
         self._exporter = exporter
         self._rate = rate
         self.close = exporter.close
 
-    async def __call__(self, request: Request) -> Response | Stream:
-        span, start = RequestSpan(request, self._rate), time.time_ns()
-        try:
-            response = await _WithSpan(span, self._app(request))
-        except BaseException:
-            self._end(request, span, start, 500, 0)
-            raise
-        if isinstance(response, Stream):
-            status, previous = response.status, response.on_end
+    def trace(self, app: App) -> App:
+        """Return the application that calls `app` within a span."""
 
-            def ended() -> None:
-                previous()
-                self._end(request, span, start, status, 0)
+        async def respond(request: Request) -> Response | Stream:
+            span, start = RequestSpan(request, self._rate), time.time_ns()
+            token = current_span.set(span)
+            try:
+                response = await app(request)
+            except BaseException:
+                self._end(request, span, start, 500, 0)
+                raise
+            finally:
+                current_span.reset(token)
+            if isinstance(response, Stream):
+                self._end_with(response, request, span, start)
+            elif span.sampled:
+                body = response.body
+                self._end(request, span, start, response.status, len(body) if type(body) is bytes else body_size(body))
+            return response
 
-            response.on_end = ended
-        elif span.sampled:
-            body = response.body
-            self._end(request, span, start, response.status, len(body) if type(body) is bytes else body_size(body))
-        return response
+        return respond
+
+    def _end_with(self, stream: Stream, request: Request, span: RequestSpan, start: int) -> None:
+        """End the span when a stream ends."""
+        status, previous = stream.status, stream.on_end
+
+        def ended() -> None:
+            previous()
+            self._end(request, span, start, status, 0)
+
+        stream.on_end = ended
 
     def _end(self, request: Request, span: RequestSpan, start: int, status: int, size: int) -> None:
         if span.sampled:
@@ -111,35 +119,6 @@ class TracedApp:
                 status >= 500,
             )
             self._exporter.add(finished)
-
-
-class _WithSpan:
-    """Awaits the coroutine of a request, with `current_span` set during each of its steps.
-
-    The server may start a coroutine outside a task and continue it in a task, which has another context.
-    """
-
-    __slots__ = ("_coroutine", "_span")
-
-    def __init__(self, span: RequestSpan, coroutine: Any) -> None:
-        self._span = span
-        self._coroutine: Coroutine[Any, Any, Response | Stream] = coroutine
-
-    def __await__(self) -> Generator[Any, Any, Response | Stream]:
-        step: Callable[[Any], Any] = self._coroutine.send
-        value: Any = None
-        while True:
-            token = current_span.set(self._span)
-            try:
-                waiting = step(value)
-            except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
-            finally:
-                current_span.reset(token)
-            try:
-                step, value = self._coroutine.send, (yield waiting)
-            except BaseException as error:
-                step, value = self._coroutine.throw, error
 
 
 def _parent(header: str) -> tuple[bytes, bytes, bool] | None:
@@ -172,7 +151,6 @@ def span_name(method: str, path: str) -> str:
 
 
 def _attributes(request: Request, status: int, size: int) -> Attributes:
-    target = f"{request.path}?{request.query}" if request.query else request.path
     host, port = _server_address(request.header(b"host"))
     forwarded = request.header(b"x-forwarded-for").partition(",")[0].strip()
     return {
@@ -183,7 +161,7 @@ def _attributes(request: Request, status: int, size: int) -> Attributes:
         **({"server.port": port} if port not in (0, 443) else {}),
         "client.address": forwarded or request.peer,
         "url.path": request.path,
-        "http.target": target,
+        "http.target": request.target,
         "network.peer.address": request.peer,
         "network.protocol.version": request.protocol.removeprefix("HTTP/"),
         "user_agent.original": request.header(b"user-agent"),
@@ -202,12 +180,12 @@ def _server_address(host: str) -> tuple[str, int]:
         return "", 0
 
 
-def build_traced_app(path: Path, app: App, metrics: Metrics) -> TracedApp:
-    """Return the application with traces as the TracingConfiguration declares. Raise SettingsError if it is invalid."""
+def build_tracer(path: Path, metrics: Metrics) -> Tracer:
+    """Return a tracer as the TracingConfiguration declares. Raise SettingsError if it is invalid."""
     host, port, rate = read_tracing_config(path)
     identity = f"apiserver-{socket.gethostname()}-{getpid()}"
     resource: Attributes = {"service.name": "apiserver", "service.instance.id": identity}
-    return TracedApp(app, TraceExporter(host, port, resource, metrics), rate)
+    return Tracer(TraceExporter(host, port, resource, metrics), rate)
 
 
 def read_tracing_config(path: Path) -> tuple[str, int, int]:

@@ -23,7 +23,7 @@ class UnservedRequests:
         if (method, path) not in self._counts:
             if len(self._counts) >= _MAX_RESOURCES or len(path) > _MAX_PATH:
                 return
-            log.info("router: %s %s is not served here, responding 404; later requests are only counted", method, path)
+            log.info("routes: %s %s is not served here, responding 404; later requests are only counted", method, path)
         self._counts[method, path] += 1
 
     def lines(self) -> list[str]:
