@@ -29,7 +29,6 @@ ALIASES = [
         "polykind.convert.hosting.certificates:OwnCertificates",
         "polykind.convert.hosting.certificates:ManagedCertificates",
     ),
-    ("polykind.wire:yamlcodec", "polykind.codec:yaml_codec"),
 ]
 
 

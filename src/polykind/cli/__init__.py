@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
-from polykind.light_imports import import_msgspec
 
 
 def parser() -> argparse.ArgumentParser:
@@ -58,7 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     # --converter may name a module in the current directory, as with `python -m`. Installed modules come first.
     if "" not in sys.path and not sys.flags.safe_path:
         sys.path.append("")
-    import_msgspec()
     args = parser().parse_args(argv)
     args.command_line = list(sys.argv[1:] if argv is None else argv)
     try:

@@ -6,7 +6,6 @@ import gc
 import sys
 
 from polykind.launchers.kube_apiserver_flags import FlagError, ServeArguments, help_text, parse_flags, serve_arguments
-from polykind.light_imports import import_msgspec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     # The server enables the collector again when it is ready. Until then there is little to free.
     gc.disable()
-    import_msgspec()
     from polykind.server.settings import GATES
 
     return _serve(serve_arguments(flags, GATES))
