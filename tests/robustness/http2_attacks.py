@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain, repeat
 
-from polykind.http.http2.frames import (
+from polykind.http2.frames import (
     CONTINUATION,
     DATA,
     END_STREAM,

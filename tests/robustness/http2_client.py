@@ -8,9 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from polykind.hpack.header_encoding import encode_header
-from polykind.http.http2 import frames
-from polykind.http.http2.frames import (
+from polykind.http2 import frames
+from polykind.http2.frames import (
     ACK,
     DATA,
     END_HEADERS,
@@ -23,6 +22,7 @@ from polykind.http.http2.frames import (
     encode_settings,
     unpack_header,
 )
+from polykind.http2.header_encoding import encode_header
 from tests.support.raw import connect
 from tests.support.server import ServerProcess
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from polykind.http.http2.frames import INITIAL_WINDOW_SIZE
+from polykind.http2.frames import INITIAL_WINDOW_SIZE
 from tests.robustness.attack_table import ALL_WIRE_ATTACKS, run_attack
 from tests.robustness.attacker import BOMBS, Attacker, own_attacker, prepare
 from tests.robustness.attacks import ATTACKS, CI_ATTACKS

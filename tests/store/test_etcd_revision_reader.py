@@ -9,9 +9,9 @@ from typing import cast
 import pytest
 
 from polykind.contract import StoreError, UnavailableError
+from polykind.grpc.grpc_call import UNAVAILABLE, GrpcError, OnResponse
 from polykind.store.etcd import rpc_messages
 from polykind.store.etcd.etcd_client import EtcdClient
-from polykind.store.etcd.grpc_call import UNAVAILABLE, GrpcError, OnResponse
 from polykind.store.etcd.revision_reader import RevisionReader
 
 

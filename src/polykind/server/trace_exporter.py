@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from polykind.coalescer import resolve
 from polykind.codec.protobuf_wire import bytes_field, encode_utf8, varint_field
+from polykind.grpc.grpc_call import GrpcError
+from polykind.grpc.grpc_connection import GrpcConnection
 from polykind.metrics.metrics import Metrics
-from polykind.store.coalescer import resolve
-from polykind.store.etcd.grpc_call import GrpcError
-from polykind.store.etcd.http2 import GrpcConnection
 
 log = logging.getLogger("polykind.tracing")
 

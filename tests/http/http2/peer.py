@@ -10,8 +10,10 @@ from typing import NamedTuple
 import hpack
 
 from polykind.http.connection import App
-from polykind.http.http2 import frames
-from polykind.http.http2.frames import (
+from polykind.http.http2.http2_connection import Http2Connection
+from polykind.http.listener import Http2Options, HttpServer, Limits
+from polykind.http2 import frames
+from polykind.http2.frames import (
     ACK,
     DATA,
     END_HEADERS,
@@ -26,8 +28,6 @@ from polykind.http.http2.frames import (
     encode_frame,
     encode_settings,
 )
-from polykind.http.http2.http2_connection import Http2Connection
-from polykind.http.listener import Http2Options, HttpServer, Limits
 from tests.http.helpers import TIMEOUT
 
 Headers = list[tuple[str, str]]

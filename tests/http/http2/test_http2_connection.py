@@ -8,10 +8,10 @@ from itertools import pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from polykind.http.http2 import frames
-from polykind.http.http2.frames import PREFACE, encode_frame, encode_settings
 from polykind.http.http2.http2_connection import Http2Connection
 from polykind.http.messages import Request
+from polykind.http2 import frames
+from polykind.http2.frames import PREFACE, encode_frame, encode_settings
 from polykind.operations.responses import Response, Sink, Stream
 from tests.http import fake_transport
 

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from polykind.http.http2 import frames
-from polykind.http.http2.frames import (
+from polykind.http.listener import Http2Options, Limits
+from polykind.http2 import frames
+from polykind.http2.frames import (
     ACK,
     CONTINUATION,
     DATA,
@@ -33,7 +34,6 @@ from polykind.http.http2.frames import (
     encode_frame,
     encode_settings,
 )
-from polykind.http.listener import Http2Options, Limits
 from tests.http.apps import BlockedApp, echo
 from tests.http.helpers import until
 from tests.http.http2.peer import head, served_http2

@@ -8,8 +8,11 @@ import logging
 
 import pytest
 
-from polykind.http.http2 import frames
-from polykind.http.http2.frames import (
+from polykind.http.http2.http2_connection import Http2Connection
+from polykind.http.listener import Http2Options, Limits
+from polykind.http.messages import Request
+from polykind.http2 import frames
+from polykind.http2.frames import (
     CANCEL,
     DATA,
     END_HEADERS,
@@ -24,9 +27,6 @@ from polykind.http.http2.frames import (
     encode_frame,
     encode_settings,
 )
-from polykind.http.http2.http2_connection import Http2Connection
-from polykind.http.listener import Http2Options, Limits
-from polykind.http.messages import Request
 from polykind.operations.responses import JoinedParts, Response
 from tests.http.apps import BlockedApp, StreamingApp, echo
 from tests.http.helpers import until

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from polykind.http.http2.frames import (
+from polykind.http2.frames import (
     DEFAULT_FRAME_BYTES,
     DEFAULT_WINDOW,
     FLOW_CONTROL_ERROR,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polykind.http.http2.frames import ENHANCE_YOUR_CALM, ConnectionFailure
+from polykind.http2.frames import ENHANCE_YOUR_CALM, ConnectionFailure
 
 
 class FrameAllowance:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 from polykind.bounded_cache import BoundedCache
-from polykind.hpack.header_decoder import HeadersTooLargeError
-from polykind.http.http2.frames import PROTOCOL_ERROR, ConnectionFailure
 from polykind.http.http2.http2_request import RequestHead, new_decoder, read_head
+from polykind.http2.frames import PROTOCOL_ERROR, ConnectionFailure
+from polykind.http2.header_decoder import HeadersTooLargeError
 
 _CACHED_BYTES = 64 * 1024
 """The memory of the heads that are kept for one connection."""

@@ -10,12 +10,16 @@ import asyncio
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from polykind.hpack.huffman import MalformedHeadersError
 from polykind.http.connection import Connection
-from polykind.http.http2 import frames
 from polykind.http.http2.body_credit import INITIAL_CREDIT, BodyCredit
 from polykind.http.http2.frame_allowance import FrameAllowance
-from polykind.http.http2.frames import (
+from polykind.http.http2.header_blocks import HeaderBlocks
+from polykind.http.http2.http2_output import Http2Output
+from polykind.http.http2.http2_request import RequestHead
+from polykind.http.http2.http2_stream import Http2Stream
+from polykind.http.http2.received_frames import handle_frame
+from polykind.http2 import frames
+from polykind.http2.frames import (
     DEFAULT_FRAME_BYTES,
     HEADER_BYTES,
     MAX_STREAM_ID,
@@ -24,11 +28,7 @@ from polykind.http.http2.frames import (
     ConnectionFailure,
     unpack_header,
 )
-from polykind.http.http2.header_blocks import HeaderBlocks
-from polykind.http.http2.http2_output import Http2Output
-from polykind.http.http2.http2_request import RequestHead
-from polykind.http.http2.http2_stream import Http2Stream
-from polykind.http.http2.received_frames import handle_frame
+from polykind.http2.huffman import MalformedHeadersError
 
 if TYPE_CHECKING:
     from polykind.http.listener import HttpServer, Limits

@@ -9,16 +9,6 @@ from typing import TYPE_CHECKING
 
 from polykind import errors
 from polykind.http.connection import PIECE_BYTES, TIMEOUT_STATUS, start_request
-from polykind.http.http2 import frames
-from polykind.http.http2.frames import (
-    DATA,
-    DEFAULT_FRAME_BYTES,
-    END_HEADERS,
-    END_STREAM,
-    HEADERS,
-    PROTOCOL_ERROR,
-    pack_header,
-)
 from polykind.http.http2.http2_request import RequestHead
 from polykind.http.http2.http2_response import (
     CONTINUE_BLOCK,
@@ -28,6 +18,16 @@ from polykind.http.http2.http2_response import (
 )
 from polykind.http.http2.http2_stream import Http2Stream
 from polykind.http.messages import TEXT, Request
+from polykind.http2 import frames
+from polykind.http2.frames import (
+    DATA,
+    DEFAULT_FRAME_BYTES,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PROTOCOL_ERROR,
+    pack_header,
+)
 from polykind.operations.responses import Response, Stream, body_size
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from polykind.http.http2.frames import (
+from polykind.http2.frames import (
     CONTINUATION,
     DEFAULT_FRAME_BYTES,
     DEFAULT_WINDOW,

@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 
 from polykind.bounded_cache import memory_of
-from polykind.hpack.header_decoder import Field, HeaderDecoder, static_fields
 from polykind.http.messages import Http2Request, add_repeated_header
 from polykind.http.request_parser import is_host
+from polykind.http2.header_decoder import Field, HeaderDecoder, static_fields
 
 _PLAIN, _PSEUDO, _SPECIAL, _INVALID = range(4)
 """Classes of header fields. A special field has a rule of its own, or may be repeated with another meaning."""

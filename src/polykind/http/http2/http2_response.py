@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from polykind.hpack.header_encoding import encode_header, encode_name, encode_string
+from polykind.http2.header_encoding import encode_header, encode_name, encode_string
 from polykind.operations.responses import Response, Stream, body_size
 
 CONTINUE_BLOCK = encode_header(b":status", b"100")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from polykind.http.connection import body_pieces
 from polykind.http.http2.body_credit import INITIAL_CREDIT
-from polykind.http.http2.frames import CANCEL, INTERNAL_ERROR, pack_header
 from polykind.http.http2.http2_request import RequestHead
+from polykind.http2.frames import CANCEL, INTERNAL_ERROR, pack_header
 from polykind.operations.responses import Body, Response, Stream, body_size
 
 if TYPE_CHECKING:

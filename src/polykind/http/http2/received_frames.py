@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polykind.hpack.header_decoder import HeadersTooLargeError
-from polykind.http.http2 import frames, http2_exchange
+from polykind.http.http2 import http2_exchange
 from polykind.http.http2.body_credit import INITIAL_CREDIT
-from polykind.http.http2.frames import (
+from polykind.http.http2.http2_request import MalformedRequestError
+from polykind.http2 import frames
+from polykind.http2.frames import (
     CONTINUATION,
     END_HEADERS,
     END_STREAM,
@@ -21,7 +22,7 @@ from polykind.http.http2.frames import (
     WITH_PRIORITY,
     ConnectionFailure,
 )
-from polykind.http.http2.http2_request import MalformedRequestError
+from polykind.http2.header_decoder import HeadersTooLargeError
 
 if TYPE_CHECKING:
     from polykind.http.http2.http2_connection import Http2Connection

@@ -12,13 +12,15 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from polykind.coalescer import resolve
 from polykind.contract import StoreError, UnavailableError, UnknownOutcomeError
-from polykind.store.coalescer import resolve
+from polykind.grpc.grpc_call import DEADLINE_EXCEEDED, UNAVAILABLE, GrpcCall, GrpcError, OnResponse
+from polykind.grpc.grpc_connection import GrpcConnection
 from polykind.store.etcd import rpc_messages
-from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, UNAVAILABLE, GrpcCall, GrpcError, OnResponse
-from polykind.store.etcd.http2 import GrpcConnection
 
 CONNECT_SECONDS = 1.5
+_METADATA = ((b"hasleader", b"true"),)
+"""Makes a member fail if it has no leader and may have stale data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class Member:
     async def _open_connection(self) -> GrpcConnection:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                self._connection = await GrpcConnection.open(self._host, self._port, self._tls)
+                self._connection = await GrpcConnection.open(self._host, self._port, self._tls, _METADATA)
                 return self._connection
         except TimeoutError:
             raise GrpcError(DEADLINE_EXCEEDED, "connecting timed out", sent=False) from None

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from polykind.contract import StoreError, StoreEvent, UnavailableError
+from polykind.grpc.grpc_call import DEADLINE_EXCEEDED, GrpcError
 from polykind.store.etcd import rpc_messages
 from polykind.store.etcd.etcd_client import EtcdClient
-from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, GrpcError
 from polykind.store.etcd.store import EtcdStore
 
 log = logging.getLogger("polykind.leader")

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from polykind.coalescer import Coalescer, resolve
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import StoreError, UnavailableError
-from polykind.store.coalescer import Coalescer, resolve
+from polykind.grpc.grpc_call import DEADLINE_EXCEEDED, GrpcError
 from polykind.store.etcd import rpc_messages
 from polykind.store.etcd.etcd_client import ATTEMPT_SECONDS, TIMEOUT_SECONDS, EtcdClient, Member
-from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, GrpcError
 
 MAX_SHARED_READS = 100
 """The number of waiting requests at which a read is sent without waiting for further requests."""

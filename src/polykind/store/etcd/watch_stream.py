@@ -7,9 +7,9 @@ import time
 from collections.abc import AsyncIterator
 
 from polykind.contract import CompactedError, HistoryEvent, StoreError, UnavailableError
+from polykind.grpc.grpc_call import GrpcCall, GrpcError
 from polykind.store.etcd import rpc_messages
 from polykind.store.etcd.etcd_client import TIMEOUT_SECONDS, EtcdClient, Member
-from polykind.store.etcd.grpc_call import GrpcCall, GrpcError
 from polykind.store.etcd.rpc_messages import EtcdEvent, KeyRange
 
 PROGRESS_SECONDS = 0.05

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from polykind.coalescer import Coalescer, resolve
 from polykind.contract import (
     CompactedError,
     FutureRevisionError,
@@ -22,7 +23,6 @@ from polykind.contract import (
     WatchHandle,
     WatchListener,
 )
-from polykind.store.coalescer import Coalescer, resolve
 from polykind.store.request_size import ALWAYS_ACCEPTED_BYTES, check_request_size
 from polykind.store.sqlite import reader_pool
 from polykind.store.sqlite.database_file import DatabaseFile

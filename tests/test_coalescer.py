@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from polykind.store.coalescer import Coalescer, resolve
+from polykind.coalescer import Coalescer, resolve
 
 
 class Requests:

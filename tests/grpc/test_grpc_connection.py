@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from polykind.hpack.header_encoding import encode_header
-from polykind.store.etcd import http2, rpc_messages
-from polykind.store.etcd.grpc_call import UNAVAILABLE, GrpcCall, GrpcError
-from polykind.store.etcd.http2 import GrpcConnection
+from polykind.grpc import grpc_connection
+from polykind.grpc.grpc_call import UNAVAILABLE, GrpcCall, GrpcError
+from polykind.grpc.grpc_connection import GrpcConnection
+from polykind.http2.header_encoding import encode_header
+from polykind.store.etcd import rpc_messages
 from tests.support.etcd import Etcd, etcd
 
 
@@ -66,7 +67,7 @@ async def failure(connection: GrpcConnection) -> GrpcError:
 
 class TestMisbehavingServers:
     async def test_close_aborts_if_server_does_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(http2, "_CLOSE_SECONDS", 0.05)
+        monkeypatch.setattr(grpc_connection, "_CLOSE_SECONDS", 0.05)
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -125,8 +126,8 @@ class TestMisbehavingServers:
             assert (await failure(connection)).details == "the server does not speak gRPC"
 
     async def test_silent_server_is_disconnected(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(http2, "_PING_SECONDS", 0.05)
-        monkeypatch.setattr(http2, "_PONG_SECONDS", 0.05)
+        monkeypatch.setattr(grpc_connection, "_PING_SECONDS", 0.05)
+        monkeypatch.setattr(grpc_connection, "_PONG_SECONDS", 0.05)
         async with peer(lambda w: None) as connection:
             assert (await failure(connection)).details == "the server does not respond to PING"
 

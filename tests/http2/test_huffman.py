@@ -8,7 +8,7 @@ from hpack.huffman_constants import REQUEST_CODES, REQUEST_CODES_LENGTH
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.hpack.huffman import MalformedHeadersError, decode_huffman
+from polykind.http2.huffman import MalformedHeadersError, decode_huffman
 
 
 @pytest.mark.parametrize(

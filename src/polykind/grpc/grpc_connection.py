@@ -1,7 +1,6 @@
 """A gRPC client connection over HTTP/2, with concurrent calls.
 
-It implements only the parts of HTTP/2 that an etcd client needs. A call takes a tenth of the time that a general gRPC
-library needs.
+A call takes a tenth of the time that a general gRPC library needs. docs/decisions/0003 has the scope and the limits.
 """
 
 from __future__ import annotations
@@ -14,25 +13,47 @@ from functools import lru_cache
 from typing import cast
 from urllib.parse import unquote
 
-from polykind.hpack.header_decoder import Field, HeaderDecoder, HeadersTooLargeError, static_fields
-from polykind.hpack.header_encoding import encode_header
-from polykind.store.coalescer import Coalescer
-from polykind.store.etcd.grpc_call import UNAVAILABLE, GrpcCall, GrpcError, OnResponse
+from polykind.coalescer import Coalescer
+from polykind.grpc.grpc_call import UNAVAILABLE, GrpcCall, GrpcError, OnResponse
+from polykind.http2 import frames
+from polykind.http2.frames import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    DEFAULT_FRAME_BYTES,
+    DEFAULT_WINDOW,
+    END_HEADERS,
+    END_STREAM,
+    HEADER_BYTES,
+    HEADERS,
+    MAX_WINDOW,
+    PADDED,
+    PREFACE,
+    WITH_PRIORITY,
+    ConnectionFailure,
+    encode_frame,
+    encode_settings,
+    encode_window_update,
+    pack_header,
+    remove_padding,
+    remove_priority,
+    unpack_header,
+)
+from polykind.http2.header_decoder import Field, HeaderDecoder, HeadersTooLargeError, static_fields
+from polykind.http2.header_encoding import encode_header
 
-_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
-_END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 1, 1, 4, 8, 32
-_REFUSED_STREAM, _CANCEL = 7, 8
-_MAX_WINDOW = 2**31 - 1
 _WINDOW_UPDATE_BYTES = 2**29
 """After this many received bytes, a quarter of the initial window, the client sends a WINDOW_UPDATE."""
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _MAX_FRAME_BYTES = 2**20
 _MAX_HEADER_BYTES = 2**20
-# The client's SETTINGS frame: no dynamic header table, no server push, the largest window, frames of up to a megabyte.
-_OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _MAX_WINDOW, 5, _MAX_FRAME_BYTES)
-# A frame header: 3 bytes length and 1 byte type (packed as one number), 1 byte flags, 4 bytes stream id.
-_FRAME = struct.Struct(">IBI")
-_pack_frame_header, _unpack_frame_header = _FRAME.pack, _FRAME.unpack_from
+_SETTINGS = encode_settings(
+    {
+        frames.HEADER_TABLE_SIZE: 0,
+        frames.ENABLE_PUSH: 0,
+        frames.INITIAL_WINDOW_SIZE: MAX_WINDOW,
+        frames.MAX_FRAME_SIZE: _MAX_FRAME_BYTES,
+    }
+)
 _pack_message_prefix = struct.Struct(">BI").pack
 _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
@@ -42,16 +63,20 @@ _MAX_COALESCED_FRAMES = 64
 _PONG_DELAY_SECONDS = 0.05
 """Seconds by which responses to etcd's PINGs are delayed. Until it has the response, etcd sends no further PING."""
 
+Metadata = tuple[tuple[bytes, bytes], ...]
+"""Headers that a client sends with each call."""
+
 
 class GrpcConnection(asyncio.Protocol):
     """One connection to an etcd server."""
 
-    def __init__(self, authority: str, tls: bool) -> None:
+    def __init__(self, authority: str, tls: bool, metadata: Metadata = ()) -> None:
         self.loop = asyncio.get_running_loop()
         self.usable = False
         """True if new calls can be started on this connection."""
         self._authority = authority.encode()
         self._scheme = b"\x87" if tls else b"\x86"
+        self._metadata = metadata
         self._header_blocks: dict[str, bytes] = {}
         """The encoded request headers of each gRPC method."""
         self._calls: dict[int, GrpcCall] = {}
@@ -60,8 +85,8 @@ class GrpcConnection(asyncio.Protocol):
         self._out: list[bytes] = []
         self._coalescer = Coalescer(self.loop, lambda: len(self._out), _MAX_COALESCED_FRAMES, self.flush)
         self._partial_headers: tuple[int, int, bytes] | None = None
-        self._window = self._initial_window = 65535
-        self._max_send_frame = 16384
+        self._window = self._initial_window = DEFAULT_WINDOW
+        self._max_send_frame = DEFAULT_FRAME_BYTES
         self._received = 0
         self._blocked: deque[GrpcCall] = deque()
         self._ping_timer: asyncio.TimerHandle | None = None
@@ -69,12 +94,16 @@ class GrpcConnection(asyncio.Protocol):
         self._closed: asyncio.Future[None] = self.loop.create_future()
 
     @classmethod
-    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None) -> GrpcConnection:
+    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None, metadata: Metadata = ()) -> GrpcConnection:
         """Connect to the server. Raise OSError if the connection fails."""
         loop = asyncio.get_running_loop()
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _, connection = await loop.create_connection(
-            lambda: cls(authority, tls is not None), host, port, ssl=tls, server_hostname=host if tls else None
+            lambda: cls(authority, tls is not None, metadata),
+            host,
+            port,
+            ssl=tls,
+            server_hostname=host if tls else None,
         )
         return connection
 
@@ -107,7 +136,7 @@ class GrpcConnection(asyncio.Protocol):
                 b"%b%b%b%b"
                 % (
                     frame,
-                    _pack_frame_header(size << 8, _END_STREAM, call.stream_id),
+                    pack_header(size << 8, END_STREAM, call.stream_id),
                     _pack_message_prefix(0, size - 5),
                     request,
                 )
@@ -125,8 +154,15 @@ class GrpcConnection(asyncio.Protocol):
         call = self._calls[stream_id] = GrpcCall(self, stream_id, self._initial_window, on_response)
         header_block = self._header_blocks.get(method)
         if header_block is None:
-            header_block = self._header_blocks[method] = _request_headers(method, self._authority, self._scheme)
-        return call, _pack_frame_header(len(header_block) << 8 | _HEADERS, _END_HEADERS, stream_id) + header_block
+            header_block = self._header_blocks[method] = self._encode_headers(method)
+        return call, pack_header(len(header_block) << 8 | HEADERS, END_HEADERS, stream_id) + header_block
+
+    def _encode_headers(self, method: str) -> bytes:
+        """Encode the headers of a call."""
+        block = b"\x83" + self._scheme
+        block += encode_header(b":path", method.encode()) + encode_header(b":authority", self._authority)
+        block += encode_header(b"content-type", b"application/grpc") + encode_header(b"te", b"trailers")
+        return block + b"".join(encode_header(name, value) for name, value in self._metadata)
 
     def send(self, call: GrpcCall, data: bytes, last: bool) -> None:
         """Send as many bytes of a call as the server accepts now, and the rest after a WINDOW_UPDATE."""
@@ -139,7 +175,7 @@ class GrpcConnection(asyncio.Protocol):
             self._send_data(call, data[:allowed], 0)
             data = data[allowed:]
         if allowed >= len(data):
-            self._send_data(call, data, _END_STREAM if last else 0)
+            self._send_data(call, data, END_STREAM if last else 0)
         else:
             call.unsent = (data, last)
             self._blocked.append(call)
@@ -147,24 +183,21 @@ class GrpcConnection(asyncio.Protocol):
     def _send_data(self, call: GrpcCall, data: bytes, flags: int) -> None:
         self._window -= len(data)
         call.window -= len(data)
-        self._send_frame(_DATA, flags, call.stream_id, data)
+        self._write(encode_frame(DATA, flags, call.stream_id, data))
 
     def reset(self, call: GrpcCall, error: GrpcError) -> None:
         if self._calls.pop(call.stream_id, None) is not None:
-            self._send_frame(_RESET, 0, call.stream_id, _CANCEL.to_bytes(4, "big"))
+            self._write(frames.encode_reset(call.stream_id, frames.CANCEL))
             call.on_end(error)
 
-    def _send_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        self._write(_encode_frame(kind, flags, stream_id, payload))
-
-    def _write(self, frames: bytes) -> None:
+    def _write(self, encoded: bytes) -> None:
         """Queue frames to write. Frames of consecutive event loop iterations are written together.
 
         A socket write is expensive. Also, etcd commits requests in one batch if they arrive together.
         """
         if not self._out:
             self._coalescer.start()
-        self._out.append(frames)
+        self._out.append(encoded)
 
     def flush(self) -> None:
         """Write all queued frames now."""
@@ -177,9 +210,7 @@ class GrpcConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.usable = True
-        self._write(_PREFACE)
-        self._send_frame(_SETTINGS, 0, 0, _OUR_SETTINGS)
-        self._send_frame(_WINDOW, 0, 0, (_MAX_WINDOW - 65535).to_bytes(4, "big"))
+        self._write(PREFACE + _SETTINGS + encode_window_update(0, MAX_WINDOW - DEFAULT_WINDOW))
         self._ping_timer = self.loop.call_later(_PING_SECONDS, self._ping)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -204,7 +235,7 @@ class GrpcConnection(asyncio.Protocol):
             return
         if self._calls:
             self._awaiting_pong = True
-            self._send_frame(_PING, 0, 0, b"polykind")
+            self._write(encode_frame(frames.PING, 0, 0, b"polykind"))
         self._ping_timer = self.loop.call_later(_PONG_SECONDS if self._awaiting_pong else _PING_SECONDS, self._ping)
 
     def data_received(self, data: bytes) -> None:
@@ -212,71 +243,73 @@ class GrpcConnection(asyncio.Protocol):
             data = self._buffer + data
         at, end = 0, len(data)
         try:
-            while end - at >= 9:
-                head, flags, stream_id = _unpack_frame_header(data, at)
+            while end - at >= HEADER_BYTES:
+                head, flags, stream_id = unpack_header(data, at)
                 size = head >> 8
                 if size > _MAX_FRAME_BYTES:
                     raise ValueError(f"a frame has {size} bytes")
-                start, at = at, at + 9 + size
+                start, at = at, at + HEADER_BYTES + size
                 if at > end:
                     at = start
                     break
-                self._on_frame(head & 0xFF, flags, stream_id & _MAX_WINDOW, data[start + 9 : at])
+                self._on_frame(head & 0xFF, flags, stream_id & frames.MAX_STREAM_ID, data[start + HEADER_BYTES : at])
             self._buffer = data[at:] if at < end else b""
-        except (ValueError, IndexError, struct.error, HeadersTooLargeError) as error:
+        except (ValueError, IndexError, ConnectionFailure, HeadersTooLargeError) as error:
             self._end_all(f"the server does not speak HTTP/2: {error}")
             self._transport.abort()
 
     def _on_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        if kind == _DATA:
+        if kind == DATA:
             self._on_data(flags, stream_id, payload)
-        elif kind == _HEADERS:
-            payload = _remove_padding(flags, payload)
-            self._on_headers(flags, stream_id, payload[5:] if flags & _PRIORITY else payload, flags)
-        elif kind == _CONTINUATION and self._partial_headers is not None:
+        elif kind == HEADERS:
+            if flags & (PADDED | WITH_PRIORITY):
+                payload = remove_priority(flags, stream_id, remove_padding(flags, payload))
+            self._on_headers(flags, stream_id, payload, flags)
+        elif kind == CONTINUATION and self._partial_headers is not None:
             begun, first, header_block = self._partial_headers
             self._on_headers(first, begun, header_block + payload, flags)
-        elif kind == _WINDOW:
-            self._on_window_update(stream_id, int.from_bytes(payload, "big") & _MAX_WINDOW)
-        elif kind == _SETTINGS and not flags & _ACK:
-            self._on_settings(payload)
-        elif kind == _PING and flags & _ACK:
-            if self._awaiting_pong and self._ping_timer is not None:
-                self._awaiting_pong = False
-                self._ping_timer.cancel()
-                self._ping_timer = self.loop.call_later(_PING_SECONDS, self._ping)
-        elif kind == _PING:
-            self.loop.call_later(_PONG_DELAY_SECONDS, self._send_frame, _PING, _ACK, 0, payload)
-        elif kind == _RESET:
-            call = self._calls.pop(stream_id, None)
-            if call is not None:
-                code = int.from_bytes(payload, "big")
-                call.on_end(
-                    GrpcError(UNAVAILABLE, f"the server reset the call (code {code})", sent=code != _REFUSED_STREAM)
-                )
-        elif kind == _GOAWAY:
-            # The server has not processed calls above this stream id. It may still finish the calls below.
-            self.usable = False
-            self._end_all("the server is shutting down", int.from_bytes(payload[:4], "big") & _MAX_WINDOW, sent=False)
+        elif kind in _HANDLERS:
+            _HANDLERS[kind](self, flags, stream_id, payload)
+
+    def _on_ping(self, flags: int, stream_id: int, payload: bytes) -> None:
+        if not flags & ACK:
+            self.loop.call_later(_PONG_DELAY_SECONDS, self._write, encode_frame(frames.PING, ACK, 0, payload))
+        elif self._awaiting_pong and self._ping_timer is not None:
+            self._awaiting_pong = False
+            self._ping_timer.cancel()
+            self._ping_timer = self.loop.call_later(_PING_SECONDS, self._ping)
+
+    def _on_reset(self, flags: int, stream_id: int, payload: bytes) -> None:
+        call = self._calls.pop(stream_id, None)
+        if call is not None:
+            code = int.from_bytes(payload, "big")
+            reason = f"the server reset the call (code {code})"
+            call.on_end(GrpcError(UNAVAILABLE, reason, sent=code != frames.REFUSED_STREAM))
+
+    def _on_goaway(self, flags: int, stream_id: int, payload: bytes) -> None:
+        """Use the connection no more. The server may still finish the calls up to the stream that it names."""
+        self.usable = False
+        last = int.from_bytes(payload[:4], "big") & frames.MAX_STREAM_ID
+        self._end_all("the server is shutting down", last, sent=False)
 
     def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         self._received += len(payload)
         if self._received > _WINDOW_UPDATE_BYTES:
-            self._send_frame(_WINDOW, 0, 0, self._received.to_bytes(4, "big"))
+            self._write(encode_window_update(0, self._received))
             self._received = 0
         call = self._calls.get(stream_id)
         if call is None:
             return
         call.received += len(payload)
         if call.received > _WINDOW_UPDATE_BYTES:
-            self._send_frame(_WINDOW, 0, stream_id, call.received.to_bytes(4, "big"))
+            self._write(encode_window_update(stream_id, call.received))
             call.received = 0
-        call.on_data(_remove_padding(flags, payload))
-        if flags & _END_STREAM:
+        call.on_data(remove_padding(flags, payload))
+        if flags & END_STREAM:
             self._on_trailers(call, {})
 
     def _on_headers(self, first: int, stream_id: int, header_block: bytes, flags: int) -> None:
-        if not flags & _END_HEADERS:
+        if not flags & END_HEADERS:
             self._partial_headers = (stream_id, first, header_block)
             return
         self._partial_headers = None
@@ -286,7 +319,7 @@ class GrpcConnection(asyncio.Protocol):
             return
         if headers.get(b":status", b"200") != b"200":
             self.reset(call, GrpcError(UNAVAILABLE, "the server does not speak gRPC"))
-        elif first & _END_STREAM:
+        elif first & END_STREAM:
             self._on_trailers(call, headers)
 
     def _on_trailers(self, call: GrpcCall, trailers: dict[bytes, bytes]) -> None:
@@ -298,18 +331,20 @@ class GrpcConnection(asyncio.Protocol):
             details = unquote(trailers.get(b"grpc-message", b"").decode(errors="replace"))
             call.on_end(GrpcError(int(status), details or f"gRPC status {int(status)}"))
 
-    def _on_settings(self, payload: bytes) -> None:
-        for name, value in struct.iter_unpack(">HI", payload):
-            if name == 4:
-                for call in self._calls.values():
-                    call.window += value - self._initial_window
-                self._initial_window = value
-            elif name == 5:
-                self._max_send_frame = value
-        self._send_frame(_SETTINGS, _ACK, 0, b"")
+    def _on_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
+        if flags & ACK:
+            return
+        settings = frames.decode_settings(payload)
+        window = settings.get(frames.INITIAL_WINDOW_SIZE, self._initial_window)
+        for call in self._calls.values():
+            call.window += window - self._initial_window
+        self._initial_window = window
+        self._max_send_frame = settings.get(frames.MAX_FRAME_SIZE, self._max_send_frame)
+        self._write(encode_frame(frames.SETTINGS, ACK, 0, b""))
         self._unblock()
 
-    def _on_window_update(self, stream_id: int, increment: int) -> None:
+    def _on_window_update(self, flags: int, stream_id: int, payload: bytes) -> None:
+        increment = frames.decode_increment(payload)
         if stream_id == 0:
             self._window += increment
         elif stream_id in self._calls:
@@ -324,19 +359,14 @@ class GrpcConnection(asyncio.Protocol):
                 self.send(call, b"", last)
 
 
-def _encode_frame(kind: int, flags: int, stream_id: int, payload: bytes) -> bytes:
-    return _pack_frame_header(len(payload) << 8 | kind, flags, stream_id) + payload
-
-
-def _remove_padding(flags: int, payload: bytes) -> bytes:
-    return payload[1 : len(payload) - payload[0]] if flags & _PADDED else payload
-
-
-def _request_headers(method: str, authority: bytes, scheme: bytes) -> bytes:
-    """Encode the headers of a call. `hasleader` makes a member fail if it has no leader and may have stale data."""
-    block = b"\x83" + scheme + encode_header(b":path", method.encode()) + encode_header(b":authority", authority)
-    block += encode_header(b"content-type", b"application/grpc")
-    return block + encode_header(b"te", b"trailers") + encode_header(b"hasleader", b"true")
+_HANDLERS = {
+    frames.RST_STREAM: GrpcConnection._on_reset,
+    frames.SETTINGS: GrpcConnection._on_settings,
+    frames.PING: GrpcConnection._on_ping,
+    frames.GOAWAY: GrpcConnection._on_goaway,
+    frames.WINDOW_UPDATE: GrpcConnection._on_window_update,
+}
+"""The handler of each other type of frame."""
 
 
 @lru_cache(maxsize=64)

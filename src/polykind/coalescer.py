@@ -1,4 +1,4 @@
-"""The coalescer: runs one action of a store for all requests that arrive close together."""
+"""The coalescer: runs one action for all requests that arrive close together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Coalescer:
         self._action = action
 
     def start(self) -> None:
-        """Start to wait for further requests. The store calls this method when the first request arrives."""
+        """Start to wait for further requests. The owner calls this method when the first request arrives."""
         self._loop.call_soon(self._check, 0)
 
     def _check(self, previous_count: int) -> None:

@@ -22,7 +22,7 @@ MAX_WINDOW: Final = 2**31 - 1
 MAX_STREAM_ID: Final = 2**31 - 1
 DEFAULT_WINDOW: Final = 65_535
 DEFAULT_FRAME_BYTES: Final = 16_384
-"""The longest payload unless a SETTINGS frame allows more. This server receives no longer frames."""
+"""The longest payload unless a SETTINGS frame allows more. The server receives no longer frames."""
 
 HEADER_BYTES: Final = 9
 _HEADER: Final = struct.Struct(">IBI")
@@ -33,7 +33,7 @@ _pack_int = struct.Struct(">I").pack
 
 
 class ConnectionFailure(Exception):
-    """An error of the client that ends the connection with a GOAWAY frame (RFC 9113, section 5.4.1)."""
+    """An error of the peer that ends the connection with a GOAWAY frame (RFC 9113, section 5.4.1)."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -91,7 +91,7 @@ def remove_padding(flags: int, payload: bytes) -> bytes:
 
 
 def remove_priority(flags: int, stream_id: int, payload: bytes) -> bytes:
-    """Return the header block of a HEADERS frame without the priority, which the server ignores."""
+    """Return the header block of a HEADERS frame without the priority, which is ignored."""
     if not flags & WITH_PRIORITY:
         return payload
     if len(payload) < 5:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.hpack.header_decoder import HeaderDecoder, HeadersTooLargeError, static_fields
-from polykind.hpack.header_encoding import encode_header
-from polykind.hpack.huffman import MalformedHeadersError
+from polykind.http2.header_decoder import HeaderDecoder, HeadersTooLargeError, static_fields
+from polykind.http2.header_encoding import encode_header
+from polykind.http2.huffman import MalformedHeadersError
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polykind.hpack.huffman import MalformedHeadersError, decode_huffman
-from polykind.hpack.static_table import STATIC_TABLE
+from polykind.http2.huffman import MalformedHeadersError, decode_huffman
+from polykind.http2.static_table import STATIC_TABLE
 
 Field = tuple[bytes, bytes, int, int]
 """A header: its name, its value, its size by RFC 7541 (section 4.1), and its class (see `HeaderDecoder`)."""

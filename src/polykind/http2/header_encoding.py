@@ -7,7 +7,7 @@ can be sent on any connection.
 from __future__ import annotations
 
 from polykind.golang.varint import encode_varint
-from polykind.hpack.static_table import STATIC_TABLE
+from polykind.http2.static_table import STATIC_TABLE
 
 _NAME_INDEXES = {name: index for index, (name, _) in reversed(list(enumerate(STATIC_TABLE, 1)))}
 """The first index of each name in the static table."""
