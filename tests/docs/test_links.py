@@ -69,5 +69,5 @@ def test_architecture_describes_every_package() -> None:
     table = (ROOT / "ARCHITECTURE.md").read_text().partition("## Packages")[2]
     source = ROOT / "src" / "polykind"
     packages = {page.parent for pattern in ("*", "toolkit/*") for page in source.glob(f"{pattern}/__init__.py")}
-    described = set(re.findall(r"\]\(src/polykind/([a-z_/]+)\)", table.partition("\n## ")[0]))
+    described = set(re.findall(r"\]\(src/polykind/([a-z0-9_/]+)\)", table.partition("\n## ")[0]))
     assert described == {str(package.relative_to(source)) for package in packages}
