@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from polykind import errors
 from polykind.auth.authorizer import Access, AlwaysAllow, Decision, Rules
@@ -23,9 +24,11 @@ class PrefixAuthorizer:
     def __init__(self, *prefixes: str) -> None:
         self.prefixes = prefixes
         self.recorded: list[str] = []
+        self.users: list[User] = []
 
     async def decide(self, access: Access) -> Decision:
         resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+        self.users.append(access.user)
         self.recorded.append(f"{access.verb} {access.group}:{resource} {access.namespace}/{access.name}")
         return Decision(any(self.recorded[-1].startswith(one) for one in self.prefixes))
 
@@ -187,6 +190,47 @@ async def test_many_groups_are_checked_by_wildcard_first() -> None:
     authorizer = PrefixAuthorizer(f"{begun}users", *(f"{begun}groups /{group}" for group in groups), "impersonate-on:")
     await Impersonation(authorizer).impersonate(User("bob", "", groups), READING)
     assert authorizer.recorded[2:] == [f"{begun}groups /{name}" for name in ("*", *groups)]
+
+
+# ---------------------------------------------------------------------- the node of a service account
+
+NODE_NAME = "authentication.kubernetes.io/node-name"
+ROBOT = User("system:serviceaccount:team:robot", extra={NODE_NAME: ("n1",), "a.io/b": ("c",)})
+
+
+async def test_service_account_impersonates_its_own_node() -> None:
+    authorizer = PrefixAuthorizer("impersonate:associated-node", "impersonate-on:associated-node")
+    impersonation = Impersonation(authorizer)
+    node = await impersonation.impersonate(User("system:node:n1"), replace(READING, user=ROBOT))
+    assert node == User("system:node:n1", groups=("system:nodes", AUTHENTICATED))
+    assert impersonation.latest_constraint(ROBOT.name) == "impersonate:associated-node"
+    assert authorizer.recorded == [
+        "impersonate-on:associated-node:get example.com:widgets default/w",
+        "impersonate:associated-node authentication.k8s.io:nodes /*",
+    ]
+    # Authorizers see which extra attributes the account has, not their values.
+    assert {repr(user.extra) for user in authorizer.users} == {
+        repr({"authentication.kubernetes.io/associated-node-keys": ("a.io/b", NODE_NAME)})
+    }
+
+
+@pytest.mark.parametrize(
+    ("requestor", "other"),
+    [
+        (ROBOT, User("system:node:n2")),
+        (ROBOT, User("system:node:n1", uid="1")),
+        (ROBOT, User("system:node:n1", groups=("g",))),
+        (ROBOT, User("n1")),
+        (replace(ROBOT, name="robot"), User("system:node:n1")),
+        (replace(ROBOT, extra={NODE_NAME: ("n1", "n2")}), User("system:node:n1")),
+        (replace(ROBOT, extra={}), User("system:node:n1")),
+    ],
+)
+async def test_other_nodes_are_not_associated(requestor: User, other: User) -> None:
+    authorizer = PrefixAuthorizer("impersonate:associated-node", "impersonate-on:associated-node")
+    with pytest.raises(errors.ForbiddenError):
+        await Impersonation(authorizer).impersonate(other, replace(READING, user=requestor))
+    assert not [one for one in authorizer.recorded if "associated-node" in one]
 
 
 # ---------------------------------------------------------------------- errors

@@ -26,10 +26,13 @@ class Reviewer:
 
     def __init__(self, folder: Path) -> None:
         self.reviews: list[JsonObject] = []
+        self.broken = False
         self.kubeconfig = folder / "webhook.kubeconfig"
         self._authority = trustme.CA()
 
     async def _review(self, request: web.Request) -> web.Response:
+        if self.broken:
+            return web.json_response({}, status=400)
         review = await request.json()
         self.reviews.append(review)
         spec = review["spec"]
@@ -88,6 +91,15 @@ async def test_mode_webhook_asks_the_webhook(reviewer: Reviewer, tmp_path: Path)
         assert await status(server, "bobs") == 403
         assert await status(server, server.token) == 200
     assert {review["spec"]["user"] for review in reviewer.reviews} == {"ann", "bob"}
+
+
+async def test_request_fails_if_no_authorizer_can_decide(reviewer: Reviewer, tmp_path: Path) -> None:
+    modes = {"authorization_mode": ("Webhook",), "authorization_webhook_config_file": reviewer.kubeconfig}
+    async with Server(settings(tmp_path, **modes)) as server, Client(server.url, "bobs") as client:
+        reviewer.broken = True
+        reply = await client.call("GET", f"{NAMESPACES}?a=<b>")
+    assert (reply.status, reply.headers[b"content-type"]) == (500, b"text/plain; charset=utf-8")
+    assert reply.body.startswith(b'Internal Server Error: "/api/v1/namespaces?a=&lt;b&gt;": ')
 
 
 async def test_configuration_file_with_rbac_and_a_webhook(reviewer: Reviewer, tmp_path: Path) -> None:

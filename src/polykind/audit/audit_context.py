@@ -120,6 +120,9 @@ class AuditContext(Notes):
 
     def decide(self, decision: Decision) -> None:
         self.track_latency("authorization", (self._auditor.now() - self._begun).total_seconds())
+        if not decision.allowed and decision.error:
+            self.annotate("authorization.k8s.io/reason", "internal error")
+            return
         self.annotate("authorization.k8s.io/decision", "allow" if decision.allowed else "forbid")
         self.annotate("authorization.k8s.io/reason", decision.reason)
 

@@ -36,6 +36,10 @@ class Decision(NamedTuple):
     error: str = ""
 
 
+class AuthorizationFailedError(Exception):
+    """No authorizer allows a request, and one of them has failed. kube-apiserver responds 500."""
+
+
 class Rules(NamedTuple):
     """All rules that apply to a user in a namespace, as in the status of a SelfSubjectRulesReview."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.auth.authorizer import Access, Authorizer
+from polykind.auth.authorizer import Access, Authorizer, Decision
 from polykind.golang.fmt import go_quote
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -13,7 +13,12 @@ async def require(authorizer: Authorizer, access: Access) -> None:
     """Raise ForbiddenError if the authorizer does not allow the access."""
     decision = await authorizer.decide(access)
     if not decision.allowed:
-        raise forbidden(access, decision.reason)
+        raise forbidden(access, explained(decision))
+
+
+def explained(decision: Decision) -> str:
+    """Return the error and the reason of a decision."""
+    return ": ".join(filter(None, (decision.error, decision.reason)))
 
 
 def forbidden(access: Access, reason: str) -> errors.ForbiddenError:

@@ -28,7 +28,10 @@ _EXTRA = b"impersonate-extra-"
 _ACCOUNT = "system:serviceaccount:"
 _NODE = "system:node:"
 _NODES = "system:nodes"
+_NODE_EXTRA = "authentication.kubernetes.io/node-name"
+_NODE_KEYS_EXTRA = "authentication.kubernetes.io/associated-node-keys"
 _AUTHENTICATION = "authentication.k8s.io"
+_ASSOCIATED_NODE = "associated-node"
 _WILDCARD_THRESHOLD = 4
 """From this many groups or extra values on, check the permission for all values (*) before that for each value."""
 _CACHED_BYTES = 1024 * 1024
@@ -88,7 +91,7 @@ class Impersonation:
         """Return `other` with all groups. Raise ForbiddenError if no mode allows `access.user` to impersonate it."""
         username, first_error = access.user.name, None
         for mode in self._ordered_modes(username):
-            if not mode.applies_to(other):
+            if not mode.applies_to(other, access.user):
                 continue
             try:
                 user = await mode.authorize(self._authorizer, other, access)
@@ -119,6 +122,17 @@ def parse_service_account(username: str) -> tuple[str, str] | None:
     return namespace, name
 
 
+def bound_node(user: User) -> str:
+    """Return the node on which a service account's token is used, or "" if the user has no such token.
+
+    The API server knows the node from the pod that the token is bound to.
+    """
+    nodes = user.extra.get(_NODE_EXTRA) or ()
+    if len(nodes) != 1 or dns1123_subdomain(nodes[0]) or parse_service_account(user.name) is None:
+        return ""
+    return nodes[0]
+
+
 def _node_name(name: str) -> str:
     """Return the name of the node with this user name, or "" if the user is not a node."""
     node = name.removeprefix(_NODE)
@@ -131,9 +145,12 @@ class _Mode:
 
     constraint: str = ""
 
-    def applies_to(self, other: User) -> bool:
+    def applies_to(self, other: User, requestor: User) -> bool:
         only_name = not (other.uid or other.groups or other.extra)
         account = parse_service_account(other.name) is not None
+        if self.constraint == _ASSOCIATED_NODE:
+            node = _node_name(other.name)
+            return only_name and bool(node) and node == bound_node(requestor)
         if self.constraint == "arbitrary-node":
             return only_name and bool(_node_name(other.name))
         if self.constraint == "serviceaccount":
@@ -142,6 +159,8 @@ class _Mode:
 
     async def authorize(self, authorizer: Authorizer, other: User, access: Access) -> User:
         """Return the impersonated user. Raise ForbiddenError if one of its attributes is not allowed."""
+        if self.constraint == _ASSOCIATED_NODE:
+            access = replace(access, user=_without_node(access.user))
         if self.constraint:
             await require(authorizer, replace(access, verb=f"impersonate-on:{self.constraint}:{access.verb}"))
         verb = f"impersonate:{self.constraint}" if self.constraint else "impersonate"
@@ -161,7 +180,9 @@ class _Mode:
     async def _authorize_name(self, authorizer: Authorizer, other: User, part_access: Access) -> User:
         node, account = _node_name(other.name) if self.constraint else "", parse_service_account(other.name)
         if node:
-            await require(authorizer, replace(part_access, resource="nodes", name=node))
+            # kube-apiserver's authorizers do not learn which node an associated service account becomes.
+            name = "*" if self.constraint == _ASSOCIATED_NODE else node
+            await require(authorizer, replace(part_access, resource="nodes", name=name))
             return replace(other, groups=(_NODES,))
         if account is None:
             await require(authorizer, replace(part_access, resource="users", name=other.name))
@@ -196,9 +217,13 @@ class _Mode:
                 await require(authorizer, replace(part_access, subresource=key, name=value))
 
 
-_MODES = tuple(map(_Mode, ("arbitrary-node", "serviceaccount", "user-info", "")))
-"""All modes, in the order in which they are tried. The mode associated-node is missing: no user is bound to a node.
-"""
+_MODES = tuple(map(_Mode, (_ASSOCIATED_NODE, "arbitrary-node", "serviceaccount", "user-info", "")))
+"""All modes, in the order in which they are tried."""
+
+
+def _without_node(user: User) -> User:
+    """Return a service account with only the keys of its extra attributes, as authorizers see it in associated-node."""
+    return replace(user, extra={_NODE_KEYS_EXTRA: tuple(sorted(user.extra))})
 
 
 def _with_authenticated_group(user: User) -> User:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from polykind import errors
-from polykind.auth.authorizer import Access, Authorizer
+from polykind.auth.authorizer import Access, AuthorizationFailedError, Authorizer
 from polykind.auth.forbidden import forbidden
 from polykind.auth.user import User
 from polykind.golang.query import Query, bool_value, first_value, parse_query
@@ -37,7 +37,7 @@ class RequestAuthorization:
     async def check(self, request: Request, user: User, parts: list[str]) -> User:
         """Return the user on whose behalf the request runs: the impersonated user, or else `user`.
 
-        Raise APIError if the request is forbidden.
+        Raise APIError if the request is forbidden, and AuthorizationFailedError if that is not known.
         """
         access = request_access(user, request.method, unquote(request.path), parts, request.query)
         if b"impersonate" in request.headers:
@@ -52,6 +52,8 @@ class RequestAuthorization:
         if request.notes.audited or not self._authorizer.allows_everything:
             decision = await self._authorizer.decide(access)
             request.notes.decide(decision)
+            if not decision.allowed and decision.error:
+                raise AuthorizationFailedError(decision.error)
             if not decision.allowed:
                 raise forbidden(access, decision.reason)
         return access.user

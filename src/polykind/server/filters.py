@@ -15,7 +15,7 @@ import msgspec
 
 from polykind import errors
 from polykind.auth.authentication import Authentication
-from polykind.auth.authorizer import Access, Authorizer, Decision
+from polykind.auth.authorizer import Access, AuthorizationFailedError, Authorizer, Decision
 from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, User
 from polykind.golang.fmt import go_quote
 from polykind.golang.query import bad_escape, bool_value, parse_query
@@ -326,6 +326,8 @@ def authorize(app: App, authorizer: Authorizer, monitor: RequestMonitor) -> App:
             response = error_response(request, error)
             response.headers = (*response.headers, NO_SNIFF)
             return response
+        except AuthorizationFailedError as error:
+            return _internal_error(request, str(error))
         monitor.allowed += 1
         return await app(request)
 

@@ -141,13 +141,13 @@ async def _validate(op: Operation, write: Write) -> None:
 async def _require_create_permission(op: Operation) -> None:
     """Raise ForbiddenError if a PUT or an apply would create an object and the user lacks the create permission."""
     from polykind.auth.authorizer import Access
-    from polykind.auth.forbidden import require
+    from polykind.auth.forbidden import forbidden
 
-    resource, where = op.resource, op.namespace or ""
-    await require(
-        op.backend.authorizer,
-        Access(op.client, "create", resource.group, op.version.version, resource.plural, namespace=where, name=op.name),
-    )
+    group, plural, where = op.resource.group, op.resource.plural, op.namespace or ""
+    access = Access(op.client, "create", group, op.version.version, plural, namespace=where, name=op.name)
+    decision = await op.backend.authorizer.decide(access)
+    if not decision.allowed:
+        raise errors.InternalError(decision.error) if decision.error else forbidden(access, decision.reason)
 
 
 def _with_resource_version(data: bytes, requested: str) -> bytes:

@@ -69,6 +69,8 @@ async def _require_create(op: Operation) -> None:
     version, namespace = op.version.version, op.namespace or ""
     access = Access(user, "create", group, version, plural, op.subresource, namespace, op.name)
     decision = await op.backend.authorizer.decide(access)
+    if not decision.allowed and decision.error:
+        raise errors.UnknownReasonError(decision.error)
     if not decision.allowed:
         raise errors.ForbiddenError(plural, group, op.name, decision.reason)
 

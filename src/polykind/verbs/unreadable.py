@@ -78,6 +78,8 @@ async def _authorize(op: Operation) -> None:
     decision = await op.backend.authorizer.decide(access)
     if not decision.allowed:
         text = f'not permitted to do "{_VERB}", reason: {decision.reason}'
+        if decision.error:
+            text = f'error while checking permission for "{_VERB}", {decision.error}'
         raise errors.ForbiddenError(resource.plural, resource.group, op.name, text)
 
 

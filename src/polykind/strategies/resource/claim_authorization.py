@@ -11,14 +11,11 @@ from msgspec.structs import replace
 from polykind import errors
 from polykind.apis.resource.claim_validation import device_id
 from polykind.auth.authorizer import Access, Authorizer
-from polykind.auth.forbidden import forbidden
-from polykind.auth.impersonation import parse_service_account
-from polykind.auth.user import User
+from polykind.auth.forbidden import explained, forbidden
+from polykind.auth.impersonation import bound_node
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.names import dns1123_subdomain
 
-_NODE_NAME = "authentication.kubernetes.io/node-name"
 _ASSOCIATED, _ARBITRARY = "associated-node:", "arbitrary-node:"
 
 
@@ -40,7 +37,8 @@ async def status_permission_errors(
         # The devices of a claim that is not allocated are removed.
         return found
     verbs = [_ARBITRARY + access.verb]
-    if _runs_on(access.user, _allocated_node(new["allocation"])):
+    node = _allocated_node(new["allocation"])
+    if node and node == bound_node(access.user):
         verbs.insert(0, _ASSOCIATED + access.verb)
     for driver in sorted(_changed_drivers(new, old)):
         if refusal := await _driver_refusal(authorizer, replace(access, subresource="driver", name=driver), verbs):
@@ -66,7 +64,7 @@ async def _refusal(authorizer: Authorizer, access: Access) -> str:
     decision = await authorizer.decide(access)
     if decision.allowed:
         return ""
-    return forbidden(access, ": ".join(filter(None, (decision.error, decision.reason)))).message
+    return forbidden(access, explained(decision)).message
 
 
 def _consumers(status: JsonObject) -> list[JsonObject]:
@@ -95,10 +93,3 @@ def _allocated_node(allocation: JsonObject) -> str:
     values = fields[0].get("values") or []
     is_name = (fields[0].get("key"), fields[0].get("operator"), len(values)) == ("metadata.name", "In", 1)
     return values[0] if is_name else ""
-
-
-def _runs_on(user: User, node: str) -> bool:
-    """True if the user is a service account whose token is bound to a pod on the node."""
-    if not node or parse_service_account(user.name) is None or dns1123_subdomain(node):
-        return False
-    return list(user.extra.get(_NODE_NAME) or ()) == [node]
