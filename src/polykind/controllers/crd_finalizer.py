@@ -11,6 +11,7 @@ from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject, RevisionConflictError, StoreError
 from polykind.controllers.bulk_delete import delete_all
 from polykind.controllers.crd_status import CRDStatusWriter
+from polykind.controllers.object_client import ObjectClient
 from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED
 from polykind.crd.status import terminating_condition
@@ -104,7 +105,7 @@ class CRDFinalizer:
         except (errors.APIError, StoreError) as error:
             raise _DeletionError(f"could not list instances: {_message(error)}") from error
         try:
-            await delete_all(self._backend, resource, objects)
+            await delete_all(ObjectClient(self._backend), resource, objects, lambda: True)
         except (errors.APIError, StoreError) as error:
             raise _DeletionError(f"could not issue all deletes: {_message(error)}") from error
         return not len(cache)

@@ -18,15 +18,14 @@ from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError, StoreEvent
-from polykind.controllers.owner_graph import (
+from polykind.controllers.object_metadata import (
     DELETION_TIMESTAMP,
     OWNER_REFERENCES,
     Metadata,
-    ObjectRef,
-    OwnerGraph,
     OwnerReference,
     metadata,
 )
+from polykind.controllers.owner_graph import ObjectRef, OwnerGraph
 from polykind.controllers.workqueue import WorkQueue
 from polykind.operations.backend import Backend
 from polykind.operations.operation import Operation

@@ -1,32 +1,33 @@
-"""The namespace controller: creates the initial namespaces and deletes the content of terminating ones."""
+"""The namespace controller: creates the initial namespaces and finalizes those that are being deleted."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from polykind import errors
 from polykind.apply import field_manager
-from polykind.auth.user import service_account
 from polykind.cache.cached_object import CachedObject, Encoded
 from polykind.cache.resource_cache import ObjectChange
-from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
-from polykind.controllers.bulk_delete import delete_all
-from polykind.controllers.informer import Informer
+from polykind.contract import JsonObject, Leadership
+from polykind.controllers.controller_runtime import Controller
+from polykind.controllers.namespace_conditions import ContentReport
+from polykind.controllers.namespace_content import NamespaceContent
+from polykind.controllers.object_client import ObjectClient
+from polykind.controllers.workqueue import UnfinishedError
 from polykind.operations.backend import Backend
-from polykind.resources.resource import Resource
 from polykind.strategies.core.namespace_strategy import INITIAL_NAMESPACES, NAMESPACE_FINALIZER, NamespaceResource
 
 log = logging.getLogger("polykind.namespaces")
 
-_USER = service_account("namespace-controller")
-_RETRY_DELAY, _MAX_RETRY_DELAY = 0.1, 2.0
-"""Initial and maximum number of seconds between two attempts to delete the content of a namespace."""
+_MANAGER = "kube-controller-manager"
+_MAX_DELAY = 2.0
+"""Maximum number of seconds between two attempts to delete the content of a namespace."""
 
 
 class NamespaceController:
-    """Watches namespaces and finalizes those that are being deleted.
+    """Watches namespaces, deletes the content of those that are being deleted, and removes their finalizer.
 
     If `finalizes` is false, it only creates the initial namespaces, and deleted namespaces remain Terminating.
     """
@@ -44,36 +45,23 @@ class NamespaceController:
         self._backend = backend
         self._resource = resource
         self._now = now
-        self._leadership = leadership
-        self._finalizing: dict[str, asyncio.Task[None]] = {}
-        self._informer: Informer[None] = Informer(backend.cache, resource.cache, self._check_all, self._on_changes)
+        self._client = ObjectClient(backend, manager=_MANAGER)
+        self._content = NamespaceContent(backend, resource)
+        self._controller: Controller[str] = Controller(
+            leadership, self._reconcile, keys=self._terminating, max_delay=_MAX_DELAY
+        )
+        self.attempt = self._controller.attempt
+        self._controller.follow(backend.cache, resource.cache, _terminating)
 
     async def start(self) -> None:
         cache = self._resource.cache
         await self._backend.cache.load(cache)
         await asyncio.gather(*(self._create(name) for name in INITIAL_NAMESPACES if cache.get(name) is None))
         if self._finalizes:
-            await self._informer.start()
-            self._leadership.subscribe(self._on_leadership)
-
-    def _on_leadership(self, leading: bool) -> None:
-        """If this replica is now the leader, finalize all terminating namespaces. Otherwise stop."""
-        for task in self._finalizing.values():
-            task.cancel()
-        self._finalizing = {}
-        if leading:
-            self._check_all()
-
-    def _check_all(self) -> None:
-        for cached in self._resource.cache.snapshot(None):
-            self._check(cached)
+            await self._controller.start()
 
     async def close(self) -> None:
-        await self._informer.close()
-        tasks = list(self._finalizing.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._controller.close()
 
     async def _create(self, name: str) -> None:
         obj: JsonObject = {
@@ -97,84 +85,53 @@ class NamespaceController:
             convert=self._resource.versions["v1"].representer.convert,
         )
         obj |= {"spec": {"finalizers": [NAMESPACE_FINALIZER]}, "status": {"phase": "Active"}}
-        try:
-            await self._backend.store.put(self._resource.cache.prefix + name, Encoded(obj).stored(), expect=0)
-        except RevisionConflictError:
+        if not await self._client.add_stored(self._resource.cache.prefix + name, Encoded(obj).stored()):
             log.debug("namespace controller: another replica created namespace %s, keeping it", name)
 
-    def _on_changes(self, changes: list[ObjectChange]) -> None:
-        for change in changes:
-            if change.new is not None:
-                self._check(change.new)
+    def _terminating(self) -> Iterable[str]:
+        return [cached.name for cached in self._resource.cache.snapshot(None) if cached.terminating()]
 
-    def _check(self, cached: CachedObject) -> None:
-        name = cached.name
-        if self._leadership.leading and name not in self._finalizing and cached.terminating():
-            task = asyncio.get_running_loop().create_task(self._finalize(name))
-            self._finalizing[name] = task
-            task.add_done_callback(lambda _: self._on_finalized(name, task))
+    async def _reconcile(self, name: str) -> None:
+        """Delete all objects in a terminating namespace. If none is left, remove the finalizer."""
+        namespace = await self._client.read(self._resource, name)
+        if namespace is None or not namespace.terminating():
+            return
+        obj = namespace.decode()
+        finalizers = (obj.get("spec") or {}).get("finalizers") or []
+        if not finalizers:
+            return
+        report = await self._content.delete(namespace)
+        try:
+            await self._write_conditions(namespace, obj, report)
+            if report.empty and NAMESPACE_FINALIZER in finalizers:
+                version = self._resource.storage_version()
+                await self._client.change(version, namespace, _remove_finalizer, subresource="finalize")
+        except errors.NotFoundError:
+            return
+        if not report.empty:
+            raise UnfinishedError
 
-    def _on_finalized(self, name: str, task: asyncio.Task[None]) -> None:
-        if self._finalizing.get(name) is task:
-            del self._finalizing[name]
+    async def _write_conditions(self, namespace: CachedObject, obj: JsonObject, report: ContentReport) -> None:
+        now = self._now()
+        before = (obj.get("status") or {}).get("conditions") or []
+        if report.conditions(before, now) == before:
+            return
+        if report.failures:
+            failures = ", ".join(report.failures)
+            log.warning("namespace controller: cannot delete the content of %s, retrying: %s", namespace.name, failures)
 
-    async def _finalize(self, name: str) -> None:
-        """Delete all objects in a namespace, wait until they are gone, then remove the finalizer."""
-        delay, logged = _RETRY_DELAY, ""
-        while True:
-            remaining, failure = 0, ""
-            await self._build_used_resources(name)
-            for resource in self._backend.registry.resources():
-                if resource.namespaced:
-                    try:
-                        remaining += await self._delete_objects(resource, name)
-                    except (errors.APIError, StoreError) as error:
-                        failure = f"{resource.qualified}: {error}"
-            if not remaining and not failure:
-                await self._remove_finalizer(name)
-                return
-            if failure and failure != logged:
-                log.warning("namespace controller: cannot delete the content of %s, retrying: %s", name, failure)
-            logged = failure
-            await asyncio.sleep(delay)
-            delay = min(delay * 1.5, _MAX_RETRY_DELAY)
+        def set_conditions(new: JsonObject) -> None:
+            status = new.get("status") or {}
+            new["status"] = {**status, "conditions": report.conditions(status.get("conditions") or [], now)}
 
-    async def _build_used_resources(self, namespace: str) -> None:
-        """Build the built-in resources that no request has used yet and that have objects in the namespace."""
-        for declared in self._backend.registry.declared():
-            if declared.namespaced and declared.prefix and await self._has_keys(f"{declared.prefix}{namespace}/"):
-                self._backend.registry.resource(declared.group, declared.plural)
+        await self._client.change(self._resource.storage_version(), namespace, set_conditions, subresource="status")
 
-    async def _has_keys(self, prefix: str) -> bool:
-        return bool((await self._backend.store.range(prefix, limit=1)).items)
 
-    async def _delete_objects(self, resource: Resource, namespace: str) -> int:
-        """Delete a resource's objects in the namespace and return the number of objects that are left."""
-        cache = resource.cache
-        # Do not load an unused resource into the cache if the namespace has no keys of that resource.
-        if not cache.loaded and not await self._has_keys(f"{cache.prefix}{namespace}/"):
-            return 0
-        await self._backend.cache.wait_until_fresh(cache)
-        await delete_all(self._backend, resource, cache.snapshot(namespace), _USER)
-        return cache.count(namespace)
+def _terminating(change: ObjectChange) -> Iterable[str]:
+    return (change.new.name,) if change.new is not None and change.new.terminating() else ()
 
-    async def _remove_finalizer(self, name: str) -> None:
-        """Remove the finalizer of a namespace. If the namespace has no other finalizer, delete it."""
-        cache = self._resource.cache
-        while True:
-            cached = cache.get(name)
-            if cached is None:
-                return
-            obj = cached.decode()
-            obj["metadata"].pop("resourceVersion", None)
-            spec = obj.setdefault("spec", {})
-            spec["finalizers"] = [f for f in spec.get("finalizers") or [] if f != NAMESPACE_FINALIZER]
-            try:
-                if not spec["finalizers"] and not obj["metadata"].get("finalizers"):
-                    await self._backend.store.delete(cache.prefix + name, expect=cached.revision)
-                elif not spec["finalizers"]:
-                    del spec["finalizers"]
-                    await self._backend.store.put(cache.prefix + name, Encoded(obj).stored(), expect=cached.revision)
-                return
-            except RevisionConflictError:
-                continue
+
+def _remove_finalizer(namespace: JsonObject) -> None:
+    spec = dict(namespace.get("spec") or {})
+    remaining = [finalizer for finalizer in spec.pop("finalizers", None) or [] if finalizer != NAMESPACE_FINALIZER]
+    namespace["spec"] = {**spec, "finalizers": remaining} if remaining else spec
