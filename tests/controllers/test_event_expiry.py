@@ -41,9 +41,10 @@ async def test_events_expire_after_their_last_write(running: Live, hours: float,
     assert len((await running.ask("GET", EVENTS))["items"]) == left
 
 
-async def test_unreadable_events_are_kept(running: Live) -> None:
+@pytest.mark.parametrize("value", [b'{"metadata":{"creationTimestamp":"yesterday"}}', b"\0damaged"])
+async def test_unreadable_events_are_kept(running: Live, value: bytes) -> None:
     store, key = running.server.store, "/registry/events/default/broken"
-    await store.put(key, b'{"metadata":{"creationTimestamp":"yesterday"}}', expect=0)
+    await store.put(key, value, expect=0)
     running.server.backend.clock = LaterClock(1000)
     await EventExpiry(running.server.backend, running.server.leadership, 3600.0).delete_expired()
     assert await store.get(key) is not None

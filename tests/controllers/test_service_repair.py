@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from tests.support.live import live
 
@@ -35,3 +39,29 @@ async def test_addresses_of_others_are_kept(tmp_path: Path) -> None:
         await running.ask("POST", ADDRESSES, {"metadata": {"name": "192.0.2.1"}, "spec": {"parentRef": parent}})
     async with live(tmp_path) as running:
         await running.ask("GET", f"{ADDRESSES}/192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "/registry/services/specs/default/kubernetes",
+        "/registry/ipaddresses/10.0.0.1",
+        "/registry/servicecidrs/kubernetes",
+        "/registry/ranges/servicenodeports",
+    ],
+)
+async def test_damaged_value_neither_ends_the_start_nor_releases_an_allocation(tmp_path: Path, damaged: str) -> None:
+    exposed = {"type": "NodePort", "ports": [{"port": 80}]}
+    async with live(tmp_path) as running:
+        kept = await running.ask("POST", SERVICES, {"metadata": {"name": "kept"}, "spec": exposed})
+        data = running.server.settings.data_dir
+    with closing(sqlite3.connect(data / "polykind.db")) as connection:
+        changed = connection.execute("UPDATE log SET value = value || x'00' WHERE key = ?", (damaged,)).rowcount
+        connection.commit()
+    assert changed
+    async with live(tmp_path) as running:
+        assert await running.ask("GET", f"{SERVICES}/kept") == kept
+        await running.ask("GET", f"{ADDRESSES}/{kept['spec']['clusterIP']}")
+        if "servicecidrs" not in damaged:
+            other = await running.ask("POST", SERVICES, {"metadata": {"name": "other"}, "spec": exposed})
+            assert other["spec"]["ports"][0]["nodePort"] != kept["spec"]["ports"][0]["nodePort"]

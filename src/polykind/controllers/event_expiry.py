@@ -6,6 +6,7 @@ import asyncio
 import logging
 from datetime import datetime, timedelta
 
+from polykind import errors
 from polykind.apis.core.types import EVENT
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, KeyValue, Leadership, RevisionConflictError, StoreError
@@ -69,5 +70,5 @@ def _is_older(stored: KeyValue, deadline: datetime) -> bool:
         writes = [entry.get("time") for entry in meta.get("managedFields") or ()]
         last = max(time for time in (meta.get("creationTimestamp"), *writes) if time)
         return datetime.fromisoformat(last) < deadline
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, errors.BadRequestError):
         return False

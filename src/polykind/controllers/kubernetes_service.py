@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 from typing import Any
 
+from polykind import errors
 from polykind.apis.core.service_network import ServiceNetwork
 from polykind.apis.core.types import ENDPOINTS, SERVICE
 from polykind.apis.discovery.types import ENDPOINT_SLICE
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.networking.types import IP_ADDRESS, SERVICE_CIDR
-from polykind.cache.cached_object import Encoded
-from polykind.codec import json_codec
-from polykind.contract import JsonObject, RevisionConflictError, StoreError
+from polykind.cache.cached_object import Encoded, parse_stored
+from polykind.contract import JsonObject, KeyValue, RevisionConflictError, StoreError
 from polykind.operations.backend import Backend
 from polykind.strategies.core.ip_allocator import ip_address_object
 
@@ -74,8 +74,8 @@ class KubernetesService:
 
     async def _apply(self, *changes: Awaitable[None]) -> None:
         for failure in await asyncio.gather(*changes, return_exceptions=True):
-            if isinstance(failure, StoreError):
-                log.warning("kubernetes service: cannot write an object, continuing without it: %s", failure)
+            if isinstance(failure, StoreError | errors.InternalError):
+                log.warning("kubernetes service: cannot change an object, continuing without it: %s", failure)
             elif failure is not None:
                 raise failure
 
@@ -93,7 +93,7 @@ class KubernetesService:
         key = f"{self._backend.cache.prefix}{kind.storage_prefix}/{key}"
         for _ in range(_ATTEMPTS):
             stored = await self._backend.store.get(key)
-            obj = change(json_codec.decode(stored.value) if stored is not None else None)
+            obj = change(_decoded(stored) if stored is not None else None)
             if obj is None:
                 return
             try:
@@ -232,3 +232,10 @@ class KubernetesService:
             "fieldsType": "FieldsV1",
             "fieldsV1": fields,
         }
+
+
+def _decoded(stored: KeyValue) -> JsonObject:
+    """Decode a stored object. Raise InternalError if its bytes are damaged or cannot be decrypted."""
+    obj = parse_stored(stored.key, stored.value, stored.revision, False).decode()
+    obj["metadata"].pop("resourceVersion", None)
+    return obj

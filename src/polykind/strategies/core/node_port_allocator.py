@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from typing import TYPE_CHECKING
 
+from polykind import errors
 from polykind.apis.core.service_network import ServiceNetwork
 from polykind.apis.core.types import SERVICE
 from polykind.apis.machinery.protobuf_envelope import MAGIC, decode_envelope
@@ -16,6 +18,8 @@ from polykind.strategies.core.ip_allocator import AllocationError, RangeFullErro
 
 if TYPE_CHECKING:
     from polykind.operations.backend import Backend
+
+log = logging.getLogger("polykind.services")
 
 _KEY = "ranges/servicenodeports"
 _MIN_RESERVED, _MAX_RESERVED, _RESERVED_PART = 16, 128, 32
@@ -84,11 +88,15 @@ class NodePortAllocator:
     async def _read(self) -> tuple[int, int]:
         """Return the bitmap and its revision.
 
-        Compute the bitmap from the Services if it is missing or of another range.
+        Compute the bitmap from the Services if it is missing, damaged or of another range.
         """
         stored = await self._backend.store.get(self._key)
         if stored is not None:
-            ports, data = _decode(stored.value)
+            try:
+                ports, data = _decode(stored.value)
+            except errors.BadRequestError as error:
+                log.error("services: cannot read the allocated node ports, deriving them again: %s", error.message)
+                ports = ""
             if ports == self._network.node_port_range:
                 return int.from_bytes(data, "big"), stored.revision
         return await self._used_by_services(), stored.revision if stored is not None else 0
