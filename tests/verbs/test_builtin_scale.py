@@ -81,3 +81,27 @@ async def test_managers_of_the_replicas_are_those_of_the_scale(running: Live) ->
         {"f:spec": {"f:replicas": {}}},
     )
     assert all("f:replicas" not in entry["fieldsV1"].get("f:spec", {}) for entry in entries if entry is not own)
+
+
+@pytest.mark.parametrize(("path", "group"), [(DEPLOYMENTS, ".apps"), (CONTROLLERS, "")])
+async def test_patch_with_the_uid_of_another_object_conflicts(running: Live, path: str, group: str) -> None:
+    patch = {"metadata": {"uid": "other"}, "spec": {"replicas": 7}}
+    refused = await running.ask("PATCH", f"{path}/a/scale", patch, kind=MERGE, expect=409)
+    plural, uid = path.rpartition("/")[2], (await running.ask("GET", f"{path}/a"))["metadata"]["uid"]
+    assert refused["message"] == (
+        f'Operation cannot be fulfilled on {plural}/scale{group} "a": Precondition failed: '
+        f"UID in precondition: other, UID in object meta: {uid}"
+    )
+    operations = [{"op": "replace", "path": "/metadata/uid", "value": "other"}]
+    await running.ask("PATCH", f"{path}/a/scale", operations, kind="application/json-patch+json", expect=409)
+    patch["metadata"]["uid"] = uid
+    assert (await running.ask("PATCH", f"{path}/a/scale", patch, kind=MERGE))["spec"] == {"replicas": 7}
+
+
+@pytest.mark.parametrize("path", [DEPLOYMENTS, CONTROLLERS])
+async def test_patch_with_an_old_resource_version_conflicts(running: Live, path: str) -> None:
+    old = (await running.ask("GET", f"{path}/a"))["metadata"]["resourceVersion"]
+    await running.ask("PATCH", f"{path}/a/scale", {"spec": {"replicas": 3}}, kind=MERGE)
+    patch = {"metadata": {"resourceVersion": old}, "spec": {"replicas": 7}}
+    await running.ask("PATCH", f"{path}/a/scale", patch, kind=MERGE, expect=409)
+    assert (await running.ask("GET", f"{path}/a"))["spec"]["replicas"] == 3

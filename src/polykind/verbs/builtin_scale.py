@@ -116,6 +116,7 @@ async def _change_scale(
         scale = await admit_scale(op, scale_write.obj, before, write, _decode_mutated)
         if field_errors := _validate(scale):
             raise errors.InvalidError(SCALE.kind, SCALE.group, op.name, field_errors)
+        _check_scale_uid(op, scale, old)
         new = {**old, "spec": {**old["spec"], "replicas": (scale.get("spec") or {}).get("replicas", 0)}}
         meta = new["metadata"] = {**old["metadata"], "resourceVersion": scale["metadata"].get("resourceVersion", "")}
         meta["managedFields"] = scale_managed_fields.to_parent(
@@ -129,6 +130,14 @@ async def _change_scale(
     data = await change_object(op, change_through_scale, options, origin, _scale_of)
     scale = _scale_of(json_codec.decode(data))
     return await respond.object_response(scale_op, response_format, 200, json_codec.encode(scale))
+
+
+def _check_scale_uid(op: Operation, scale: JsonObject, old: JsonObject) -> None:
+    """Raise ConflictError if a patch or a mutating webhook has given the Scale another uid than the workload's."""
+    wanted, actual = scale["metadata"].get("uid"), old["metadata"]["uid"]
+    if wanted and wanted != actual:
+        reason = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
+        raise errors.conflict(f"{op.resource.plural}/scale", op.resource.group, op.name, reason)
 
 
 def _decode_mutated(mutated: JsonObject) -> JsonObject:
