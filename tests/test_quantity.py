@@ -79,9 +79,26 @@ def test_multiplication_and_negation() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value", "milli"),
-    [("1500m", 2, 1500), ("-1500m", -2, -1500), ("1n", 1, 1), ("2Ki", 2048, 2048000), ("1e50", 2**63 - 1, 2**63 - 1)],
+    [("1500m", 2, 1500), ("-1500m", -2, -1500), ("1n", 1, 1), ("2Ki", 2048, 2048000), ("-0.0000000001", 1, 1)],
 )
 def test_rounded_values(text: str, value: int, milli: int) -> None:
+    assert (parse_quantity(text).value(), parse_quantity(text).milli_value()) == (value, milli)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "milli"),
+    [
+        ("1e300", 0, 0),
+        ("9e18", 9 * 10**18, 0),
+        ("9223372036854775807", 2**63 - 1, -1000),
+        ("9223372036854775808", -(2**63), 0),
+        ("-99999999999999999999", -7886392054, -7886392055513),
+        ("-6Pi", 1152921505, 1152921504607),
+        ("80248459368627495", 80248459368627495, 6461483073789288536),
+        ("123456789012345678901e70", 0, 0),
+    ],
+)
+def test_values_that_do_not_fit_overflow_as_in_go(text: str, value: int, milli: int) -> None:
     assert (parse_quantity(text).value(), parse_quantity(text).milli_value()) == (value, milli)
 
 

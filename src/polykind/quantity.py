@@ -18,6 +18,7 @@ _DECIMAL_SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES
 _BINARY_SUFFIX_OF = {0: "", **{exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}}
 _CONTEXT = Context(prec=400, Emax=999_999_999_999, Emin=-999_999_999_999)
 _MAX_DIGITS = 300
+_WRAPPED_EXPONENTS = (1, 2, 3, 6, 9)
 _INT64 = range(-(2**63), 2**63)
 
 DECIMAL_SI = "DecimalSI"
@@ -125,18 +126,19 @@ class Quantity:
         return value if value in _INT64 else None
 
     def value(self) -> int:
-        """Return the quantity as an integer, rounded away from zero and limited to 64 bits."""
+        """Return the quantity as an integer, rounded up. One that does not fit int64 overflows as in kube-apiserver."""
         return self._scaled(0)
 
     def milli_value(self) -> int:
-        """Return the number of thousandths, rounded away from zero and limited to 64 bits."""
+        """Return the number of thousandths, rounded up. One that does not fit int64 overflows as in kube-apiserver."""
         return self._scaled(3)
 
     def _scaled(self, power: int) -> int:
-        if self.amount.adjusted() > 40:
-            return _INT64[-1] if self.sign > 0 else _INT64[0]
-        scaled = self.amount.scaleb(power, _CONTEXT).to_integral_value(ROUND_UP, _CONTEXT)
-        return max(_INT64[0], min(int(scaled), _INT64[-1]))
+        if self.int64_amount is not None:
+            return _scale_int64(self.int64_amount[0], self.int64_amount[1] + power)
+        sign, digits, exponent = self.amount.as_tuple()
+        unscaled = int("".join(map(str, digits)))
+        return _scale_big(-unscaled if sign else unscaled, int(exponent) + power)
 
     def approximate_float(self) -> float:
         """Return the amount as a float, computed in the same way as in Go. It is not always the nearest float."""
@@ -159,6 +161,37 @@ class Quantity:
 
     def __str__(self) -> str:
         return self.canonical()
+
+
+def _scale_int64(value: int, exponent: int) -> int:
+    """Return value * 10**exponent, rounded away from zero.
+
+    As in kube-apiserver, a product that does not fit int64 is wrapped for the usual exponents, else 0.
+    """
+    if exponent < 0:
+        quotient, remainder = divmod(abs(value), 10 ** min(-exponent, 20))
+        quotient += bool(remainder)
+        return -quotient if value < 0 else quotient
+    scaled = value * 10 ** min(exponent, 20)
+    return scaled if scaled in _INT64 else _wrapped(scaled) if exponent in _WRAPPED_EXPONENTS else 0
+
+
+def _scale_big(unscaled: int, exponent: int) -> int:
+    """Return unscaled * 10**exponent for an amount without int64 form, rounded up and wrapped as in kube-apiserver."""
+    if exponent >= 0:
+        return _wrapped(unscaled * pow(10, exponent, 2**64))
+    if unscaled < _INT64[-1] and exponent > -19:
+        # Go divides the lowest 64 bits, towards zero.
+        lowest = _wrapped(unscaled)
+        quotient, remainder = divmod(abs(lowest), 10**-exponent)
+        return (-quotient if lowest < 0 else quotient) + bool(remainder)
+    quotient, remainder = divmod(unscaled, 10**-exponent)
+    return _wrapped(_wrapped(quotient) + bool(remainder))
+
+
+def _wrapped(number: int) -> int:
+    """Return the lowest 64 bits of an integer as a signed integer."""
+    return (number - _INT64[0]) % 2**64 + _INT64[0]
 
 
 def _binary_text(number: int) -> str:

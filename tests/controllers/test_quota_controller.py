@@ -126,6 +126,12 @@ async def test_concurrent_creates_and_deletes_never_exceed_the_quota(running: Li
     assert watching.result() == 20
 
 
+async def test_limit_beyond_int64_is_accepted(running: Live) -> None:
+    await limit(running, {"count/configmaps": "1e300"})
+    await running.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "m"}})
+    await used(running, {"count/configmaps": "1"})
+
+
 async def test_failed_writes_use_nothing(running: Live) -> None:
     await limit(running, {COUNT: "3", BYTES: "10Ki"})
     await running.ask("POST", VATS, vat("a"))

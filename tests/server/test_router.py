@@ -109,6 +109,24 @@ async def test_timeout_parameter_limits_the_request(running: Live, monkeypatch: 
     assert timeout["reason"] == "Timeout"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", f"{WIDGETS}/w?watch=1&timeout=soon", 400),
+        ("DELETE", f"{WIDGETS}?watch=1&timeout=soon", 400),
+        ("PUT", f"{WIDGETS}/w?watch=1&timeout=soon", 400),
+        ("GET", "/version?watch=1&timeout=soon", 400),
+        ("GET", f"{WIDGETS}?watch=0&timeout=soon", 400),
+        ("GET", "/api/v1/namespaces/default/pods/p/log?timeout=soon", 404),
+        ("GET", "/api/v1/namespaces/default/pods/p/proxy?timeout=soon", 404),
+        ("POST", "/api/v1/namespaces/default/pods/p/exec?command=ls&timeout=soon", 404),
+        ("GET", "/api/v1/namespaces/default/pods/p/status?timeout=soon", 400),
+    ],
+)
+async def test_only_watches_and_streams_ignore_the_timeout(running: Live, method: str, path: str, status: int) -> None:
+    await running.ask(method, path, {} if method == "PUT" else None, expect=status)
+
+
 async def test_store_error_is_returned_as_a_status(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: object, **__: object) -> int:
         raise UnknownOutcomeError("no answer came")

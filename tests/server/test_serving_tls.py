@@ -171,6 +171,13 @@ def test_cipher_suites(tmp_path: Path) -> None:
         _handshake(tls, client)
 
 
+def test_default_cipher_suites_are_those_of_go(tmp_path: Path) -> None:
+    tls = ServingTls(Settings(data_dir=tmp_path), SettableClock())
+    enabled = [suite["name"] for suite in tls.context.get_ciphers() if suite["protocol"] != "TLSv1.3"]
+    ciphers = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305", "AES128-SHA", "AES256-SHA")
+    assert enabled == [f"ECDHE-{key}-{cipher}" for cipher in ciphers for key in ("ECDSA", "RSA")]
+
+
 def test_openssl_knows_every_cipher_suite() -> None:
     for suite in filter(None, CIPHER_SUITES.values()):
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ciphers(suite)

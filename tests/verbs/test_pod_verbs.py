@@ -255,6 +255,13 @@ async def test_kubelet_does_not_answer(running: Live) -> None:
     await running.ask("GET", "/api/v1/nodes/n/proxy/metrics", expect=503)
 
 
+async def test_log_of_a_pod_on_a_node_with_an_invalid_name(running: Live) -> None:
+    await running.ask("POST", PODS, pod())
+    await running.ask("POST", f"{PODS}/web/binding", binding(node="a/b"))
+    text = await message(running, "GET", f"{PODS}/web/log", expect=400)
+    assert text == """Name parameter invalid: "a/b": may not contain '/'"""
+
+
 async def test_service_without_endpoints_cannot_be_reached(running: Live) -> None:
     services = "/api/v1/namespaces/default/services"
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}

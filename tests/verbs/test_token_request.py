@@ -88,6 +88,11 @@ async def test_token_is_bound_to_a_secret(running: Live) -> None:
         ({"spec": {"expirationSeconds": 2**32 + 1}}, 422, "may not specify a duration larger than 2^32 seconds"),
         ({"metadata": {"name": "other"}}, 422, "must match the service account name if specified"),
         ({"metadata": {"uid": "other"}}, 409, "the UID in the token request (other) does not match"),
+        (
+            {"spec": {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "a/b"}}},
+            400,
+            """Name parameter invalid: "a/b": may not contain '/'""",
+        ),
         ({"spec": {"boundObjectRef": {"kind": "Lease", "apiVersion": "a/v1"}}}, 400, "object of type a/v1, Kind=Lease"),
     ],
 )

@@ -267,7 +267,7 @@ def _add_tls_flags(command: argparse.ArgumentParser) -> None:
         "--tls-cipher-suites",
         default="",
         metavar="SUITES",
-        help="comma-separated cipher suites for TLS 1.2 by Go's names (default: OpenSSL's defaults)",
+        help="comma-separated cipher suites for TLS 1.2 by Go's names (default: Go's defaults)",
     )
 
 

@@ -18,7 +18,7 @@ from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer import Access, AuthorizationFailedError, Authorizer, Decision
 from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, User
 from polykind.golang.fmt import go_quote
-from polykind.golang.query import bad_escape, bool_value, parse_query
+from polykind.golang.query import Query, bad_escape, bool_value, parse_query
 from polykind.http.connection import App
 from polykind.http.messages import TEXT, Request
 from polykind.operations.options import request_timeout
@@ -26,6 +26,7 @@ from polykind.operations.responses import Response, Stream
 from polykind.server.dispatcher import respond_with
 from polykind.server.endpoints import NO_SNIFF, error_response, is_public
 from polykind.server.request_monitor import RequestMonitor
+from polykind.server.routes import resource_path
 
 if TYPE_CHECKING:
     from polykind.auth.request_authorization import RequestAuthorization
@@ -37,6 +38,8 @@ Filter = Callable[[App], App]
 
 _ALLOWED: Final = Decision(True)
 _LEGACY_VERBS: Final = ("watch", "proxy")
+_STREAMS: Final = ("attach", "exec", "log", "portforward", "proxy")
+"""Subresources whose requests may run as long as the client wants."""
 
 
 class FilterOptions(msgspec.Struct, frozen=True):
@@ -164,13 +167,13 @@ def _is_anonymous_read(request: Request) -> bool:
 
 
 def limit_time(app: App) -> App:
-    """Let a request end after the client's `timeout`. Watches use `timeoutSeconds` instead."""
+    """Let a request end after the client's `timeout`. Watches use `timeoutSeconds` instead, and streams never end."""
 
     def limit(request: Request) -> Answer:
         if "timeout=" in request.query:
             query = parse_query(request.query)
             try:
-                timeout = None if bool_value(query, "watch") else request_timeout(query)
+                timeout = None if _runs_long(request, query) else request_timeout(query)
             except errors.APIError as error:
                 return _reject(request, error)
             if timeout is not None:
@@ -178,6 +181,16 @@ def limit_time(app: App) -> App:
         return app(request)
 
     return limit
+
+
+def _runs_long(request: Request, query: Query) -> bool:
+    """True if a request has no limit of time: a watch of a collection, or a stream from a node."""
+    path = resource_path(request.segments)
+    if path is None:
+        return False
+    if path.is_watch or path.plural == "proxy" or path.subresource in _STREAMS:
+        return True
+    return not path.name and request.method in ("GET", "HEAD") and bool_value(query, "watch")
 
 
 def authenticate(app: App, authentication: Authentication, monitor: RequestMonitor) -> App:

@@ -37,6 +37,19 @@ The suites of TLS 1.3 cannot be configured in Go, so they have no name here. Go'
 because OpenSSL refuses them.
 """
 
+_DEFAULT_SUITES = tuple(
+    f"TLS_ECDHE_{key}_WITH_{cipher}"
+    for cipher in (
+        "AES_128_GCM_SHA256",
+        "AES_256_GCM_SHA384",
+        "CHACHA20_POLY1305_SHA256",
+        "AES_128_CBC_SHA",
+        "AES_256_CBC_SHA",
+    )
+    for key in ("ECDSA", "RSA")
+)
+"""Go's default suites for TLS 1.2, which kube-apiserver uses, in Go's order of preference."""
+
 
 def tls_option_error(minimum: str, suites: tuple[str, ...]) -> str:
     """Return a sentence about the first invalid value of the TLS flags, or "" if all are valid."""
@@ -52,9 +65,9 @@ def tls_option_error(minimum: str, suites: tuple[str, ...]) -> str:
 def apply_tls_options(context: ssl.SSLContext, minimum: str, suites: tuple[str, ...]) -> None:
     """Set the minimum version and the cipher suites of a server context. As in Go, no suites mean the default ones."""
     context.minimum_version = VERSIONS[minimum]
-    names = [CIPHER_SUITES[suite] for suite in suites if CIPHER_SUITES[suite]]
+    names = [CIPHER_SUITES[suite] for suite in suites or _DEFAULT_SUITES if CIPHER_SUITES[suite]]
     if names:
         context.set_ciphers(":".join(dict.fromkeys(names)))
-    elif suites:
+    else:
         # Only suites of TLS 1.3 are left, so older versions have no suite.
         context.minimum_version = ssl.TLSVersion.TLSv1_3

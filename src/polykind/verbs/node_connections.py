@@ -16,6 +16,7 @@ from polykind.golang.fmt import go_quote
 from polykind.golang.query import first_value
 from polykind.golang.strconv import parse_int64
 from polykind.golang.time import parse_rfc3339
+from polykind.names import path_segment
 from polykind.operations.operation import Operation
 from polykind.operations.options import int_value
 from polykind.operations.responses import Response
@@ -152,6 +153,8 @@ async def _find(op: Operation, plural: str, name: str, shown_as: str = "") -> Js
     await op.backend.cache.load(resource.cache)
     await op.backend.cache.wait_until_fresh(resource.cache)
     cached = resource.cache.get(resource.key(op.namespace or "", name))
+    if cached is None and (reasons := path_segment(name)):
+        raise errors.BadRequestError(f"Name parameter invalid: {go_quote(name)}: {';'.join(reasons)}")
     if cached is None:
         raise errors.NotFoundError(shown_as or plural, "", name)
     return resource.shown(cached)
@@ -162,7 +165,7 @@ async def _is_pod(op: Operation, address: JsonObject) -> bool:
     reference = address.get("targetRef") or {}
     try:
         pod = await _find(op, "pods", reference.get("name") or "")
-    except errors.NotFoundError:
+    except (errors.NotFoundError, errors.BadRequestError):
         return False
     return any(item.get("ip") == address.get("ip") for item in (pod.get("status") or {}).get("podIPs") or ())
 

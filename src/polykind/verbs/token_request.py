@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import cache
 
-from polykind import errors
+from polykind import errors, names
 from polykind.apis.authentication.types import TOKEN_REQUEST
 from polykind.auth.service_account_claims import EXTENDABLE_SECONDS, EXTENDED_SECONDS, build_claims, set_times
 from polykind.auth.service_account_tokens import ServiceAccountTokens
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.golang.fmt import go_quote
 from polykind.operations.operation import Operation
 from polykind.operations.options import CreateOptions
 from polykind.operations.responses import Response
@@ -110,6 +111,8 @@ async def _bound_objects(op: Operation, reference: JsonObject | None) -> dict[st
         raise errors.BadRequestError(f"cannot bind token to object of type {shown}")
     if not name:
         raise errors.BadRequestError("Name parameter required.")
+    if reasons := names.path_segment(name):
+        raise errors.BadRequestError(f"Name parameter invalid: {go_quote(name)}: {';'.join(reasons)}")
     namespace = "" if kind == "Node" else op.namespace or ""
     obj = await _find_object(op, _BINDABLE[kind], namespace, name)
     bound = {kind.lower(): obj}
