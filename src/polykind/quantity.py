@@ -169,10 +169,10 @@ def _scale_int64(value: int, exponent: int) -> int:
     As in kube-apiserver, a product that does not fit int64 is wrapped for the usual exponents, else 0.
     """
     if exponent < 0:
-        quotient, remainder = divmod(abs(value), 10 ** min(-exponent, 20))
+        quotient, remainder = divmod(abs(value), _power_of_ten(min(-exponent, 20)))
         quotient += bool(remainder)
         return -quotient if value < 0 else quotient
-    scaled = value * 10 ** min(exponent, 20)
+    scaled = value * _power_of_ten(min(exponent, 20))
     return scaled if scaled in _INT64 else _wrapped(scaled) if exponent in _WRAPPED_EXPONENTS else 0
 
 
@@ -183,10 +183,15 @@ def _scale_big(unscaled: int, exponent: int) -> int:
     if unscaled < _INT64[-1] and exponent > -19:
         # Go divides the lowest 64 bits, towards zero.
         lowest = _wrapped(unscaled)
-        quotient, remainder = divmod(abs(lowest), 10**-exponent)
+        quotient, remainder = divmod(abs(lowest), _power_of_ten(-exponent))
         return (-quotient if lowest < 0 else quotient) + bool(remainder)
-    quotient, remainder = divmod(unscaled, 10**-exponent)
+    quotient, remainder = divmod(unscaled, _power_of_ten(-exponent))
     return _wrapped(_wrapped(quotient) + bool(remainder))
+
+
+def _power_of_ten(exponent: int) -> int:
+    power: int = 10**exponent
+    return power
 
 
 def _wrapped(number: int) -> int:

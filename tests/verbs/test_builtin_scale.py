@@ -85,7 +85,7 @@ async def test_managers_of_the_replicas_are_those_of_the_scale(running: Live) ->
 
 @pytest.mark.parametrize(("path", "group"), [(DEPLOYMENTS, ".apps"), (CONTROLLERS, "")])
 async def test_patch_with_the_uid_of_another_object_conflicts(running: Live, path: str, group: str) -> None:
-    patch = {"metadata": {"uid": "other"}, "spec": {"replicas": 7}}
+    patch: JsonObject = {"metadata": {"uid": "other"}, "spec": {"replicas": 7}}
     refused = await running.ask("PATCH", f"{path}/a/scale", patch, kind=MERGE, expect=409)
     plural, uid = path.rpartition("/")[2], (await running.ask("GET", f"{path}/a"))["metadata"]["uid"]
     assert refused["message"] == (
@@ -94,7 +94,7 @@ async def test_patch_with_the_uid_of_another_object_conflicts(running: Live, pat
     )
     operations = [{"op": "replace", "path": "/metadata/uid", "value": "other"}]
     await running.ask("PATCH", f"{path}/a/scale", operations, kind="application/json-patch+json", expect=409)
-    patch["metadata"]["uid"] = uid
+    patch["metadata"] = {"uid": uid}
     assert (await running.ask("PATCH", f"{path}/a/scale", patch, kind=MERGE))["spec"] == {"replicas": 7}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from polykind.server.settings import SettingsError
+from polykind.server.verbosity import log_level
 
 
 class UsageError(Exception):
@@ -71,7 +72,7 @@ def configure_logging(verbosity: int, logging_format: str = "text") -> None:
         handler.setFormatter(JsonFormatter())
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    logging.basicConfig(level=logging.DEBUG if verbosity >= 4 else logging.INFO, handlers=[handler])
+    logging.basicConfig(level=log_level(verbosity), handlers=[handler])
 
 
 def on_hangup(reload: Callable[[], None]) -> None:

@@ -20,6 +20,11 @@ def parse_int64(text: str) -> int | None:
     return value if MIN_INT64 <= value <= MAX_INT64 else None
 
 
+def is_digits(text: str) -> bool:
+    """True if a text consists of decimal digits only, as an unsigned integer must."""
+    return text.isascii() and text.isdigit()
+
+
 def parse_error(text: str) -> str:
     """Return the last part of Go's error for a text that is not an int64. The caller adds the parts before it."""
     return "value out of range" if _integer(text) else "invalid syntax"

@@ -31,6 +31,7 @@ from polykind.http.conditional import Headers, compress, document_response, expi
 from polykind.http.messages import TEXT, Request
 from polykind.metrics.metrics import Metrics
 from polykind.operations.responses import JSON, Response
+from polykind.server.debug_flags import respond_about_flags
 from polykind.server.debugging_pages import DEBUGGING_PAGES, DebuggingPages
 from polykind.server.kubernetes_version import GIT_VERSION, KUBERNETES_MINOR
 from polykind.server.store_restore import StoreRestore
@@ -149,6 +150,8 @@ class Endpoints:
                 return self._pages.respond(request, exact)
             except errors.NotAcceptableError as error:
                 return error_response(request, error, negotiation.CUSTOM_MEDIA)
+        if root == "debug" and (flags := respond_about_flags(request, exact)) is not None:
+            return flags
         if path in (JWKS_PATH, CONFIGURATION_PATH):
             return await self._openid(request, path)
         if root == "openapi":

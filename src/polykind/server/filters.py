@@ -190,7 +190,7 @@ def _runs_long(request: Request, query: Query) -> bool:
         return False
     if path.is_watch or path.plural == "proxy" or path.subresource in _STREAMS:
         return True
-    return not path.name and request.method in ("GET", "HEAD") and bool_value(query, "watch")
+    return not path.name and request.method in ("GET", "HEAD") and bool(bool_value(query, "watch"))
 
 
 def authenticate(app: App, authentication: Authentication, monitor: RequestMonitor) -> App:
