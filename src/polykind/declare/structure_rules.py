@@ -15,7 +15,7 @@ from typing import Any
 from polykind.contract import JsonObject
 from polykind.declare.field_rules import MISSING, FieldRule, backwards
 from polykind.declare.rule_place import caller_place
-from polykind.declare.translations import Values, translate
+from polykind.declare.translation import Values, translate
 
 
 def list_to_map(old: str, new: str, *, key: str, value: str | None = None) -> FieldRule:

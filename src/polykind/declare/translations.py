@@ -17,73 +17,22 @@ changed the translated value.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from polykind.contract import JsonObject, copy_json
+from polykind.contract import copy_json
 from polykind.declare import stash
-from polykind.declare.field_rules import MISSING, NEW, OLD, FieldPath, FieldRule, backwards, enter, leave
+from polykind.declare.field_rules import MISSING, FieldRule, backwards
 from polykind.declare.rule_place import caller_place
+from polykind.declare.translation import Translate, Values, translate
 from polykind.golang.duration import format_duration, parse_duration
 from polykind.quantity import QuantityError, parse_quantity
-
-Values = tuple[Any, ...]
-Translate = Callable[[Values], Values | None]
-"""A function that translates the values of some fields. MISSING stands for an absent field. None: impossible."""
 
 _DURATION_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _MAX_NANOSECONDS = 2**63 - 1
 """The longest duration that Go can represent. A longer one becomes this one, and is kept in the stash."""
-_QUANTITY_UNITS = (
-    "text",
-    "number",
-    "n",
-    "u",
-    "m",
-    "1",
-    "k",
-    "M",
-    "G",
-    "T",
-    "P",
-    "E",
-    "Ki",
-    "Mi",
-    "Gi",
-    "Ti",
-    "Pi",
-    "Ei",
-)
-
-
-Merge = Callable[[Values, Values], Values]
-"""A function that completes translated values by the stashed original, of which a client has edited a part."""
-
-
-def translate(
-    name: str,
-    old: Sequence[str],
-    new: Sequence[str],
-    there: Translate,
-    back: Translate,
-    place: str = "",
-    *,
-    merge_there: Merge | None = None,
-    merge_back: Merge | None = None,
-) -> FieldRule:
-    """Return a rule that replaces the fields `old` by the fields `new`. All paths must go through the same lists."""
-    old_paths, new_paths = [FieldPath(path) for path in old], [FieldPath(path) for path in new]
-    if len({path.lists for path in (*old_paths, *new_paths)}) != 1:
-        raise ValueError(f"{', '.join((*old, *new))} do not go through the same lists")
-    old_name, new_name = f"old {name} {' '.join(old)}", f"new {name} {' '.join(new)}"
-    return FieldRule(
-        lambda obj: _translate(obj, old_paths, new_paths, there, back, old_name, new_name, merge_there),
-        lambda obj: _translate(obj, new_paths, old_paths, back, there, new_name, old_name, merge_back),
-        paths=(*((OLD, path) for path in old), *((NEW, path) for path in new)),
-        name=name,
-        place=place or caller_place(),
-    )
+_SUFFIXES = ("n", "u", "m", "1", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_QUANTITY_UNITS = ("text", "number", *_SUFFIXES)
 
 
 def split(text: str, *parts: str, separator: str, at: str = "first", integers: Sequence[str] = ()) -> FieldRule:
@@ -107,14 +56,9 @@ def split(text: str, *parts: str, separator: str, at: str = "first", integers: S
             return None
         count = len(parts) - 1
         texts: list[str] = values[0].split(separator, count) if at == "first" else values[0].rsplit(separator, count)
-        out: list[Any] = []
-        for number, part in enumerate(texts):
-            if not part:
-                out.append(MISSING)
-                continue
-            if numeric[number] and not (part.isascii() and part.isdigit() and len(part) < 19):
-                return None
-            out.append(int(part) if numeric[number] else part)
+        if any(is_number and part and not _is_integer(part) for part, is_number in zip(texts, numeric, strict=False)):
+            return None
+        out = [_part(part, is_number) for part, is_number in zip(texts, numeric, strict=False)]
         return (*out, *(MISSING for _ in range(len(parts) - len(out))))
 
     def back(values: Values) -> Values | None:
@@ -127,6 +71,17 @@ def split(text: str, *parts: str, separator: str, at: str = "first", integers: S
         return (separator.join("" if value is MISSING else str(value) for value in values[: last + 1]),)
 
     return translate("split", [text], parts, there, back, caller_place())
+
+
+def _is_integer(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def _part(text: str, is_number: bool) -> Any:
+    """Return the value of a part of a split text."""
+    if not text:
+        return MISSING
+    return int(text) if is_number else text
 
 
 def join(*parts: str, into: str, separator: str, at: str = "first", integers: Sequence[str] = ()) -> FieldRule:
@@ -147,17 +102,9 @@ def duration(old: str, new: str, *, units: tuple[str, str]) -> FieldRule:
 
 def _durations(origin: str, goal: str) -> Translate:
     def convert(values: Values) -> Values | None:
-        value = values[0]
-        if value is MISSING:
+        if values[0] is MISSING:
             return (MISSING,)
-        if origin == "text":
-            try:
-                nanoseconds = parse_duration(value) if isinstance(value, str) else None
-            except ValueError:
-                nanoseconds = None
-        else:
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            nanoseconds = round(value * _DURATION_UNITS[origin]) if is_number else None
+        nanoseconds = _nanoseconds(values[0], origin)
         if nanoseconds is None:
             return None
         nanoseconds = max(-_MAX_NANOSECONDS, min(nanoseconds, _MAX_NANOSECONDS))
@@ -167,6 +114,20 @@ def _durations(origin: str, goal: str) -> Translate:
         return (nanoseconds // unit if nanoseconds >= 0 else -(-nanoseconds // unit),)
 
     return convert
+
+
+def _nanoseconds(value: Any, unit: str) -> int | None:
+    """Return a duration in nanoseconds, or None if the value is not a duration in this unit."""
+    if unit != "text":
+        return round(value * _DURATION_UNITS[unit]) if _is_number(value) else None
+    try:
+        return parse_duration(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def quantity(old: str, new: str, *, units: tuple[str, str]) -> FieldRule:
@@ -190,8 +151,7 @@ def _quantities(origin: str, goal: str) -> Translate:
         value = values[0]
         if value is MISSING:
             return (MISSING,)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not (isinstance(value, str) and origin == "text") and not is_number:
+        if not (isinstance(value, str) and origin == "text") and not _is_number(value):
             return None
         text = value if isinstance(value, str) else f"{value!r}{origin_suffix}"
         try:
@@ -228,123 +188,3 @@ def absent_means(path: str, *, old: Any = None, new: Any = None) -> FieldRule:
         return (MISSING,) if old is not None and stash.same(values[0], old) else values
 
     return translate("absent_means", [path], [path], there, back, caller_place())
-
-
-def _translate(
-    obj: JsonObject,
-    sources: Sequence[FieldPath],
-    targets: Sequence[FieldPath],
-    convert: Translate,
-    revert: Translate,
-    own_name: str,
-    other_name: str,
-    merge: Merge | None,
-) -> None:
-    """Replace the source fields by the target fields in every scope.
-
-    `own_name` is the name under which originals of the source version are stashed, for the way back. `other_name` is
-    the name under which originals of the target version were stashed.
-    """
-    scopes = sources[0].scopes(obj)
-    in_list = bool(sources[0].lists)
-    before = [tuple(path.get(scope) for path in sources) for scope in scopes]
-    keep = min(source.common_parents(target) for source in sources for target in targets)
-    stashed = stash.take(obj, other_name, edited=True)
-    originals = _match(stashed, scopes if in_list else (), before)
-    entries = []
-    for at, (scope, values) in enumerate(zip(scopes, before, strict=True)):
-        original = originals[at]
-        if all(value is MISSING for value in values):
-            # Nothing is created inside a parent that is not there. A client may have removed it, with the field.
-            missing = any(path.parents(scope) < (keep if original else path.depth) for path in targets)
-            if missing or not targets[0].reaches(scope):
-                continue
-        for path in sources:
-            leave(obj, scope, path, keep)
-        converted = original or convert(values) or (MISSING,) * len(targets)
-        if merge is not None and original is None and not in_list and MISSING not in values:
-            previous = _original(stashed)
-            if previous is not None and MISSING not in previous:
-                converted = merge(converted, previous)
-        for path, value in zip(targets, converted, strict=True):
-            enter(obj, scope, path, value if value is MISSING else copy_json(value), keep)
-        if not _same(revert(converted), values):
-            entries.append((at, scope, converted, values))
-    if entries:
-        new_entries = [
-            {
-                "at": [at, len(scopes)],
-                "digest": _digest(scope) if in_list else "",
-                "value": _boxed(converted),
-                "original": _boxed(values),
-            }
-            for at, scope, converted, values in entries
-        ]
-        # The paths tell that an edit of these fields replaces what is stashed here.
-        stash.put(
-            obj, own_name, new_entries, beside=[(path.lists.partition("[*]")[0] or path.text) for path in targets]
-        )
-
-
-def _match(stashed: Any, items: Sequence[JsonObject], values: Sequence[Values]) -> list[Values | None]:
-    """Return the stashed original for each scope, or None if there is none or a client has changed the value.
-
-    Items of a list are recognized by their whole content, then by the translated value, so that originals survive
-    edits, insertions and removals of other items. Absent values are recognized by their position.
-    """
-    out: list[Values | None] = [None] * len(values)
-    entries = [entry for entry in stashed if _is_entry(entry)] if isinstance(stashed, list) else []
-    if not entries:
-        return out
-    boxed = [_boxed(each) for each in values]
-    digests = [_digest(item) for item in items]
-
-    def assign(matches: Callable[[JsonObject, int], bool]) -> None:
-        for entry in list(entries):
-            for at in range(len(values)):
-                if out[at] is None and stash.same(entry["value"], boxed[at]) and matches(entry, at):
-                    out[at] = _unboxed(entry["original"])
-                    entries.remove(entry)
-                    break
-
-    if not items:
-        assign(lambda entry, at: True)
-        return out
-    assign(lambda entry, at: entry["digest"] == digests[at])
-    assign(lambda entry, at: any(entry["value"]))
-    assign(lambda entry, at: entry["at"] == [at, len(values)])
-    return out
-
-
-def _original(stashed: Any) -> Values | None:
-    """Return the original of a single scope, although a client has changed the translated value."""
-    entry: Any = stashed[0] if isinstance(stashed, list) and len(stashed) == 1 else None
-    return _unboxed(entry["original"]) if _is_entry(entry) else None
-
-
-def _is_entry(entry: Any) -> bool:
-    return (
-        isinstance(entry, dict)
-        and entry.keys() == {"at", "digest", "value", "original"}
-        and all(
-            isinstance(entry[key], list) and all(isinstance(box, list) for box in entry[key])
-            for key in ("value", "original")
-        )
-    )
-
-
-def _boxed(values: Values) -> list[list[Any]]:
-    """Return values as JSON: an absent value is an empty list, any other value a list of one."""
-    return [[] if value is MISSING else [value] for value in values]
-
-
-def _unboxed(boxes: list[list[Any]]) -> Values:
-    return tuple(box[0] if box else MISSING for box in boxes)
-
-
-def _same(one: Values | None, other: Values) -> bool:
-    return one is not None and stash.same(_boxed(one), _boxed(other))
-
-
-def _digest(item: JsonObject) -> str:
-    return hashlib.sha256(stash.encode(item).encode()).hexdigest()[:16]
