@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from polykind.cel import compile_schema
 from polykind.contract import JsonObject, copy_json
@@ -38,6 +38,17 @@ _FUNCTION_ARGUMENTS = {
     "isSemver": ("1.2.3",),
 }
 """Strings that are valid arguments of CEL functions, by function name."""
+
+
+Chain = tuple[str, ...]
+"""The names of the fields in an expression such as `self.spec.size`."""
+
+
+class _Hints(NamedTuple):
+    """What violated rules name: fields, and strings that may satisfy the rules."""
+
+    chains: list[Chain]
+    strings: list[str]
 
 
 class CelRepair:
@@ -88,33 +99,34 @@ class CelRepair:
         rules = raw[RULES]
         if isinstance(value, dict):
             rules = [rule for rule in rules if (rule.get("message") or rule.get("rule") or "") in message] or rules
-        rule_text = " ".join(str(rule.get("rule")) for rule in rules)
-        strings = _candidate_strings(choices, rule_text)
-        field_chains = list(dict.fromkeys(chain for root, rest in _chains(rule_text) for chain in _paths(root, rest)))
+        hints = _read_rules(choices, " ".join(str(rule.get("rule")) for rule in rules))
+        strings = hints.strings
         if isinstance(value, list):
-            return self._change_list(choices, raw, value, field_chains, strings)
+            return self._change_list(choices, raw, value, hints)
         if not isinstance(value, dict):
-            return self._generate(
-                choices, {k: v for k, v in raw.items() if k != RULES}, strings=_combine_strings(choices, strings)
-            )
-        known_chains = [
-            chain for chain in field_chains if chain[0] in (raw.get("properties") or {}) or chain[0] == "metadata"
-        ]
-        removable = [chain[0] for chain in known_chains if len(chain) == 1 and self._removable(raw, value, chain[0])]
+            strings = _combine_strings(choices, strings)
+        elif self._change_object(choices, raw, value, hints):
+            return value
+        return self._generate(choices, {k: v for k, v in raw.items() if k != RULES}, strings=strings)
+
+    def _change_object(self, choices: Choices, raw: JsonObject, value: JsonObject, hints: _Hints) -> bool:
+        """Change one field of an object in place. Return False if the rules and the schema name no field."""
+        known = [chain for chain in hints.chains if chain[0] in (raw.get("properties") or {}) or chain[0] == "metadata"]
+        removable = [chain[0] for chain in known if len(chain) == 1 and self._removable(raw, value, chain[0])]
         if len(removable) > 1 and chance(choices, 60):
             # A rule that names several fields often forbids setting them together, so remove one of them.
             del value[pick(choices, removable)]
-        elif known_chains:
-            self._change_field(choices, raw, value, pick(choices, known_chains), strings)
+        elif known:
+            self._change_field(choices, raw, value, pick(choices, known), hints.strings)
         elif value and isinstance(raw.get("additionalProperties"), dict):
             key = pick(choices, sorted(value))
-            if strings and chance(choices, 40):
-                value[pick(choices, strings)] = value.pop(key)
-                return value
-            self._change_in(choices, raw["additionalProperties"], value, key, field_chains, strings)
+            if hints.strings and chance(choices, 40):
+                value[pick(choices, hints.strings)] = value.pop(key)
+            else:
+                self._change_in(choices, raw["additionalProperties"], value, key, hints)
         else:
-            return self._generate(choices, {k: v for k, v in raw.items() if k != RULES}, strings=strings)
-        return value
+            return False
+        return True
 
     def _removable(self, raw: JsonObject, value: JsonObject, name: str) -> bool:
         child = (raw.get("properties") or {}).get(name)
@@ -122,42 +134,27 @@ class CelRepair:
             return False
         return not self._keep(child)
 
-    def _change_list(
-        self,
-        choices: Choices,
-        raw: JsonObject,
-        value: list[Any],
-        field_chains: list[tuple[str, ...]],
-        strings: list[str],
-    ) -> list[Any]:
+    def _change_list(self, choices: Choices, raw: JsonObject, value: list[Any], hints: _Hints) -> list[Any]:
         items = raw.get("items") or {}
         least = raw.get("minItems") or 0
         if value and len(value) > least and chance(choices, 40):
             value.pop(choices.up_to(len(value) - 1))
         elif value and chance(choices, 60):
-            self._change_in(choices, items, value, choices.up_to(len(value) - 1), field_chains, strings)
+            self._change_in(choices, items, value, choices.up_to(len(value) - 1), hints)
         elif len(value) < (raw.get("maxItems") or 5):
-            value.append(self._generate(choices, items, strings=strings))
+            value.append(self._generate(choices, items, strings=hints.strings))
         return value
 
-    def _change_in(
-        self,
-        choices: Choices,
-        raw: JsonObject,
-        holder: Any,
-        key: Any,
-        field_chains: list[tuple[str, ...]],
-        strings: list[str],
-    ) -> None:
+    def _change_in(self, choices: Choices, raw: JsonObject, holder: Any, key: Any, hints: _Hints) -> None:
         """Replace `holder[key]`, or change a field in it that the violated rule names."""
-        known_chains = [chain for chain in field_chains if chain[0] in (raw.get("properties") or {})]
-        if known_chains and isinstance(holder[key], dict) and chance(choices, 70):
-            self._change_field(choices, raw, holder[key], pick(choices, known_chains), strings)
+        known = [chain for chain in hints.chains if chain[0] in (raw.get("properties") or {})]
+        if known and isinstance(holder[key], dict) and chance(choices, 70):
+            self._change_field(choices, raw, holder[key], pick(choices, known), hints.strings)
         else:
-            holder[key] = self._generate(choices, raw, strings=strings)
+            holder[key] = self._generate(choices, raw, strings=hints.strings)
 
     def _change_field(
-        self, choices: Choices, raw: JsonObject, holder: JsonObject, chain: tuple[str, ...], strings: list[str]
+        self, choices: Choices, raw: JsonObject, holder: JsonObject, chain: Chain, strings: list[str]
     ) -> None:
         """Set, change or remove the field whose path in `holder` is `chain`, or one of its parent fields."""
         for at, name in enumerate(chain):
@@ -167,22 +164,35 @@ class CelRepair:
             child = (raw.get("properties") or {}).get(name)
             if child is None:
                 return
-            here, inner = holder.get(name), child.get("properties") or {}
-            deeper = at + 1 < len(chain) and isinstance(here, dict) and chain[at + 1] in inner
-            if deeper and chance(choices, 80):
-                raw, holder = child, holder[name]
-                continue
-            if isinstance(here, list) and here and chance(choices, 50):
-                self._change_list(choices, child, here, [chain[at + 1 :]] if at + 1 < len(chain) else [], strings)
-            elif (
-                name in holder
-                and name not in (raw.get("required") or ())
-                and chance(choices, 5 if self._keep(child) else 50)
-            ):
-                del holder[name]
-            else:
-                holder[name] = self._generate(choices, child, strings=strings)
-            return
+            rest = chain[at + 1 :]
+            if not _leads_on(child, holder.get(name), rest) or not chance(choices, 80):
+                required = name in (raw.get("required") or ())
+                self._change_here(choices, child, holder, name, _Hints([rest] if rest else [], strings), required)
+                return
+            raw, holder = child, holder[name]
+
+    def _change_here(
+        self, choices: Choices, raw: JsonObject, holder: JsonObject, name: str, hints: _Hints, required: bool
+    ) -> None:
+        """Set, change or remove a field of `holder`. `raw` is the schema of the field."""
+        here = holder.get(name)
+        if isinstance(here, list) and here and chance(choices, 50):
+            self._change_list(choices, raw, here, hints)
+        elif name in holder and not required and chance(choices, 5 if self._keep(raw) else 50):
+            del holder[name]
+        else:
+            holder[name] = self._generate(choices, raw, strings=hints.strings)
+
+
+def _leads_on(raw: JsonObject, value: Any, rest: Chain) -> bool:
+    """True if the value is an object, and the next field of a chain is one of its schema's fields."""
+    return bool(rest) and isinstance(value, dict) and rest[0] in (raw.get("properties") or {})
+
+
+def _read_rules(choices: Choices, text: str) -> _Hints:
+    """Return what rules name."""
+    strings = _candidate_strings(choices, text)
+    return _Hints(list(dict.fromkeys(chain for root, rest in _chains(text) for chain in _paths(root, rest))), strings)
 
 
 def _describe_error(error: FieldError) -> str:
@@ -226,7 +236,7 @@ def _rename(choices: Choices, obj: Any, strings: list[str]) -> None:
         obj["metadata"]["name"] = pick(choices, _combine_strings(choices, strings))
 
 
-def _paths(root: str, rest: str) -> list[tuple[str, ...]]:
+def _paths(root: str, rest: str) -> list[Chain]:
     """Return the field names of an expression such as `self.spec.size`, without `self` or a macro's variable."""
     names = tuple(rest.split(".")[1:])
     return [names] if names else []

@@ -11,15 +11,16 @@ from polykind.contract import JsonObject, copy_json
 from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.toolkit.crd_versions import CRDVersion, RejectedError
 from polykind.toolkit.proving.choices import Choices, GenerationError, chance, pick
-from polykind.toolkit.proving.text_style import THEMES, Style
-from polykind.toolkit.proving.value_generator import ValueGenerator, generate_head
+from polykind.toolkit.proving.metadata_generator import generate_head
+from polykind.toolkit.proving.text_style import Style
+from polykind.toolkit.proving.themes import THEMES
+from polykind.toolkit.proving.value_generator import Size, ValueGenerator
 from polykind.toolkit.proving.vocabulary import Vocabulary
 
 _VALUE_BUDGET = 60.0
 """The approximate maximum number of optional values in an object."""
 _DENSITIES = (25, 50, 75, 10, 95)
 """Percentages of optional fields to set. The generator chooses one percentage for each object."""
-_THEME_DENSITIES = {"dense": 95, "sparse": 10, "equal": 75}
 
 
 class ObjectGenerator:
@@ -32,7 +33,6 @@ class ObjectGenerator:
         self.samples = [admitted for sample in samples if (admitted := self._admit_sample(sample)) is not None]
         self.rejections: Counter[str] = Counter()
         """The reasons why generated objects were invalid, with the number of objects for each reason."""
-        self._theme = THEMES[0]
         self._values = ValueGenerator(Style(vocabulary))
 
     @cached_property
@@ -57,8 +57,7 @@ class ObjectGenerator:
         `targets` are items of `leaf_nodes`. If possible, the object has values for these leaves of the schema. `theme`
         is one of THEMES, or None to choose one.
         """
-        self._theme = theme or pick(choices, THEMES)
-        self._values.begin(choices, self._theme)
+        self._values.begin(choices, theme or pick(choices, THEMES))
         self._values.targets = {node for path in targets for node in path}
         try:
             generated = self._vary_sample(choices) if self.samples and chance(choices, 40) else self._generate(choices)
@@ -78,24 +77,28 @@ class ObjectGenerator:
 
     def _generate(self, choices: Choices) -> JsonObject:
         raw = self.version.openapi
-        body = {key: value for key, value in raw.items() if key != "x-kubernetes-validations"}
-        properties = {k: v for k, v in (raw.get("properties") or {}).items() if k not in META_KEYS}
-        body |= {"properties": properties, "required": [k for k in raw.get("required") or () if k not in META_KEYS]}
-        density = _THEME_DENSITIES.get(self._theme) or pick(choices, _DENSITIES)
-        if "spec" in properties and chance(choices, 95):
+        body = self._body()
+        density = self._values.style.theme.density or pick(choices, _DENSITIES)
+        if "spec" in body["properties"] and chance(choices, 95):
             body["required"].append("spec")
-        if self.version.schema.preserve_unknown or not raw:
-            body["x-kubernetes-preserve-unknown-fields"] = True
         limits = ((raw.get("properties") or {}).get("metadata") or {}).get("properties") or {}
-        out = {
-            **generate_head(choices, self.version, limits),
-            **self._values.object(choices, body, SchemaNode(body), _VALUE_BUDGET, density),
-        }
+        head = generate_head(choices, self.version, limits)
+        out = {**head, **self._values.object(choices, body, SchemaNode(body), Size(_VALUE_BUDGET, density))}
         if raw.get("x-kubernetes-validations"):
             out, message = self._values.repair.fix(choices, raw, self._values.node(raw), out, resource=True)
             if message:
                 raise GenerationError(message)
         return out
+
+    def _body(self) -> JsonObject:
+        """Return the schema of an object without apiVersion, kind, metadata and the rules at its root."""
+        raw = self.version.openapi
+        body = {key: value for key, value in raw.items() if key != "x-kubernetes-validations"}
+        body["properties"] = {k: v for k, v in (raw.get("properties") or {}).items() if k not in META_KEYS}
+        body["required"] = [k for k in raw.get("required") or () if k not in META_KEYS]
+        if self.version.schema.preserve_unknown or not raw:
+            body["x-kubernetes-preserve-unknown-fields"] = True
+        return body
 
     def _vary_sample(self, choices: Choices) -> JsonObject:
         """Return a sample, sometimes with fields of another sample or of a generated object."""

@@ -44,7 +44,7 @@ from polykind.toolkit.proving.round_trip import (
     TestedConverter,
 )
 from polykind.toolkit.proving.shrink import shrink, simpler_values, without_defaults
-from polykind.toolkit.proving.text_style import THEMES
+from polykind.toolkit.proving.themes import THEMES
 from polykind.toolkit.proving.vocabulary import Vocabulary
 
 _EDITS_PER_OBJECT = 3

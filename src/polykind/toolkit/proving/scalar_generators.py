@@ -35,8 +35,7 @@ def generate_string(
     if hints and chance(choices, 60):
         hint = pick(choices, hints)
         return b64encode(hint.encode()).decode() if node.format == "byte" else hint
-    constrained = bool(node.pattern or node.format)
-    if style is not None and (not constrained or chance(choices, 30)):
+    if style is not None and (not (node.pattern or node.format) or chance(choices, 30)):
         text = style.text(choices, name)
         if text is not None:
             return _fit(text, least, most)
@@ -45,11 +44,16 @@ def generate_string(
             return pattern_generator(node.pattern).draw(choices, least, most)
         except UnsupportedPatternError:
             return plain_string(choices, least, most)
-    maker = _FORMAT_GENERATORS.get(node.format.replace("-", "")) if node.format else None
+    return _formatted_string(choices, node.format or "", least, most)
+
+
+def _formatted_string(choices: Choices, kind: str, least: int, most: int) -> str:
+    """Generate a string with a format, or a plain string if there is no format or an unknown one."""
+    maker = _FORMAT_GENERATORS.get(kind.replace("-", ""))
     if maker is None:
         return plain_string(choices, least, most)
     out = maker(choices)
-    return out if len(out) >= least or node.format != "byte" else "YWJj" * (-(-least // 4))
+    return out if len(out) >= least or kind != "byte" else "YWJj" * (-(-least // 4))
 
 
 def plain_string(choices: Choices, least: int = 0, most: int = UNBOUNDED) -> str:
@@ -80,22 +84,14 @@ def generate_name(choices: Choices) -> str:
 
 def generate_map_key(choices: Choices, style: Style) -> str:
     """Generate a key of a map: a name, or an unusual key such as `example.com/name` or `NODE_ENV`."""
-    if not chance(choices, style.odd_key_percent):
+    if not chance(choices, style.theme.odd_keys):
         return generate_name(choices)
     return map_key(choices, style.vocabulary.strings)
 
 
 def generate_integer(choices: Choices, node: SchemaNode, style: Style | None = None) -> int:
     """Generate an integer within the bounds of a schema node: mostly small, sometimes a bound, rarely large."""
-    # Without a format, stop after 2^53, the limit of doubles, so that a converter may multiply by 1,000 in 64 bits.
-    wide = {"int32": (1 << 31) - 1, "": (1 << 53) + 1}.get(node.format or "", (1 << 63) - 1)
-    low, high = -wide - (1 if node.format else 0), wide
-    if node.minimum is not None:
-        low = math.floor(node.minimum) + 1 if node.exclusive_minimum else math.ceil(node.minimum)
-    if node.maximum is not None:
-        high = math.ceil(node.maximum) - 1 if node.exclusive_maximum else math.floor(node.maximum)
-    step = int(node.multiple_of) if node.multiple_of and node.multiple_of >= 1 else 1
-    low, high = -(-low // step), high // step
+    low, high, step = _bounds(node)
     if high < low:
         return low * step
     start = min(max(0, low), high)
@@ -103,7 +99,7 @@ def generate_integer(choices: Choices, node: SchemaNode, style: Style | None = N
         special = style.number(choices)
         if special is not None and low <= special <= high:
             return int(special) // step * step if step > 1 else int(special)
-        if chance(choices, style.extreme_percent):
+        if chance(choices, style.theme.extreme_numbers):
             return pick(choices, _numbers_between(low * step, high * step, step))
     kind = choices.up_to(19)
     if kind == 19:
@@ -113,6 +109,19 @@ def generate_integer(choices: Choices, node: SchemaNode, style: Style | None = N
     if kind >= 16 and low < start:
         return max(low, start - 1 - choices.up_to(_SMALL)) * step
     return min(high, start + choices.up_to(_SMALL)) * step
+
+
+def _bounds(node: SchemaNode) -> tuple[int, int, int]:
+    """Return the bounds of an integer, in steps, and the step: an integer that every valid integer is a multiple of."""
+    # Without a format, stop after 2^53, the limit of doubles, so that a converter may multiply by 1,000 in 64 bits.
+    wide = {"int32": (1 << 31) - 1, "": (1 << 53) + 1}.get(node.format or "", (1 << 63) - 1)
+    low, high = -wide - (1 if node.format else 0), wide
+    if node.minimum is not None:
+        low = math.floor(node.minimum) + 1 if node.exclusive_minimum else math.ceil(node.minimum)
+    if node.maximum is not None:
+        high = math.ceil(node.maximum) - 1 if node.exclusive_maximum else math.floor(node.maximum)
+    step = int(node.multiple_of) if node.multiple_of and node.multiple_of >= 1 else 1
+    return -(-low // step), high // step, step
 
 
 @lru_cache(maxsize=256)
@@ -134,6 +143,11 @@ def generate_number(choices: Choices, node: SchemaNode, style: Style | None = No
     value = integer + pick(choices, (0.5, 0.25, 0.125))
     under = node.maximum is None or value < node.maximum
     return value if under and abs(value) < _LARGE else integer
+
+
+def generate_boolean(choices: Choices, node: SchemaNode, style: Style) -> bool:
+    """Generate a boolean. With some themes, false is more likely."""
+    return choices.up_to(1) == 1 and not chance(choices, style.theme.falses)
 
 
 def _ipv4(choices: Choices) -> str:
