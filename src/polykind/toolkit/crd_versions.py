@@ -161,10 +161,7 @@ def read_crd(file: str | Path, library: Library | None = None) -> CRD:
         raise ValueError(f"{file}: {error}") from None
     values = [document.value for document in documents if isinstance(document.value, dict)]
     try:
-        crds = [CRD(value) for value in values if value.get("kind") == "CustomResourceDefinition"]
-        for xrd in filter(is_xrd, values):
-            generated = generated_crds(xrd)
-            crds += [CRD(value) for value in (generated if library is not None else generated[:1])]
+        crds = _crds_of(values, with_claims=library is not None)
     except (RejectedError, ValueError) as error:
         raise ValueError(f"{file}: {error}") from None
     if not crds:
@@ -177,3 +174,11 @@ def read_crd(file: str | Path, library: Library | None = None) -> CRD:
         count = "several of them" if matching else "none of them"
         raise ValueError(f"{file}: the file defines {kinds}, and {library.spec} converts {count}")
     return matching[0]
+
+
+def _crds_of(values: list[JsonObject], *, with_claims: bool) -> list[CRD]:
+    """Return the CRDs among objects, and those that Crossplane generates. Raise RejectedError if one is invalid."""
+    crds = [CRD(value) for value in values if value.get("kind") == "CustomResourceDefinition"]
+    for xrd in filter(is_xrd, values):
+        crds += [CRD(value) for value in generated_crds(xrd)[: None if with_claims else 1]]
+    return crds

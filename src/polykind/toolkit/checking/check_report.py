@@ -223,32 +223,35 @@ def to_html(report: CheckReport, title: str, failed: bool) -> str:
         levels.append(("objects", f"{sum(check.totals.objects for check in report.objects.values()):,}"))
     verdict = "This change breaks users." if failed else "No breaking change."
     level: parts.Level = "error" if failed else "warning" if report.count(Severity.DANGEROUS) else "ok"
-    open_findings = [each for each in report.findings if not each.accepted]
-    accepted = [each for each in report.findings if each.accepted]
-    info = [each for each in open_findings if each.finding.severity == Severity.INFO]
-    severe = [each for each in open_findings if each.finding.severity > Severity.INFO]
-    cards = [_card(number, each) for number, each in enumerate(severe)]
-    nothing = parts.paragraph("No breaking or dangerous change was found.", level="ok")
-    sections = [
-        ("findings", "Findings", str(len(cards) or ""), parts.section("findings", "Findings", *cards or [nothing]))
-    ]
-    if report.objects:
-        sections.append(("objects", "Objects", "", parts.section("objects", "Objects", *_object_tables(report))))
-    if info:
-        sections.append(("info", "Info", str(len(info)), parts.section("info", "Info", _info_table(info))))
-    if accepted:
-        rows: list[list[Child]] = [
-            [parts.code(each.finding.trap), each.finding.message, each.accepted] for each in accepted
-        ]
-        table = parts.data_table("Accepted findings", ["Finding", "Message", "Why"], rows)
-        section = parts.section("accepted", "Accepted findings", table)
-        sections.append(("accepted", "Accepted", str(len(accepted)), section))
+    sections = list(_sections(report))
     return html_page(
         title,
         parts.header("polykind check", title, level, verdict, levels, summary(report)),
         parts.navigation([(anchor, name, count) for anchor, name, count, _ in sections]),
         parts.contents(*(section for *_, section in sections)),
     )
+
+
+def _sections(report: CheckReport) -> Iterator[tuple[str, str, str, Html]]:
+    """Yield the sections of the HTML page: the anchor, the name and the count in the navigation, and the content."""
+    open_findings = [each for each in report.findings if not each.accepted]
+    info = [each for each in open_findings if each.finding.severity == Severity.INFO]
+    severe = [each for each in open_findings if each.finding.severity > Severity.INFO]
+    cards = [_card(number, each) for number, each in enumerate(severe)]
+    nothing = parts.paragraph("No breaking or dangerous change was found.", level="ok")
+    yield "findings", "Findings", str(len(cards) or ""), parts.section("findings", "Findings", *cards or [nothing])
+    if report.objects:
+        yield "objects", "Objects", "", parts.section("objects", "Objects", *_object_tables(report))
+    if info:
+        yield "info", "Info", str(len(info)), parts.section("info", "Info", _info_table(info))
+    rows: list[list[Child]] = [
+        [parts.code(each.finding.trap), each.finding.message, each.accepted]
+        for each in report.findings
+        if each.accepted
+    ]
+    if rows:
+        table = parts.data_table("Accepted findings", ["Finding", "Message", "Why"], rows)
+        yield "accepted", "Accepted", str(len(rows)), parts.section("accepted", "Accepted findings", table)
 
 
 def _card(number: int, each: ReportedFinding) -> Html:

@@ -81,6 +81,17 @@ def _decodes(data: bytes) -> bool:
     return True
 
 
+def _read_list(data: bytes) -> _RawList | None:
+    """Return the list in a JSON text without decoding its items, or None if the text has no list."""
+    if b'"items"' not in data[:256] and b'List"' not in data[:256] and b'List"' not in data[-256:]:
+        return None
+    try:
+        listed = _decode_list(data)
+    except msgspec.ValidationError:
+        return None
+    return listed if listed.kind.endswith("List") else None
+
+
 def _expand(file: Path, line: int, data: bytes) -> Iterator[JsonObject]:
     """Yield the object in a JSON text, or the items if it is a list or a List."""
     try:
@@ -88,19 +99,15 @@ def _expand(file: Path, line: int, data: bytes) -> Iterator[JsonObject]:
             for raw in _decode_items(data):
                 yield from _plain(json_codec.decode(bytes(raw)))
             return
-        if b'"items"' in data[:256] or b'List"' in data[:256] or b'List"' in data[-256:]:
-            try:
-                listed = _decode_list(data)
-            except msgspec.ValidationError:
-                listed = None
-            if listed is not None and listed.kind.endswith("List"):
-                implied = _implied(listed)
-                for raw in listed.items:
-                    item = json_codec.decode(bytes(raw))
-                    if isinstance(item, dict):
-                        yield {**implied, **item} if implied else item
-                return
-        yield from _plain(json_codec.decode(data))
+        listed = _read_list(data)
+        if listed is None:
+            yield from _plain(json_codec.decode(data))
+            return
+        implied = _implied(listed)
+        for raw in listed.items:
+            item = json_codec.decode(bytes(raw))
+            if isinstance(item, dict):
+                yield {**implied, **item} if implied else item
     except (msgspec.MsgspecError, APIError) as error:
         raise ValueError(f"{file}:{line}: {getattr(error, 'message', error)}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
@@ -73,23 +73,9 @@ def _fields(change: SchemaChange, schema: JsonObject) -> Iterator[Field]:
 
 
 def _score(one: Field, other: Field) -> float:
-    kinds = _kind(one.schema), _kind(other.schema)
-    if kinds[0] == kinds[1]:
-        same_kind = 1.0
-    elif set(kinds) <= {"string", "integer", "number"} or kinds in (("string", "array"), ("object", "array")):
-        same_kind = 0.6
-    else:
-        return 0.0
-    if kinds[0] == "object" and kinds[1] == "object":
-        names = [set(each.schema.get("properties") or {}) for each in (one, other)]
-        if names[0] or names[1]:
-            same_kind = len(names[0] & names[1]) / len(names[0] | names[1])
-    words = [_words(each.name) for each in (one, other)]
-    if not words[0] or not words[1]:
-        return 0.0
-    shared = len(set(words[0]) & set(words[1])) / len(set(words[0]) | set(words[1]))
-    name = max(similarity(" ".join(words[0]), " ".join(words[1])), shared)
-    if name < 0.4 and not _same_description(one, other):
+    """Return how probably two fields have the same meaning, from 0 to 1."""
+    same_kind, name = _compare_types(one.schema, other.schema), _compare_names(one.name, other.name)
+    if same_kind is None or name is None or (name < 0.4 and not _same_description(one, other)):
         return 0.0
     texts = [str(each.schema.get("description") or "") for each in (one, other)]
     description = similarity(*texts) if all(texts) else name
@@ -98,6 +84,31 @@ def _score(one: Field, other: Field) -> float:
         same_kind = max(same_kind, 1.0 if enums[0] == enums[1] else 0.8)
     score = 0.5 * name + 0.25 * same_kind + 0.25 * description
     return max(score, 0.7) if same_kind == 1.0 and _same_description(one, other) else score
+
+
+def _compare_types(one: JsonObject, other: JsonObject) -> float | None:
+    """Return how similar the types of two schemas are, or None if no rule converts one to the other."""
+    kinds = _kind(one), _kind(other)
+    if kinds == ("object", "object"):
+        return _shared(one.get("properties") or {}, other.get("properties") or {})
+    if kinds[0] == kinds[1]:
+        return 1.0
+    convertible = set(kinds) <= {"string", "integer", "number"} or kinds in (("string", "array"), ("object", "array"))
+    return 0.6 if convertible else None
+
+
+def _compare_names(one: str, other: str) -> float | None:
+    """Return how similar two names are, or None if one of them has no words."""
+    words, others = _words(one), _words(other)
+    if not words or not others:
+        return None
+    return max(similarity(" ".join(words), " ".join(others)), _shared(words, others))
+
+
+def _shared(one: Collection[str], other: Collection[str]) -> float:
+    """Return the part of all names that both have. It is 1 if there are none."""
+    either = {*one, *other}
+    return len(set(one) & set(other)) / len(either) if either else 1.0
 
 
 def _same_description(one: Field, other: Field) -> bool:

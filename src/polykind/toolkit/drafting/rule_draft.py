@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,8 @@ _QUANTITY_UNITS = (
     (re.compile(r"(Millis|Millicores|milliCPU)$", re.I), "m"),
 )
 _QUANTITY_WORDS = re.compile(r"memory|cpu|storage|size|capacity|disk|cores", re.I)
+_SCALARS = ("string", "integer", "number", "boolean")
+_LIMITS = ("pattern", "format", "maximum", "minimum", "maxLength", "minLength", "maxItems")
 _PARTS = (
     ("host", "port", ":"),
     ("hostname", "port", ":"),
@@ -150,21 +152,14 @@ class _Drafter:
             kind: [Field(c.path, c.before if kind == "removed" else c.after) for c in self.changes if c.kind == kind]
             for kind in ("removed", "added")
         }
-        for text_kind, parts_kind, rule in (("removed", "added", "split"), ("added", "removed", "join")):
-            texts = [each for each in fields[text_kind] if each.schema.get("type") == "string"]
-            for text in texts:
-                siblings = {each.name: each for each in fields[parts_kind] if each.lists == text.lists}
-                for one, two, separator in _PARTS:
-                    if one in siblings and two in siblings and siblings[one].schema.get("type") == "string":
-                        parts = [siblings[one].path, siblings[two].path]
-                        value: JsonObject = {"text": text.path, "parts": parts, "separator": separator, "at": "last"}
-                        if siblings[two].schema.get("type") == "integer":
-                            value["integers"] = [parts[1]]
-                        question = f"is {text.path} really {one}{separator}{two}?"
-                        yield DraftRule(rule, value, f"{text.path} and {', '.join(parts)}", [question])
-                        old, new = (self.out.old, self.out.new) if rule == "split" else (self.out.new, self.out.old)
-                        self.handled |= {f"{old} {text.path}", f"{new} {parts[0]}", f"{new} {parts[1]}"}
-                        return
+        for text_kind, parts_kind, name in (("removed", "added", "split"), ("added", "removed", "join")):
+            for text in fields[text_kind]:
+                rule = _split(name, text, fields[parts_kind])
+                if rule is not None:
+                    yield rule
+                    old, new = (self.out.old, self.out.new) if name == "split" else (self.out.new, self.out.old)
+                    self.handled |= {f"{old} {text.path}", *(f"{new} {part}" for part in rule.value["parts"])}
+                    return
 
     def _matched(self, match: FieldMatch) -> Iterator[DraftRule]:
         old, new = match.old, match.new
@@ -190,26 +185,20 @@ class _Drafter:
         if not before or not after or before == after:
             return
         gone = [value for value in before if value not in after and isinstance(value, str)]
-        come = [value for value in after if value not in before and isinstance(value, str)]
-        values: dict[str, str] = {}
-        for value in gone:
-            best = max(come, key=lambda other: similarity(value, other), default=None)
-            if best is not None and (similarity(value, best) >= 0.4 or len(gone) == len(come) == 1):
-                values[value] = best
-                come.remove(best)
-        if not values and len(gone) == len(come):
-            values = dict(zip(gone, come, strict=True))
+        come = [value for value in after if value not in before]
+        values = _match_values(gone, come)
         if values:
             pairs = ", ".join(f"{one} is {other}" for one, other in values.items())
             yield DraftRule(
                 "renameValues", {"path": old.path, "values": values}, "values differ", [f"is it true that {pairs}?"]
             )
-        for value in gone:
-            if value not in values:
-                self.out.decisions.append(f"{old.path}: which value of {self.out.new} is {value}?")
-        for value in after:
-            if value not in before and value not in values.values():
-                self.out.decisions.append(f"{new.path}: which value of {self.out.old} is {value}?")
+        self._ask_for_values(old.path, self.out.new, gone, values)
+        self._ask_for_values(new.path, self.out.old, come, values.values())
+
+    def _ask_for_values(self, path: str, version: str, values: Iterable[Any], known: Collection[str]) -> None:
+        for value in values:
+            if value not in known:
+                self.out.decisions.append(f"{path}: which value of {version} is {value}?")
 
     def _alone(self, change: SchemaChange) -> Iterator[DraftRule]:
         """Yield rules for a field that only one version has, or for the fields in it that no other rule handles."""
@@ -254,24 +243,31 @@ class _Drafter:
         elif change.kind != "changed" or not path:
             return
         elif change.keyword in ("type", INT_OR_STRING):
-            rule = _retyped(one, other)
-            if rule is not None:
-                yield rule
-                self._handle(path, path)
-            elif not _widened(change):
-                types = f"{_type(one.schema)} in {self.out.old} and {_type(other.schema)} in {self.out.new}"
-                self.out.decisions.append(f"{path} is {types}: write the conversion by hand")
+            yield from self._changed_type(one, other, change)
         elif change.keyword == "enum" and not self._is_handled(self.out.old, path):
             yield from self._renamed_values(one, other)
         elif change.keyword == "default" and ABSENT in (change.before, change.after) and ".*" not in path:
-            gained = change.before is ABSENT
-            without, having = (self.out.old, self.out.new) if gained else (self.out.new, self.out.old)
-            question = f"what do objects of {without} without {path} mean? {having} has a default"
-            value = {"path": path, "old" if gained else "new": change.after if gained else change.before}
-            yield DraftRule("absentMeans", value, "a default of one version", [question])
-        elif change.keyword in ("pattern", "format", "maximum", "minimum", "maxLength", "minLength", "maxItems"):
+            yield self._changed_default(change)
+        elif change.keyword in _LIMITS:
             text = f"{change.keyword} of {path} differs: are all values of one version valid in the other?"
             self.out.decisions.append(text)
+
+    def _changed_type(self, old: Field, new: Field, change: SchemaChange) -> Iterator[DraftRule]:
+        rule = _retyped(old, new)
+        if rule is not None:
+            yield rule
+            self._handle(old.path, new.path)
+        elif not _widened(change):
+            types = f"{_type(old.schema)} in {self.out.old} and {_type(new.schema)} in {self.out.new}"
+            self.out.decisions.append(f"{old.path} is {types}: write the conversion by hand")
+
+    def _changed_default(self, change: SchemaChange) -> DraftRule:
+        """Return the rule for a field that has a default in one version only."""
+        gained = change.before is ABSENT
+        without, having = (self.out.old, self.out.new) if gained else (self.out.new, self.out.old)
+        question = f"what do objects of {without} without {change.path} mean? {having} has a default"
+        value = {"path": change.path, "old" if gained else "new": change.after if gained else change.before}
+        return DraftRule("absentMeans", value, "a default of one version", [question])
 
     def _required(self, change: SchemaChange) -> Iterator[DraftRule]:
         name = change.path.rpartition(".")[2]
@@ -281,6 +277,34 @@ class _Drafter:
             return
         question = f"{change.path} is required in {self.out.new}: which value do objects without it get?"
         yield DraftRule("absentMeans", {"path": change.path, "old": _simplest(new)}, "became required", [question])
+
+
+def _split(name: str, text: Field, others: Sequence[Field]) -> DraftRule | None:
+    """Return the rule for a text that two other fields with usual names have in parts, or None if there are none."""
+    if text.schema.get("type") != "string":
+        return None
+    siblings = {each.name: each for each in others if each.lists == text.lists}
+    for one, two, separator in _PARTS:
+        if one in siblings and two in siblings and siblings[one].schema.get("type") == "string":
+            parts = [siblings[one].path, siblings[two].path]
+            value: JsonObject = {"text": text.path, "parts": parts, "separator": separator, "at": "last"}
+            if siblings[two].schema.get("type") == "integer":
+                value["integers"] = [parts[1]]
+            question = f"is {text.path} really {one}{separator}{two}?"
+            return DraftRule(name, value, f"{text.path} and {', '.join(parts)}", [question])
+    return None
+
+
+def _match_values(gone: Sequence[str], come: Sequence[Any]) -> dict[str, str]:
+    """Return the new names of the values of an enum that have probably been renamed."""
+    left = [value for value in come if isinstance(value, str)]
+    values: dict[str, str] = {}
+    for value in gone:
+        best = max(left, key=lambda other: similarity(value, other), default=None)
+        if best is not None and (similarity(value, best) >= 0.4 or len(gone) == len(left) == 1):
+            values[value] = best
+            left.remove(best)
+    return values or (dict(zip(gone, left, strict=True)) if len(gone) == len(left) else {})
 
 
 def _type(schema: JsonObject) -> str:
@@ -299,26 +323,31 @@ def _retyped(old: Field, new: Field) -> DraftRule | None:
     paths = [old.path, new.path]
     if other == "array" and (new.schema.get("items") or {}).get("type") == one and "[*]" not in old.path:
         return DraftRule("first", paths, "one value became a list", ["does the first item stand for the whole list?"])
-    if other == "object" and one in ("string", "integer", "number", "boolean"):
-        inner = _member(new.schema, one, old.name)
-        if inner:
-            return DraftRule(
-                "wrap", [old.path, f"{new.path}.{inner}"], "a value became an object", [f"is the value its {inner}?"]
-            )
-    if one == "object" and other in ("string", "integer", "number", "boolean"):
-        inner = _member(old.schema, other, new.name)
-        if inner:
-            return DraftRule(
-                "unwrap", [f"{old.path}.{inner}", new.path], "an object became a value", [f"is its {inner} the value?"]
-            )
-    for first, second, name in ((old, new, "listToMap"), (new, old, "mapToList")):
-        if _type(first.schema) == "array" and _type(second.schema) == "map":
-            value = _keyed(paths, first.schema, second.schema)
-            return DraftRule(name, value, "a list and a map", ["is this the key of the items?"]) if value else None
-    if {one, other} <= {"string", "integer", "number"} and "string" in (one, other):
-        for name, units in (("duration", _units(old, new)), ("quantity", _quantity_units(old, new))):
-            if units is not None:
-                return DraftRule(name, {"paths": paths, "units": list(units)}, "other units", ["are these the units?"])
+    if other == "object" and one in _SCALARS and (inner := _member(new.schema, one, old.name)):
+        return DraftRule(
+            "wrap", [old.path, f"{new.path}.{inner}"], "a value became an object", [f"is the value its {inner}?"]
+        )
+    if one == "object" and other in _SCALARS and (inner := _member(old.schema, other, new.name)):
+        return DraftRule(
+            "unwrap", [f"{old.path}.{inner}", new.path], "an object became a value", [f"is its {inner} the value?"]
+        )
+    if {one, other} == {"array", "map"}:
+        listed, mapped = (old, new) if one == "array" else (new, old)
+        value = _keyed(paths, listed.schema, mapped.schema)
+        name = "listToMap" if one == "array" else "mapToList"
+        return DraftRule(name, value, "a list and a map", ["is this the key of the items?"]) if value else None
+    return _other_units(old, new)
+
+
+def _other_units(old: Field, new: Field) -> DraftRule | None:
+    """Return the rule for a number that became a text with a unit, or the reverse, or None if no rule fits."""
+    types = {_type(old.schema), _type(new.schema)}
+    if "string" not in types or not types <= {"string", "integer", "number"}:
+        return None
+    for name, units in (("duration", _units(old, new)), ("quantity", _quantity_units(old, new))):
+        if units is not None:
+            value = {"paths": [old.path, new.path], "units": list(units)}
+            return DraftRule(name, value, "other units", ["are these the units?"])
     return None
 
 

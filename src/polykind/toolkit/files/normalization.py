@@ -47,28 +47,30 @@ def write_differing_defaults(
 def _merge(written: Any, expected_state: Any, actual_state: Any, path: str, added_paths: list[str]) -> Any:
     if same_json(expected_state, actual_state):
         return written
-    if isinstance(expected_state, dict) and isinstance(actual_state, dict) and isinstance(written, dict):
-        out = {}
-        for key in [*(k for k in written if k in expected_state), *(k for k in expected_state if k not in written)]:
-            field = f"{path}.{key}" if path else key
-            if key in actual_state:
-                merged = _merge(written.get(key, _ABSENT), expected_state[key], actual_state[key], field, added_paths)
-                if merged is not _ABSENT:
-                    out[key] = merged
-            else:
-                added_paths.append(field)
-                out[key] = expected_state[key]
-        return out
-    if (
-        isinstance(expected_state, list)
-        and isinstance(actual_state, list)
-        and isinstance(written, list)
-        and len(expected_state) == len(written)
-    ):
-        parts = zip(written, expected_state, actual_state, strict=True)
+    states = (written, expected_state, actual_state)
+    if all(isinstance(each, dict) for each in states):
+        return _merge_objects(written, expected_state, actual_state, path, added_paths)
+    if all(isinstance(each, list) for each in states) and len(expected_state) == len(written):
+        parts = zip(*states, strict=True)
         return [_merge(*part, f"{path}[{index}]", added_paths) for index, part in enumerate(parts)]
     added_paths.append(path)
     return expected_state
+
+
+def _merge_objects(
+    written: JsonObject, expected_state: JsonObject, actual_state: JsonObject, path: str, added_paths: list[str]
+) -> JsonObject:
+    out = {}
+    for key in [*(k for k in written if k in expected_state), *(k for k in expected_state if k not in written)]:
+        field = f"{path}.{key}" if path else key
+        if key not in actual_state:
+            added_paths.append(field)
+            out[key] = expected_state[key]
+            continue
+        merged = _merge(written.get(key, _ABSENT), expected_state[key], actual_state[key], field, added_paths)
+        if merged is not _ABSENT:
+            out[key] = merged
+    return out
 
 
 def normalize(obj: JsonObject) -> JsonObject:

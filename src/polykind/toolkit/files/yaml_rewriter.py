@@ -100,6 +100,16 @@ class _DocumentRewriter:
         self.lines = lines
         self._indent_lists = indent_lists
 
+    def _regions(self, node: yaml.MappingNode, column: int) -> dict[str, _Region]:
+        """Return the fields of a block mapping. Raise _LayoutError unless each begins a line at `column`."""
+        regions = {}
+        for key, value in node.value:
+            regions[key.value] = _Region(key.start_mark.line, value)
+            own_line = key is node.value[0][0] or not self.lines[key.start_mark.line][:column].strip()
+            if key.start_mark.column != column or not own_line or value.start_mark.index < key.end_mark.index:
+                raise _LayoutError
+        return regions
+
     def rewrite_mapping(self, node: Any, old: JsonObject, new: JsonObject, begin: int, limit: int) -> list[str]:
         """Return the new text of the lines from `begin` to `limit`, a block mapping whose value changes to `new`.
 
@@ -109,17 +119,9 @@ class _DocumentRewriter:
             raise _LayoutError
         column = node.value[0][0].start_mark.column
         keys = {key.value: key for key, _ in node.value}
-        regions = {}
-        for key, value in node.value:
-            regions[key.value] = _Region(key.start_mark.line, value)
-            own_line = key is node.value[0][0] or not self.lines[key.start_mark.line][:column].strip()
-            if key.start_mark.column != column or not own_line or value.start_mark.index < key.end_mark.index:
-                raise _LayoutError
+        regions = self._regions(node, column)
         trailing = self._assign_comments(list(regions.values()), column, begin, limit)
-        renamed = _find_renames(old, new)
-        order = [renamed.get(key, key) for key in old if key in new or key in renamed]
-        order += [key for key in new if key not in order]
-        old_names = {name: key for key, name in renamed.items()}
+        order, old_names = _order_keys(old, new)
         out: list[list[str]] = []
         for name in order:
             old_name = old_names.get(name, name)
@@ -230,6 +232,14 @@ def _line_after(node: Any) -> int:
         node = last[1] if isinstance(last, tuple) else last
     mark = node.end_mark
     return int(mark.line if mark.column == 0 and mark.line > node.start_mark.line else mark.line + 1)
+
+
+def _order_keys(old: JsonObject, new: JsonObject) -> tuple[list[str], dict[str, str]]:
+    """Return the keys of a changed mapping in the order of the old one, and the old names of renamed keys."""
+    renamed = _find_renames(old, new)
+    order = [renamed.get(key, key) for key in old if key in new or key in renamed]
+    order += [key for key in new if key not in order]
+    return order, {name: key for key, name in renamed.items()}
 
 
 def _find_renames(old: JsonObject, new: JsonObject) -> dict[str, str]:

@@ -65,25 +65,11 @@ def renew_certificates(
     that the host may serve its certificates. If `rotate` is true, a CA rotation starts even if the CA does not expire
     soon.
     """
-    ca, next_ca = _read_pair(files, "authority.pem"), _read_pair(files, "next-authority.pem")
+    ca, next_ca = _renew_authorities(files, now, rotate=rotate)
     previous_ca = files.get("former-authority.crt", b"")
-    if ca is not None and next_ca is not None and next_ca.certificate == ca.certificate:
-        next_ca = None  # The rotation to this CA was interrupted after the CA had already become the current one.
-    if ca is None or not ca.outlasts(now + RENEW_BEFORE):
-        # This is the first start, or the CA expires too soon to wait until API servers trust a new CA.
-        ca, next_ca = next_ca or make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME), None
-    elif next_ca is None and (rotate or not ca.outlasts(now + CA_ROTATE_BEFORE)):
-        next_ca = make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME)
     if next_ca is not None and is_trusted(next_ca):
         previous_ca, ca, next_ca = ca.certificate_pem, next_ca, None
-    serving = _read_pair(files, "serving.pem")
-    if (
-        serving is None
-        or not serving.outlasts(now + RENEW_BEFORE)
-        or not serves(serving.certificate, ca.certificate, names)
-    ):
-        life = min(SERVING_LIFETIME, ca.certificate.not_valid_after_utc - now)
-        serving = make_serving(ca, names, now, life)
+    serving = _renew_serving(files, names, now, ca)
     previous_expired = now > ca.certificate.not_valid_before_utc + KEEP_PREVIOUS_CA
     ca_bundle = ca.certificate_pem + (next_ca.certificate_pem if next_ca else b"")
     if not previous_expired:
@@ -101,6 +87,31 @@ def renew_certificates(
         ca_bundle,
         previous_ca if previous_expired else b"",
     )
+
+
+def _renew_authorities(files: Mapping[str, bytes], now: datetime, *, rotate: bool) -> tuple[KeyPair, KeyPair | None]:
+    """Return the current CA, and the CA of a rotation that has begun."""
+    ca, next_ca = _read_pair(files, "authority.pem"), _read_pair(files, "next-authority.pem")
+    if ca is not None and next_ca is not None and next_ca.certificate == ca.certificate:
+        next_ca = None  # The rotation to this CA was interrupted after the CA had already become the current one.
+    if ca is None or not ca.outlasts(now + RENEW_BEFORE):
+        # This is the first start, or the CA expires too soon to wait until API servers trust a new CA.
+        return next_ca or make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME), None
+    if next_ca is None and (rotate or not ca.outlasts(now + CA_ROTATE_BEFORE)):
+        next_ca = make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME)
+    return ca, next_ca
+
+
+def _renew_serving(files: Mapping[str, bytes], names: Sequence[str], now: datetime, ca: KeyPair) -> KeyPair:
+    """Return the serving certificate in `files` if it is still good, else a new one."""
+    serving = _read_pair(files, "serving.pem")
+    if (
+        serving is not None
+        and serving.outlasts(now + RENEW_BEFORE)
+        and serves(serving.certificate, ca.certificate, names)
+    ):
+        return serving
+    return make_serving(ca, names, now, min(SERVING_LIFETIME, ca.certificate.not_valid_after_utc - now))
 
 
 def _read_pair(files: Mapping[str, bytes], name: str) -> KeyPair | None:

@@ -67,20 +67,26 @@ class CRDPatcher:
 
         Raise ClusterError if a request fails, or RegistrationError if no CRD has this kind.
         """
-        if not self.name:
-            name, _, group = self._kind.partition(".")
-            try:
-                for version in (await self._cluster.get(f"/apis/{group}")).get("versions") or ():
-                    served = await self._cluster.get(f"/apis/{version['groupVersion']}")
-                    for resource in served.get("resources") or ():
-                        if resource["kind"] == name and "/" not in resource["name"]:
-                            self.name = f"{resource['name']}.{group}"
-                            return self.name
-            except StatusError as error:
-                if error.status != 404:
-                    raise
-            raise RegistrationError("the API server does not serve this kind: apply its CustomResourceDefinition")
-        return self.name
+        if self.name:
+            return self.name
+        _, _, group = self._kind.partition(".")
+        try:
+            for version in (await self._cluster.get(f"/apis/{group}")).get("versions") or ():
+                served = await self._cluster.get(f"/apis/{version['groupVersion']}")
+                plural = self._plural_in(served)
+                if plural:
+                    self.name = f"{plural}.{group}"
+                    return self.name
+        except StatusError as error:
+            if error.status != 404:
+                raise
+        raise RegistrationError("the API server does not serve this kind: apply its CustomResourceDefinition")
+
+    def _plural_in(self, served: JsonObject) -> str:
+        """Return the plural of the CRD's kind in a discovery document, or "" if the document does not list it."""
+        kind = self._kind.partition(".")[0]
+        resources = served.get("resources") or ()
+        return next((each["name"] for each in resources if each["kind"] == kind and "/" not in each["name"]), "")
 
     async def patch_crd(self, endpoint: WebhookEndpoint, bundle: bytes, retired: bytes) -> JsonObject:
         """Patch `spec.conversion` if needed, and return the CRD.
@@ -172,6 +178,24 @@ def _changed_fields(changes: JsonObject) -> str:
     return ", ".join([*(["strategy"] if "strategy" in changes else []), *fields])
 
 
+class _PatchedBundles:
+    """The CA bundles in the CRDs. One is published when all API servers had time to load it from the CRDs."""
+
+    def __init__(self, propagation_seconds: float) -> None:
+        self.published = b""
+        self._propagation_seconds = propagation_seconds
+        self._pending, self._publish_at = b"", 0.0
+
+    def observe(self, bundle: bytes, now: float, *, unchanged: bool) -> float | None:
+        """Return the seconds until `bundle` can be published, or None if it is published.
+
+        `unchanged` is False if a CRD was just patched or is not patched yet. Then the time starts again.
+        """
+        if not unchanged or self._pending != bundle:
+            self._pending, self._publish_at = bundle, now + self._propagation_seconds
+        return None if bundle == self.published else self._publish_at - now
+
+
 class WebhookRegistration:
     """Keeps a host registered in CRDs: those named in `crds`, else those of the kinds that its converters declare."""
 
@@ -226,7 +250,7 @@ class WebhookRegistration:
     async def run(self, url: str, certificates: Certificates, on_published: Callable[[bytes], Awaitable[None]]) -> None:
         """Keep the host registered until cancelled. Call `on_published` when all CRDs have a new bundle."""
         endpoint = self._endpoint or WebhookEndpoint.of_url(url)
-        published_bundle, pending_bundle, publish_at = b"", b"", 0.0
+        bundles = _PatchedBundles(self._propagation_seconds)
         failures = 0
         try:
             while True:
@@ -237,17 +261,15 @@ class WebhookRegistration:
                 registered, all_ok = False, False
                 if not certificates.temporary:
                     registered, all_ok = await self._reconcile(endpoint, bundle, certificates.retired)
-                now = self._clock.monotonic()
-                if not registered or pending_bundle != bundle or patches_before != self._patch_count():
-                    # A CRD was just patched or is not patched yet, so wait again for all API servers to load it.
-                    pending_bundle, publish_at = bundle, now + self._propagation_seconds
-                if registered and bundle != published_bundle and now >= publish_at:
-                    published_bundle = bundle
+                unchanged = registered and patches_before == self._patch_count()
+                remaining = bundles.observe(bundle, self._clock.monotonic(), unchanged=unchanged)
+                if registered and remaining is not None and remaining <= 0:
+                    bundles.published = bundle
                     await on_published(bundle)
                     continue
                 failures = 0 if all_ok else failures + 1
                 delay = self._check_seconds if all_ok else self._backoff[min(failures, len(self._backoff)) - 1]
-                await self._sleep(min(delay, publish_at - now) if registered and bundle != published_bundle else delay)
+                await self._sleep(min(delay, remaining) if registered and remaining is not None else delay)
         finally:
             for task in self._watches.values():
                 task.cancel()

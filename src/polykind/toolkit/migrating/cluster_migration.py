@@ -146,7 +146,7 @@ class ClusterMigration:
 
     async def _write_until_settled(self, metadata: JsonObject) -> _Result:
         """Write an object without changing it. After a conflict, read its metadata and try again."""
-        storage, result = self._storage, _Result.UNCHANGED
+        storage = self._storage
         path = storage.object_path(storage.endpoints[0], metadata)
         query = "?fieldManager=polykind-migrate&fieldValidation=Ignore" + ("&dryRun=All" if self._dry_run else "")
         for attempt in range(1, _CONFLICT_ATTEMPTS + 1):
@@ -163,25 +163,29 @@ class ClusterMigration:
                 if error.status == 404:
                     return _Result.GONE
                 # A failed test of a JSON patch is a 422, like an invalid object.
-                if (
-                    error.status != 409 and not (error.status == 422 and fix is not None)
-                ) or attempt == _CONFLICT_ATTEMPTS:
+                if attempt == _CONFLICT_ATTEMPTS or error.status not in ((409,) if fix is None else (409, 422)):
                     raise
-                try:
-                    read = (await self._client.send("GET", path, accept=_METADATA))["metadata"]
-                except StatusError as missing:
-                    if missing.status == 404:
-                        return _Result.GONE
-                    raise
+                read = await self._read_metadata(path)
+                if read is None:
+                    return _Result.GONE
                 if error.status == 422 and read["resourceVersion"] == metadata["resourceVersion"]:
                     raise
                 metadata = read
                 continue
             self.journal.repaired += fix is not None
-            if written["metadata"]["resourceVersion"] != metadata["resourceVersion"] or fix is not None:
-                result = _Result.REWRITTEN
-            return result
+            unchanged = written["metadata"]["resourceVersion"] == metadata["resourceVersion"] and fix is None
+            return _Result.UNCHANGED if unchanged else _Result.REWRITTEN
         raise AssertionError("unreachable")
+
+    async def _read_metadata(self, path: str) -> JsonObject | None:
+        """Return the metadata of an object, or None if it does not exist."""
+        try:
+            metadata: JsonObject = (await self._client.send("GET", path, accept=_METADATA))["metadata"]
+        except StatusError as error:
+            if error.status == 404:
+                return None
+            raise
+        return metadata
 
 
 async def read_crd(client: PacedClient, name: str) -> CRDStorage:
@@ -208,18 +212,7 @@ async def prune_stored_versions(client: PacedClient, before: CRDStorage, journal
         )
     for attempt in range(1, _CONFLICT_ATTEMPTS + 1):
         crd = await read_crd(client, before.name)
-        if crd.uid != before.uid:
-            raise RefusedError("the CRD was deleted and created again during the migration: run the migration again")
-        if crd.storage != journal.storage:
-            raise RefusedError(
-                f"the storage version was changed to {crd.storage} during the migration: run the migration again"
-            )
-        added = [v for v in crd.stored_versions if v not in journal.stored_versions and v != crd.storage]
-        if added:
-            raise RefusedError(
-                f"{', '.join(added)} became the storage version for a while during the migration, so that objects may "
-                "be stored at it: run the migration again"
-            )
+        _check_unchanged(crd, before, journal)
         removed = [version for version in crd.stored_versions if version != crd.storage]
         if not removed:
             return []
@@ -241,6 +234,22 @@ async def prune_stored_versions(client: PacedClient, before: CRDStorage, journal
             raise RefusedError(f"the server still lists {', '.join(left)} in status.storedVersions")
         return removed
     raise AssertionError("unreachable")
+
+
+def _check_unchanged(crd: CRDStorage, before: CRDStorage, journal: Journal) -> None:
+    """Raise RefusedError if the storage version of a CRD has changed since the migration began."""
+    if crd.uid != before.uid:
+        raise RefusedError("the CRD was deleted and created again during the migration: run the migration again")
+    if crd.storage != journal.storage:
+        raise RefusedError(
+            f"the storage version was changed to {crd.storage} during the migration: run the migration again"
+        )
+    added = [v for v in crd.stored_versions if v not in journal.stored_versions and v != crd.storage]
+    if added:
+        raise RefusedError(
+            f"{', '.join(added)} became the storage version for a while during the migration, so that objects may "
+            "be stored at it: run the migration again"
+        )
 
 
 def _plural(number: int, noun: str) -> str:

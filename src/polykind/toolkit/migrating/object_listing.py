@@ -51,19 +51,23 @@ async def list_pages(
             else:
                 raise
             continue
-        metadata = listed.get("metadata") or {}
-        items = [item["metadata"] for item in listed.get("items") or ()]
-        if after:
-            items = [item for item in items if key_of(item) > after]
-        token = metadata.get("continue") or ""
-        if items:
-            after = key_of(items[-1])
-        yield Page(
-            items,
-            token,
-            metadata.get("resourceVersion") or "0",
-            int(metadata.get("remainingItemCount") or 0),
-            versions[at],
-        )
+        found = _page(listed, after, versions[at])
+        token = found.token
+        if found.items:
+            after = key_of(found.items[-1])
+        yield found
         if not token:
             return
+
+
+def _page(listed: JsonObject, after: str, version: str) -> Page:
+    """Return the page in a response, without the objects up to the key `after`."""
+    metadata = listed.get("metadata") or {}
+    items = [item["metadata"] for item in listed.get("items") or ()]
+    return Page(
+        [item for item in items if key_of(item) > after] if after else items,
+        metadata.get("continue") or "",
+        metadata.get("resourceVersion") or "0",
+        int(metadata.get("remainingItemCount") or 0),
+        version,
+    )

@@ -45,7 +45,7 @@ Chain = tuple[str, ...]
 
 
 class _Hints(NamedTuple):
-    """What violated rules name: fields, and strings that may satisfy the rules."""
+    """The fields that violated rules name, and strings that may satisfy these rules."""
 
     chains: list[Chain]
     strings: list[str]
@@ -190,7 +190,7 @@ def _leads_on(raw: JsonObject, value: Any, rest: Chain) -> bool:
 
 
 def _read_rules(choices: Choices, text: str) -> _Hints:
-    """Return what rules name."""
+    """Return the fields and strings in the text of rules."""
     strings = _candidate_strings(choices, text)
     return _Hints(list(dict.fromkeys(chain for root, rest in _chains(text) for chain in _paths(root, rest))), strings)
 

@@ -85,22 +85,17 @@ class _Collector:
         if isinstance(value, re.Pattern):
             if isinstance(value.pattern, str):
                 self.patterns[value.pattern] = None
-        elif isinstance(value, MethodType):
-            self.visit(value.__func__, depth + 1)
-            self.visit(value.__self__, depth + 1)
         elif isinstance(value, FunctionType):
             self._function(value, depth)
-        elif isinstance(value, Mapping):
-            for key, item in list(value.items()):
-                self.visit(key, depth + 1)
-                self.visit(item, depth + 1)
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            for item in sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value:
-                self.visit(item, depth + 1)
         elif isinstance(value, type):
             self._class(value, depth)
         else:
-            self._instance(value, depth)
+            inner = _contents(value)
+            if inner is None:
+                self._instance(value, depth)
+            else:
+                for item in inner:
+                    self.visit(item, depth + 1)
 
     def _function(self, function: FunctionType, depth: int) -> None:
         wrapped = getattr(function, "__wrapped__", None)
@@ -158,6 +153,17 @@ class _Collector:
                     self.patterns[value] = None
         elif value == value and abs(value) < 1 << 70:
             self.numbers[value] = None
+
+
+def _contents(value: Any) -> list[Any] | None:
+    """Return the values in a container or a bound method, or None for any other value."""
+    if isinstance(value, MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, Mapping):
+        return [each for item in value.items() for each in item]
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    return list(value) if isinstance(value, (list, tuple)) else None
 
 
 def _nested_code(code: CodeType) -> Iterator[CodeType]:

@@ -122,33 +122,41 @@ def _value_at(obj: JsonObject, path: Path) -> Any:
 def _edit_targets(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarget]:
     """Yield an edit target for each existing value and for each schema field that the object does not set."""
     if isinstance(value, dict):
-        properties: JsonObject = raw.get("properties") or {}
-        for name, child in properties.items():
-            if not path and name in META_KEYS:
-                continue
-            here = (*path, name)
-            if name not in value:
-                yield EditTarget("set", here, child)
-                continue
-            if name not in (raw.get("required") or ()):
-                yield EditTarget("remove", here, child)
-            yield from _targets_below(child, value[name], here)
-        more = raw.get("additionalProperties")
-        if isinstance(more, dict):
-            yield EditTarget("key", (*path, ""), more)
-            for key in value:
-                if key not in properties:
-                    yield EditTarget("remove", (*path, key), more)
-                    yield from _targets_below(more, value[key], (*path, key))
-    elif isinstance(value, list):
-        items = raw.get("items")
-        if isinstance(items, dict):
-            yield EditTarget("set", (*path, len(value)), items)
-            if len(value) > 1:
-                yield from (EditTarget(operation, path, items) for operation in LIST_OPERATIONS)
-            for at, item in enumerate(value):
-                yield EditTarget("remove", (*path, at), items)
-                yield from _targets_below(items, item, (*path, at))
+        yield from _field_targets(raw, value, path)
+        yield from _key_targets(raw, value, path)
+    elif isinstance(value, list) and isinstance(raw.get("items"), dict):
+        items = raw["items"]
+        yield EditTarget("set", (*path, len(value)), items)
+        if len(value) > 1:
+            yield from (EditTarget(operation, path, items) for operation in LIST_OPERATIONS)
+        for at, item in enumerate(value):
+            yield EditTarget("remove", (*path, at), items)
+            yield from _targets_below(items, item, (*path, at))
+
+
+def _field_targets(raw: JsonObject, value: JsonObject, path: Path) -> Iterator[EditTarget]:
+    for name, child in (raw.get("properties") or {}).items():
+        if not path and name in META_KEYS:
+            continue
+        here = (*path, name)
+        if name not in value:
+            yield EditTarget("set", here, child)
+            continue
+        if name not in (raw.get("required") or ()):
+            yield EditTarget("remove", here, child)
+        yield from _targets_below(child, value[name], here)
+
+
+def _key_targets(raw: JsonObject, value: JsonObject, path: Path) -> Iterator[EditTarget]:
+    """Yield an edit target for a new key of a map, and for each of its keys."""
+    more = raw.get("additionalProperties")
+    if not isinstance(more, dict):
+        return
+    yield EditTarget("key", (*path, ""), more)
+    for key in value:
+        if key not in (raw.get("properties") or {}):
+            yield EditTarget("remove", (*path, key), more)
+            yield from _targets_below(more, value[key], (*path, key))
 
 
 def _metadata_targets(obj: JsonObject) -> Iterator[EditTarget]:

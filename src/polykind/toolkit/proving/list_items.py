@@ -31,18 +31,36 @@ def exchanged_values(
     origins = [[at for at, item in enumerate(before) if deep_equal(item, new)] for new in after]
     for place in list(_lists(stored[0])):
         values = [_value_at(obj, place) for obj in (*fresh, *stored)]
-        if [len(value) if isinstance(value, list) else -1 for value in values] != [len(before), len(after)] * 2:
-            continue
-        fresh_before, fresh_after, old, new = values
-        if not deep_equal(fresh_before, fresh_after) and all(
-            not known or any(deep_equal(fresh_after[at], fresh_before[origin]) for origin in known)
-            for at, known in enumerate(origins)
-        ):
-            for at, known in enumerate(origins):
-                sources = [*(old[origin] for origin in known), fresh_after[at]]
-                if at < len(old) and deep_equal(fresh_before[at], fresh_after[at]):
-                    sources.append(old[at])
-                yield from _foreign_values(new[at], sources, (*place, at))
+        same_lengths = [_length(value) for value in values] == [len(before), len(after)] * 2
+        if same_lengths and _corresponds(values[0], values[1], origins):
+            yield from _exchanged_at(place, origins, *values)
+
+
+Origins = list[list[int]]
+"""For each item of an edited list the indexes of the items before the edit that are equal to it."""
+
+
+def _corresponds(before: list[Any], after: list[Any], origins: Origins) -> bool:
+    """True if an edit has changed a list in the way that `origins` describes."""
+    return not deep_equal(before, after) and all(
+        not known or any(deep_equal(after[at], before[origin]) for origin in known) for at, known in enumerate(origins)
+    )
+
+
+def _exchanged_at(
+    place: Path, origins: Origins, fresh_before: list[Any], fresh_after: list[Any], old: list[Any], new: list[Any]
+) -> Iterator[Difference]:
+    """Yield values of the list at a path that its item has neither from its origins nor from the edit."""
+    for at, known in enumerate(origins):
+        sources = [*(old[origin] for origin in known), fresh_after[at]]
+        if at < len(old) and deep_equal(fresh_before[at], fresh_after[at]):
+            sources.append(old[at])
+        yield from _foreign_values(new[at], sources, (*place, at))
+
+
+def _length(value: Any) -> int:
+    """Return the length of a list, or -1 for any other value."""
+    return len(value) if isinstance(value, list) else -1
 
 
 def _foreign_values(item: Any, sources: list[Any], path: Path) -> Iterator[Difference]:

@@ -190,24 +190,13 @@ class ProofRun:
                 for chunk in _chunks(self._candidates(pair, out), self.converter.concurrency):
                     checks = [partial(self._check, pair, one, editors, frozenset(out.failed)) for one in chunk]
                     for candidate, checked in zip(chunk, self.converter.run_together(checks), strict=True):
-                        out.tested += 1
                         coverage.add(candidate.obj)
-                        for name, finding in checked.findings.items():
-                            if name not in out.failed:
-                                out.failed[name] = checked.case, finding
-                                out.failed_at[name] = max(0, candidate.number)
-                                self._observe(PropertyFailed(pair, finding))
+                        self._record(pair, out, candidate, checked)
                         self._learn(vocabulary, checked.case.round_trip)
-                        self._process.remember(pair, checked.case)
                         self._observe(ObjectTested(pair, out.tested, self._budget.used, candidate.theme))
                     if out.failed and self._fail_fast:
                         break
-            if "deterministic" in self.properties and "deterministic" not in out.failed:
-                different = self._process.compare(pair, lambda obj: self._admitted(pair, obj))
-                if different is not None:
-                    out.failed["deterministic"] = different
-                    out.smallest["deterministic"] = different[1]
-                    self._observe(PropertyFailed(pair, different[1]))
+            self._compare_processes(pair, out)
             out.complete = True
         except ConverterUnavailableError:
             # A converter that hangs for some objects has failed already. Report that instead.
@@ -242,6 +231,26 @@ class ProofRun:
             if finding is not None:
                 findings[name] = finding
         return _Checked(case, findings)
+
+    def _record(self, pair: VersionPair, out: PairResult, candidate: _Candidate, checked: _Checked) -> None:
+        """Add the result of one object to the result of its pair."""
+        out.tested += 1
+        for name, finding in checked.findings.items():
+            if name not in out.failed:
+                out.failed[name] = checked.case, finding
+                out.failed_at[name] = max(0, candidate.number)
+                self._observe(PropertyFailed(pair, finding))
+        self._process.remember(pair, checked.case)
+
+    def _compare_processes(self, pair: VersionPair, out: PairResult) -> None:
+        """Check that another process converts the objects of a pair to the same results."""
+        if "deterministic" not in self.properties or "deterministic" in out.failed:
+            return
+        different = self._process.compare(pair, lambda obj: self._admitted(pair, obj))
+        if different is not None:
+            out.failed["deterministic"] = different
+            out.smallest["deterministic"] = different[1]
+            self._observe(PropertyFailed(pair, different[1]))
 
     def _candidates(self, pair: VersionPair, result: PairResult) -> Iterator[_Candidate]:
         """Yield each sample, then generated valid objects as long as the budget lasts.

@@ -6,6 +6,7 @@ original, and tries again if the value is invalid.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from polykind.contract import JsonObject
@@ -16,8 +17,6 @@ FORBIDDEN_KEY = "x-forbidden"
 _ORIGIN_KEY = "x-origin"
 """A key that this module adds to a merged schema. Its value is the `id()` of the original schema."""
 COMBINATORS = ("allOf", "anyOf", "oneOf", "not")
-_LOWER_BOUNDS = ("minimum", "minLength", "minItems", "minProperties")
-_UPPER_BOUNDS = ("maximum", "maxLength", "maxItems", "maxProperties")
 
 
 def source_id(raw: JsonObject) -> int:
@@ -90,25 +89,15 @@ def merge_schemas(first: JsonObject, second: JsonObject) -> JsonObject:
     for key, value in second.items():
         if key not in out:
             out[key] = value
-        elif key == "required" or key == FORBIDDEN_KEY:
-            out[key] = list(dict.fromkeys((*out[key], *value)))
-        elif key == "properties":
-            out[key] = _merge_properties(out[key], value)
-        elif key in ("items", "additionalProperties") and isinstance(value, dict) and isinstance(out[key], dict):
-            out[key] = merge_schemas(out[key], value)
-        elif key == "enum":
-            out[key] = [item for item in out[key] if item in value] or value
-        elif key in _LOWER_BOUNDS:
-            out[key] = max(out[key], value)
-        elif key in _UPPER_BOUNDS:
-            out[key] = min(out[key], value)
-        elif key in ("pattern", "format", "multipleOf"):
-            # Use the value of the second schema, which is usually stricter. Validation rejects values that violate the
-            # first schema.
-            out[key] = value
+        elif key in _MERGES:
+            out[key] = _MERGES[key](out[key], value)
         elif key in ("allOf", "anyOf", "oneOf"):
             out["allOf"] = [*out.get("allOf", ()), {key: value}]
     return out
+
+
+def _merge_names(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys((*first, *second)))
 
 
 def _merge_properties(first: JsonObject, second: JsonObject) -> JsonObject:
@@ -116,6 +105,37 @@ def _merge_properties(first: JsonObject, second: JsonObject) -> JsonObject:
     for name, value in second.items():
         out[name] = merge_schemas(out[name], value) if isinstance(out.get(name), dict) else value
     return out
+
+
+def _merge_inner(first: Any, second: Any) -> Any:
+    """Merge the schemas of items, or of the values of a map. `additionalProperties` may be a boolean."""
+    return merge_schemas(first, second) if isinstance(first, dict) and isinstance(second, dict) else first
+
+
+def _merge_enums(first: list[Any], second: list[Any]) -> list[Any]:
+    return [item for item in first if item in second] or second
+
+
+def _second(first: Any, second: Any) -> Any:
+    """Return the constraint of the second schema, which is usually stricter.
+
+    Validation rejects values that violate the first schema.
+    """
+    return second
+
+
+_MERGES: dict[str, Callable[[Any, Any], Any]] = {
+    "required": _merge_names,
+    FORBIDDEN_KEY: _merge_names,
+    "properties": _merge_properties,
+    "items": _merge_inner,
+    "additionalProperties": _merge_inner,
+    "enum": _merge_enums,
+    **dict.fromkeys(("minimum", "minLength", "minItems", "minProperties"), max),
+    **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), min),
+    **dict.fromkeys(("pattern", "format", "multipleOf"), _second),
+}
+"""How the values of a keyword that both schemas have are merged."""
 
 
 def _without_type_branches(raw: JsonObject) -> JsonObject:

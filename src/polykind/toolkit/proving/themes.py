@@ -33,7 +33,7 @@ MIXED_TEXTS = TextShares(plain=35, typical=25, constant=20, odd=17, long=3)
 
 
 class Theme(NamedTuple):
-    """What an object with this theme prefers. Numbers are percentages, unless they say something else."""
+    """The preferences of an object with this theme. Numbers are percentages, unless they say something else."""
 
     texts: TextShares = MIXED_TEXTS
     density: int = 0

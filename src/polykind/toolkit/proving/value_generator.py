@@ -36,7 +36,7 @@ _SCALARS: dict[str, Callable[[Choices, SchemaNode, Style], Any]] = {
 
 
 class Size(NamedTuple):
-    """How much a value contains.
+    """The size of a value.
 
     `budget` is the approximate number of values inside of it, and `density` the percentage of optional fields that are
     set.
@@ -151,7 +151,7 @@ class ValueGenerator:
     # ---------------------------------------------------------------------- objects and lists
 
     def _container(self, choices: Choices, raw: JsonObject, kind: str, size: Size, *, repeatable: bool) -> Any:
-        """Generate an object or a list, or repeat the last one with the same schema if the theme wants this."""
+        """Generate an object or a list, or repeat the last one with the same schema if the theme prefers this."""
         percent = self.style.theme.equal_containers if repeatable else 0
         signature = self._signature(raw) if percent else b""
         if signature in self._repeatable and chance(choices, percent):

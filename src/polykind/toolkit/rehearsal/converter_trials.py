@@ -63,18 +63,16 @@ async def rehearse_outages(
     for text, works, inject in _OUTAGES:
         with inject(converter.faults):
             during = await _snapshot(rehearsal, stage)
-            for version in stage.served:
-                for path in rehearsal.paths[:_MAX_OBJECTS]:
-                    if path not in before[version.name]:
-                        continue
-                    seen = during[version.name].get(path)
-                    if seen is not None:
-                        rehearsal.compare(
-                            outcome, version.name, path, before[version.name][path], seen, f" while {text}", "outage"
-                        )
-                    elif works:
-                        finding = f"{name_of(path)} at {version.name} cannot be read while {text}"
-                        outcome.findings.append(Finding(finding, "outage", object=readable(path), version=version.name))
+            read = [(each.name, path) for each in stage.served for path in rehearsal.paths[:_MAX_OBJECTS]]
+            for version, path in read:
+                old, seen = before[version].get(path), during[version].get(path)
+                if old is None:
+                    continue
+                if seen is not None:
+                    rehearsal.compare(outcome, version, path, old, seen, f" while {text}", "outage")
+                elif works:
+                    finding = f"{name_of(path)} at {version} cannot be read while {text}"
+                    outcome.findings.append(Finding(finding, "outage", object=readable(path), version=version))
             await _write_meanwhile(rehearsal, stage, outcome, text)
         await _recover(rehearsal, stage, outcome, before, text)
 
