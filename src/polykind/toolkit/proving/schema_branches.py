@@ -135,7 +135,7 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), min),
     **dict.fromkeys(("pattern", "format", "multipleOf"), _second),
 }
-"""How the values of a keyword that both schemas have are merged."""
+"""The functions that merge the values of a keyword that both schemas have."""
 
 
 def _without_type_branches(raw: JsonObject) -> JsonObject:
