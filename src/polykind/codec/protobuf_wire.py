@@ -8,7 +8,8 @@ from polykind.golang.varint import encode_varint
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
-_EOF = "unexpected EOF"
+UNEXPECTED_EOF = "unexpected EOF"
+"""Go's text for a message that ends too early."""
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 
@@ -38,39 +39,44 @@ def bytes_field_head(number: int, size: int) -> bytes:
 
 def iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the number and the raw value of each field of a message: an int for a varint, otherwise bytes."""
-    position = 0
-    end = len(data)
+    position, end = 0, len(data)
     while position < end:
-        tag = data[position]
-        if tag < 0x80:
-            position += 1
+        tag, position = decode_varint(data, position, end)
+        if tag & 7 == VARINT:
+            value, position = decode_varint(data, position, end)
+            yield tag >> 3, value
         else:
-            tag, position = _decode_varint(data, position)
-        number, wire_type = tag >> 3, tag & 7
-        # Fast path: most varints take one byte.
-        short = position < end and data[position] < 0x80
-        if wire_type == VARINT:
-            value, position = (data[position], position + 1) if short else _decode_varint(data, position)
-            yield number, value
-            continue
-        size = 8 if wire_type == FIXED64 else 4
-        if wire_type == BYTES:
-            size, position = (data[position], position + 1) if short else _decode_varint(data, position)
-        elif wire_type not in (FIXED64, FIXED32):
-            raise ProtobufError(f"proto: illegal wireType {wire_type}")
-        if number == 0:
-            raise ProtobufError(f"proto: illegal tag {number} (wire_type type {tag})")
-        if position + size > end:
-            raise ProtobufError(_EOF)
-        yield number, data[position : position + size]
-        position += size
+            start, position = delimited_field(data, position, end, tag)
+            yield tag >> 3, data[start:position]
 
 
-def _decode_varint(data: bytes, position: int) -> tuple[int, int]:
+def delimited_field(data: bytes, position: int, end: int, tag: int) -> tuple[int, int]:
+    """Return the start and the end of the value of a field that is not a varint, whose tag ends at `position`."""
+    wire_type = tag & 7
+    if wire_type == BYTES:
+        if position < end and data[position] < 0x80:
+            size, position = data[position], position + 1
+        else:
+            size, position = decode_varint(data, position, end)
+    elif wire_type == FIXED64:
+        size = 8
+    elif wire_type == FIXED32:
+        size = 4
+    else:
+        raise ProtobufError(f"proto: illegal wireType {wire_type}")
+    if tag < 8:
+        raise ProtobufError(f"proto: illegal tag 0 (wire_type type {tag})")
+    if position + size > end:
+        raise ProtobufError(UNEXPECTED_EOF)
+    return position, position + size
+
+
+def decode_varint(data: bytes, position: int, end: int) -> tuple[int, int]:
+    """Return the varint at `position` of a message that ends at `end`, and the place after it."""
     value = shift = 0
     while True:
-        if position >= len(data):
-            raise ProtobufError(_EOF)
+        if position >= end:
+            raise ProtobufError(UNEXPECTED_EOF)
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift

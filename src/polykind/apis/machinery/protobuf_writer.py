@@ -1,114 +1,184 @@
-"""Encoding of built-in objects as protobuf messages, by a plan that is computed once for each type.
+"""Encoding of built-in objects as protobuf messages, by a Python function that is generated once for each type.
 
-Go writes fields that are not pointers even if they are zero. A plan therefore holds the bytes of a message in which all
-fields are zero. The encoder replaces the bytes of the fields that are set.
+Go writes fields that are not pointers even if they are zero. The generated function of a type looks at its fields in
+the order of their numbers, and appends the bytes of the value or those of zero:
+
+    def F1(value):
+        get = value.get
+        out = bytearray()
+        v = get(C2)  # C2 = "name"
+        if v is None:
+            out += C3  # C3 = b"\\n\\x00", an empty string in field 1
+        else:
+            data = v.encode()
+            out += (C4[len(data)] if len(data) < 128 else head(10, len(data))) + data
+        return out
+
+Names and bytes are values in the namespace of the functions, as in docs/decisions/0013: no text becomes source code.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from functools import cache
-from itertools import accumulate
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from functools import cache, lru_cache, partial
+from typing import Any, Final
 
 from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
-from polykind.codec.protobuf_wire import BYTES, FIXED64, bytes_field, encode_utf8, varint_field
+from polykind.codec.protobuf_wire import BYTES, FIXED64, VARINT, bytes_field, encode_utf8, varint_field
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
 from polykind.golang.json import encode_json, go_json
 from polykind.golang.sorting import sorted_strings
 from polykind.golang.varint import encode_varint
+from polykind.schema.codegen import FunctionBody, Program
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
 
 Writer = Callable[[Any], bytes]
 
 
-class _Plan(NamedTuple):
-    """The encoding of one type. `names` and `writers` have the fields in the order of their protobuf numbers."""
-
-    places: dict[str, int]
-    names: tuple[str, ...]
-    writers: tuple[Writer, ...]
-    zeros: bytes
-    """The message in which all fields are zero. The bytes of field i are zeros[offsets[i]:offsets[i + 1]]."""
-    offsets: tuple[int, ...]
-
-
 def encode_message(value: JsonObject, struct_type: Struct) -> bytes:
     """Encode an object as a protobuf message, without Kubernetes' envelope. `value` must be the result of decoding."""
-    places, names, writers, zeros, offsets = _plan(struct_type)
-    out, at = [], 0
-    for position in sorted({places[key] for key, item in value.items() if item is not None and key in places}):
-        out.append(zeros[offsets[at] : offsets[position]])
-        # A field without a name is an embedded struct. In JSON, its fields are members of the enclosing object.
-        out.append(writers[position](value[names[position]] if names[position] else value))
-        at = position + 1
-    out.append(zeros[offsets[at] :])
-    return b"".join(out)
+    write = _message_writer(struct_type)
+    try:
+        return bytes(write(value))
+    except UnicodeEncodeError:
+        return bytes(write(_without_lone_surrogates(value)))
+
+
+def _without_lone_surrogates(value: Any) -> Any:
+    """Return a JSON value whose lone surrogates, which UTF-8 does not have, are replaced with question marks."""
+    if isinstance(value, str):
+        return encode_utf8(value).decode()
+    if isinstance(value, dict):
+        return {_without_lone_surrogates(key): _without_lone_surrogates(item) for key, item in value.items()}
+    return [_without_lone_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 @cache
-def _plan(struct_type: Struct) -> _Plan:
-    fields = struct_type.numbered
-    names = tuple(field.name for field in fields)
-    writers = tuple(_writer(field.number, field.type) for field in fields)
-    zeros = [_zero(field, writer) for field, writer in zip(fields, writers, strict=True)]
-    offsets = tuple(accumulate(map(len, zeros), initial=0))
-    places = {
-        own.name: position
-        for position, field in enumerate(fields)
-        for own in (field.type.fields if not field.name and isinstance(field.type, Struct) else (field,))
-    }
-    return _Plan(places, names, writers, b"".join(zeros), offsets)
+def _message_writer(struct_type: Struct) -> Writer:
+    return _program.compiled(_function(struct_type))
 
 
-def _zero(field: Field, write: Writer) -> bytes:
-    """Return the bytes that Go writes for a field that is not set."""
-    if field.pointer or isinstance(field.type, ListOf | MapOf | types.Bytes):
-        return b""
-    return write(field.type.zero())
+def _function(struct_type: Struct) -> str:
+    """Return the name of the generated function that encodes values of a struct."""
+    return _program.function(struct_type, "value", lambda body: _write_struct(body, struct_type))
 
 
-def _writer(number: int, value_type: ValueType) -> Writer:
-    """Return a function that encodes a value as the field with this protobuf number."""
+def _write_struct(body: FunctionBody, struct_type: Struct) -> None:
+    body.add("get = value.get", "out = bytearray()")
+    for field in struct_type.numbered:
+        if not field.name and isinstance(field.type, Struct):
+            _write_embedded(body, field, field.type)
+            continue
+        body.add(f"v = get({_program.constant(field.name)})")
+        body.block("if v is not None:", partial(_write_value, body, field.number, field.type, "v"))
+        if zero := _zero(field):
+            body.add(f"else: out += {_program.constant(zero)}")
+    body.add("return out")
+
+
+def _write_embedded(body: FunctionBody, field: Field, struct_type: Struct) -> None:
+    """Add code for an embedded struct. In JSON, its fields are members of the enclosing object."""
+
+    def write() -> None:
+        _write_message(body, field.number, f"{_function(struct_type)}(value)")
+
+    if field.pointer:
+        names = _program.constant(tuple(own.name for own in struct_type.fields))
+        body.block(f"if any([get(name) is not None for name in {names}]):", write)
+    else:
+        write()
+
+
+def _write_value(body: FunctionBody, number: int, value_type: ValueType, value: str) -> None:
+    """Add code that appends the field with the value of a variable, which is not None."""
     if isinstance(value_type, ListOf):
-        one = _writer(number, value_type.item)
-        return lambda items: b"".join([one(item) for item in items])
-    if isinstance(value_type, MapOf):
-        named = _writer(2, value_type.item)
-        return lambda items: b"".join(
-            [bytes_field(number, bytes_field(1, encode_utf8(key)) + named(items[key])) for key in sorted_strings(items)]
-        )
-    if isinstance(value_type, types.Bool):
-        no, yes = varint_field(number, 0), varint_field(number, 1)
-        return lambda value: yes if value else no
-    if isinstance(value_type, types.Int):
-        return lambda value: varint_field(number, value)
+        item = body.variable()
+        body.block(f"for {item} in {value}:", lambda: _write_value(body, number, value_type.item, item))
+    elif isinstance(value_type, MapOf):
+        _write_map(body, number, value_type.item, value)
+    elif isinstance(value_type, types.Bool):
+        no, yes = _program.constant(varint_field(number, 0)), _program.constant(varint_field(number, 1))
+        body.add(f"out += {yes} if {value} else {no}")
+    elif isinstance(value_type, types.Int):
+        tag = _program.constant(encode_varint(number << 3 | VARINT))
+        body.add(f"out += {tag} + encode_varint({value} if {value} >= 0 else {value} + {_program.constant(1 << 64)})")
+    elif isinstance(value_type, types.Float):
+        body.add(f"out += {_program.constant(encode_varint(number << 3 | FIXED64))} + pack({value})")
+    elif isinstance(value_type, Struct):
+        _write_message(body, number, f"{_function(value_type)}({value})")
+    elif isinstance(value_type, types.String):
+        _write_message(body, number, f"{value}.encode()")
+    else:
+        _write_message(body, number, f"{_program.constant(_payload(value_type))}({value})")
+
+
+def _write_map(body: FunctionBody, number: int, value_type: ValueType, value: str) -> None:
+    """Add code that appends a map: one message for each entry, with the key and the value, in the order of the keys."""
+    key, outer = body.variable(), body.variable()
+    body.add(f"{outer} = out")
+
+    def write_entry() -> None:
+        body.add("out = bytearray()")
+        _write_message(body, 1, f"{key}.encode()")
+        item = body.variable()
+        body.add(f"{item} = {value}[{key}]")
+        _write_value(body, 2, value_type, item)
+        body.add(f"data = out; out = {outer}")
+        _write_data(body, number)
+
+    body.block(f"for {key} in sorted_strings({value}):", write_entry)
+
+
+def _write_message(body: FunctionBody, number: int, payload: str) -> None:
+    body.add(f"data = {payload}")
+    _write_data(body, number)
+
+
+def _write_data(body: FunctionBody, number: int) -> None:
+    """Add code that appends the variable `data` as a length-delimited field."""
+    heads, tag = _program.constant(_heads(number)), _program.constant(encode_varint(number << 3 | BYTES))
+    body.add(
+        "size = len(data)",
+        f"out += {heads}[size] if size < {_program.constant(_SHORT)} else {tag} + encode_varint(size)",
+        "out += data",
+    )
+
+
+_SHORT: Final = 128
+
+
+@cache
+def _heads(number: int) -> tuple[bytes, ...]:
+    """Return the starts of length-delimited fields with this number, by the length of their payload."""
+    tag = encode_varint(number << 3 | BYTES)
+    return tuple(tag + encode_varint(size) for size in range(_SHORT))
+
+
+def _zero(field: Field) -> bytes:
+    """Return the bytes that Go writes for a field that is not set."""
+    value_type = field.type
+    if field.pointer or isinstance(value_type, ListOf | MapOf | types.Bytes):
+        return b""
+    if isinstance(value_type, types.Bool | types.Int):
+        return varint_field(field.number, 0)
     if isinstance(value_type, types.Float):
-        tag = encode_varint(number << 3 | FIXED64)
-        return lambda value: tag + struct.pack("<d", value)
-    payload, head = _payload(value_type), encode_varint(number << 3 | BYTES)
-
-    def write(value: Any) -> bytes:
-        data = payload(value)
-        return head + encode_varint(len(data)) + data
-
-    return write
+        return encode_varint(field.number << 3 | FIXED64) + struct.pack("<d", 0)
+    if isinstance(value_type, Struct):
+        return bytes_field(field.number, encode_message({}, value_type))
+    payload = encode_utf8 if isinstance(value_type, types.String) else _payload(value_type)
+    return bytes_field(field.number, payload(value_type.zero()))
 
 
 def _payload(value_type: ValueType) -> Writer:
     """Return a function that encodes a value as the content of a length-delimited field."""
-    if isinstance(value_type, Struct):
-        return lambda value: encode_message(value, value_type)
     for value_class, payload in (
-        (types.String, encode_utf8),
         (types.Bytes, _bytes),
         (types.Time, _time),
         (types.Quantity, _quantity),
@@ -157,12 +227,26 @@ def _int_or_string(value: Any) -> bytes:
     return varint_field(1, int(isinstance(value, str))) + varint_field(2, counted) + bytes_field(3, encode_utf8(text))
 
 
+@lru_cache(maxsize=256)
 def _time(value: str | None) -> bytes:
+    """Encode a time, which decoding has brought into its canonical form. Most times of an object are the same."""
     if value is None:
         return b""
-    seconds, fraction = divmod(datetime.fromisoformat(value) - _EPOCH, _SECOND)
-    return varint_field(1, seconds) + varint_field(2, fraction.microseconds * 1000)
+    since = datetime.fromisoformat(value) - _EPOCH
+    return varint_field(1, since.days * 86400 + since.seconds) + varint_field(2, since.microseconds * 1000)
 
 
 def _quantity(value: str) -> bytes:
     return bytes_field(1, encode_utf8(value))
+
+
+_program: Final = Program(
+    {
+        "any": any,
+        "bytearray": bytearray,
+        "encode_varint": encode_varint,
+        "len": len,
+        "pack": struct.Struct("<d").pack,
+        "sorted_strings": sorted_strings,
+    }
+)
