@@ -47,6 +47,11 @@ PartialObjectMetadata does not contain them, because kube-apiserver's internal o
 """
 
 
+def may_have_hidden_annotations(data: bytes) -> bool:
+    """True if the JSON of an object may contain annotations that PartialObjectMetadata does not."""
+    return b'"deprecated.d' in data or b'"autoscaling.alpha.kubernetes.io/' in data
+
+
 def ordered_metadata(value: Any) -> JsonObject:
     """Return an object's metadata without empty values, with its keys in kube-apiserver's order."""
     out: JsonObject = {}

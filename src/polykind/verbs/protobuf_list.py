@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 
 from polykind.apis.machinery.protobuf_envelope import ListFrame
-from polykind.apis.machinery.protobuf_writer import encode_message
-from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA
-from polykind.codec import json_codec, partial_metadata
 from polykind.codec.negotiation import ResponseFormat
-from polykind.codec.protobuf_wire import bytes_field
+from polykind.codec.protobuf_wire import bytes_field_head
 from polykind.contract import JsonObject
 from polykind.operations.operation import Operation
+from polykind.resources.protobuf_messages import MetadataMessages, ObjectMessages
 from polykind.workers import INLINE_BYTES
 
 _NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
 """The protobuf field numbers of metadata and items in a PartialObjectMetadataList, by version."""
 _PART_BYTES = 64 * 1024
+_KNOWN_MESSAGE_BYTES = 64
+"""The work for a message that is known, as the number of bytes of JSON that take as long to encode."""
 
 
 class ProtobufList:
@@ -28,7 +27,7 @@ class ProtobufList:
     ) -> None:
         self._op = op
         self._items = items
-        self._partial = response_format.as_kind is not None
+        self._messages = MetadataMessages() if response_format.as_kind is not None else ObjectMessages(op.version.codec)
         version = op.version
         if response_format.as_kind is None:
             self._frame = ListFrame(version.api_version, version.resource.list_kind, metadata)
@@ -66,19 +65,16 @@ class ProtobufList:
             if slice_bytes >= INLINE_BYTES:
                 await self._op.lane.take_turn()
                 slice_bytes = 0
-            slice_bytes += len(data)
-            encode = partial(self._encode_item, data)
-            part += bytes_field(
-                number, await self._op.lane.run_in_worker(encode) if len(data) > INLINE_BYTES else encode()
-            )
+            message = self._messages.known(data)
+            if message is None:
+                message = await self._op.lane.run_sized(len(data), self._messages.encode, data)
+                slice_bytes += len(data)
+            else:
+                slice_bytes += _KNOWN_MESSAGE_BYTES
+            part += bytes_field_head(number, len(message))
+            part += message
             if len(part) >= _PART_BYTES:
                 yield bytes(part)
                 part.clear()
         if part:
             yield bytes(part)
-
-    def _encode_item(self, data: bytes) -> bytes:
-        obj: JsonObject = json_codec.decode(data)
-        if self._partial:
-            return encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA)
-        return self._op.version.codec.to_message(obj)

@@ -24,6 +24,7 @@ from polykind.operations.lane import is_large
 from polykind.operations.operation import Operation
 from polykind.operations.options import WriteOptions, include_object
 from polykind.operations.responses import JSON, Body, BodyStream, Header, Response, Sink, Stream, body_size, total_size
+from polykind.resources.protobuf_messages import MetadataMessages, ObjectMessages
 from polykind.verbs.protobuf_list import ProtobufList
 from polykind.workers import INLINE_BYTES
 
@@ -84,9 +85,31 @@ async def object_response(
             return await op.lane.run_in_worker(lambda: _compress(op, Response(status, data + b"\n")))
         # Do not copy the object's bytes, so that responses to clients that read slowly share them.
         return Response(status, (data, b"\n"))
+    if response_format.media == "protobuf" and response_format.as_kind in (None, PARTIAL_OBJECT_METADATA.kind):
+        return await _protobuf_object(op, response_format, status, data)
     encode = partial(_encode_object, op, response_format, status, data, table)
     table_bytes = (await load_table(op)).row_bytes if response_format.as_kind == "Table" else 0
     return await op.lane.run_in_worker(encode) if table_bytes > INLINE_BYTES or is_large(data) else encode()
+
+
+async def _protobuf_object(op: Operation, response_format: ResponseFormat, status: int, data: bytes) -> Response:
+    """Return a response with one object, or with its metadata, in protobuf."""
+    messages: ObjectMessages | MetadataMessages
+    if response_format.as_kind is None:
+        op.notes.record_response(data)
+        messages = ObjectMessages(op.version.codec)
+        api_version, kind = op.version.api_version, op.resource.kind
+    else:
+        if op.notes.records_responses:
+            partial_object = partial_metadata.partial_object(_decode(data), response_format.as_version)
+            op.notes.record_response(json_codec.encode_ordered(partial_object))
+        messages = MetadataMessages()
+        api_version = f"{response_format.as_group}/{response_format.as_version}"
+        kind = PARTIAL_OBJECT_METADATA.kind
+    message = messages.known(data)
+    if message is None:
+        message = await op.lane.run_sized(len(data), messages.encode, data)
+    return _protobuf_response(op, encode_envelope(api_version, kind, message), status)
 
 
 async def load_table(op: Operation) -> TableFormat:
@@ -112,21 +135,11 @@ def _encode_object(
         return _encode_response(op, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind == "PartialObjectMetadata":
         obj = partial_metadata.partial_object(obj, response_format.as_version)
-        if response_format.media == "protobuf":
-            if op.notes.records_responses:
-                op.notes.record_response(json_codec.encode_ordered(obj))
-            return _protobuf_response(op, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
         return _encode_response(op, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind == negotiation.OBJECT_VERSIONS:
         return _encode_response(op, response_format, status, obj, json_codec.encode_ordered)
     if response_format.as_kind is not None:
         raise partial_metadata.not_a_list_error("*v1.Scale" if table is not None else op.version.object_type)
-    if response_format.media == "protobuf":
-        op.notes.record_response(data)
-        version = op.version
-        return _protobuf_response(
-            op, encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj)), status
-        )
     return _encode_response(
         op, response_format, status, obj, json_codec.encode if table is None else json_codec.encode_ordered
     )

@@ -14,6 +14,7 @@ from polykind.http.framing import BINARY_MESSAGES, TEXT_MESSAGES
 from polykind.operations.operation import Operation
 from polykind.operations.options import include_object
 from polykind.operations.responses import JSON
+from polykind.resources.protobuf_messages import MetadataMessages, ObjectMessages
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -126,20 +127,18 @@ class ProtobufEncoder(JsonEncoder):
     messages = BINARY_MESSAGES
 
     def encode(self, data: bytes) -> bytes:
-        return self._encode_object(json_codec.decode(data))
+        version = self._op.version
+        return encode_envelope(version.api_version, version.resource.kind, ObjectMessages(version.codec).encode(data))
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
-        return self._encode_object(self._bookmark_object(revision, initial_end))
+        version, bookmark = self._op.version, self._bookmark_object(revision, initial_end)
+        return encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(bookmark))
 
     def event(self, kind: str, data: bytes) -> bytes:
         return encode_watch_frame(kind, data)
 
     def error(self, error: errors.APIError) -> bytes:
         return encode_watch_frame("ERROR", encode_object(error.as_watch_error().status(), STATUS))
-
-    def _encode_object(self, obj: JsonObject) -> bytes:
-        version = self._op.version
-        return encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj))
 
 
 class PartialProtobufEncoder(ProtobufEncoder):
@@ -150,8 +149,13 @@ class PartialProtobufEncoder(ProtobufEncoder):
         self._version = version
         self.key = ("partial protobuf", version)
 
-    def _encode_object(self, obj: JsonObject) -> bytes:
-        return encode_object(partial_metadata.partial_object(obj, self._version), PARTIAL_OBJECT_METADATA)
+    def encode(self, data: bytes) -> bytes:
+        api_version = f"meta.k8s.io/{self._version}"
+        return encode_envelope(api_version, PARTIAL_OBJECT_METADATA.kind, MetadataMessages().encode(data))
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
+        bookmark = partial_metadata.partial_object(self._bookmark_object(revision, initial_end), self._version)
+        return encode_object(bookmark, PARTIAL_OBJECT_METADATA)
 
 
 class ErrorOnlyJsonEncoder(JsonEncoder):
@@ -167,5 +171,8 @@ class ErrorOnlyProtobufEncoder(ProtobufEncoder):
     key: Hashable | None = "errors in protobuf"
     unsupported = True
 
-    def _encode_object(self, obj: JsonObject) -> bytes:
+    def encode(self, data: bytes) -> bytes:
+        return b""
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
         return b""
