@@ -80,7 +80,7 @@ Reader = Callable[[bytes, int, int, _Run], Any]
 
 
 class _Table(NamedTuple):
-    """How to store the fields of a message, by their numbers. A field is in both tables, and raises an error in one."""
+    """Functions that store the fields of a message, by number. A field is in both, and raises an error in one."""
 
     numbers: dict[int, Number]
     delimited: dict[int, Delimited]
