@@ -201,3 +201,9 @@ def test_arbitrary_header_negotiates_or_raises(header: str) -> None:
         assert negotiation.negotiate(header).media in ("json", "yaml")
     with contextlib.suppress(UnsupportedMediaTypeError):
         assert negotiation.body_media(header) in ("json", "yaml")
+
+
+@pytest.mark.parametrize("transforms", [negotiation.OBJECT_TRANSFORMS, negotiation.VERSION_TRANSFORMS])
+def test_formats_are_remembered(transforms: frozenset[negotiation.Transform]) -> None:
+    accept = "application/vnd.kubernetes.protobuf, application/json"
+    assert negotiation.negotiate(accept, transforms=transforms) is negotiation.negotiate(accept, transforms=transforms)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from functools import cache
+from collections.abc import Callable, Collection
+from functools import cache, partial
 from typing import Final
 
 import msgspec
@@ -69,7 +69,7 @@ def negotiate(
     `offers` are the media types of the resource's own kind. `transforms` are the kinds that the as= parameter may
     request. These support all media types, except that there are no Tables and no ObjectVersions in protobuf.
     """
-    accepted = _negotiate(accept, offers, transforms)
+    accepted = _negotiator(offers, transforms)(accept)
     if accepted is None:
         raise NotAcceptableError(f"only the following media types are accepted: {', '.join(MEDIA_TYPES.values())}")
     return accepted
@@ -130,7 +130,7 @@ def negotiate_error(accept: str, offers: tuple[str, ...] = BUILTIN_MEDIA) -> Res
     """Return the format of an error response. Return None if no format is acceptable: the server then sends indented
     JSON, as kube-apiserver does.
     """
-    return _negotiate(accept, offers, NO_TRANSFORMS)
+    return _negotiator(offers, NO_TRANSFORMS)(accept)
 
 
 def negotiate_page(accept: str, transforms: frozenset[Transform]) -> ResponseFormat | None:
@@ -153,8 +153,13 @@ def negotiate_page(accept: str, transforms: frozenset[Transform]) -> ResponseFor
     raise NotAcceptableError(f"only the following media types are accepted: {', '.join(media_types)}")
 
 
-@remember(256 * 1024)
-def _negotiate(accept: str, offers: tuple[str, ...], transforms: frozenset[Transform]) -> ResponseFormat | None:
+@cache
+def _negotiator(offers: tuple[str, ...], transforms: frozenset[Transform]) -> Callable[[str], ResponseFormat | None]:
+    """Return the function that chooses a format for an Accept header. The server has few offers and transforms."""
+    return remember(64 * 1024)(partial(_choose, offers, transforms))
+
+
+def _choose(offers: tuple[str, ...], transforms: frozenset[Transform], accept: str) -> ResponseFormat | None:
     if not accept:
         return ResponseFormat(offers[0])
     for kind, subkind, parameters in _clauses(accept):
