@@ -165,11 +165,10 @@ def qualified_name(value: str) -> list[str]:
     rule = regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc")
     if "/" in prefix:
         return [f"a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    messages = []
-    if slash and not prefix:
-        messages.append("prefix part must be non-empty")
-    elif slash:
-        messages.extend(f"prefix part {message}" for message in _subdomain_messages(prefix, "bytes"))
+    messages: list[str] = []
+    if slash:
+        problems = _subdomain_messages(prefix, "bytes") if prefix else ["must be non-empty"]
+        messages.extend(f"prefix part {problem}" for problem in problems)
     if not name:
         messages.append("name part must be non-empty")
     elif byte_length(name) > 63:

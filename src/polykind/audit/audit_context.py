@@ -251,6 +251,15 @@ class AuditContext(Notes):
             return []
         return self._auditor.put(self._encode(stage), self._config.level)
 
+    def _users(self) -> dict[str, Any]:
+        """Return the fields of the event for the user and the user that it impersonates."""
+        fields: dict[str, Any] = {"user": self._user.info() if self._user is not None else {}}
+        if self._impersonated is not None:
+            fields["impersonatedUser"] = self._impersonated.info()
+            if self._constraint:
+                fields["authenticationMetadata"] = {"impersonationConstraint": self._constraint}
+        return fields
+
     def _encode(self, stage: str) -> bytes:
         """Return the event in JSON, with the fields in kube-apiserver's order."""
         request, received = self._request, _timestamp(self._received)
@@ -263,12 +272,8 @@ class AuditContext(Notes):
             "stage": stage,
             "requestURI": request.target,
             "verb": self._access.verb,
-            "user": self._user.info() if self._user is not None else {},
+            **self._users(),
         }
-        if self._impersonated is not None:
-            event["impersonatedUser"] = self._impersonated.info()
-            if self._constraint:
-                event["authenticationMetadata"] = {"impersonationConstraint": self._constraint}
         if addresses := source_addresses(request):
             event["sourceIPs"] = addresses
         if agent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from polykind.cel import cel_types
 from polykind.cel.ast import (
@@ -215,6 +215,22 @@ class Checker:
         node.type = ERROR
         self.source.report(node.offset, f"undeclared reference to '{name}' (in container '')")
 
+    def _instantiate(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
+        """Return the types of the arguments and of the result of an overload, with type parameters of this call."""
+        if not overload.params:
+            return overload.args, overload.result
+        fresh: Bindings = {param: self._fresh_param() for param in overload.params}
+        args = tuple(substitute(fresh, arg, free_to_dyn=False) for arg in overload.args)
+        return args, substitute(fresh, overload.result, free_to_dyn=False)
+
+    def _report_no_overload(self, node: Call, arg_types: Sequence[Type]) -> None:
+        names = [str(substitute(self.bindings, t, free_to_dyn=True)) for t in arg_types]
+        signature = f"({', '.join(names)})"
+        if node.target is not None:
+            signature = f"{names[0]}.({', '.join(names[1:])})"
+        self.source.report(node.offset, f"found no matching overload for '{node.function}' applied to '{signature}'")
+        node.type = ERROR
+
     def _resolve(self, node: Call, overloads: tuple[Overload, ...]) -> None:
         """Resolve the overloads that accept the argument types. The result type is dyn if their results differ."""
         if node.function in ("_&&_", "_||_"):
@@ -226,12 +242,7 @@ class Checker:
         for overload in overloads:
             if overload.member != (node.target is not None):
                 continue
-            args, result_type = overload.args, overload.result
-            if overload.params:
-                # Each call gets fresh type parameters.
-                fresh: Bindings = {param: self._fresh_param() for param in overload.params}
-                args = tuple(substitute(fresh, arg, free_to_dyn=False) for arg in args)
-                result_type = substitute(fresh, result_type, free_to_dyn=False)
+            args, result_type = self._instantiate(overload)
             bindings = assign_all(self.bindings, arg_types, args)
             if bindings is None:
                 continue
@@ -243,14 +254,7 @@ class Checker:
             elif result.kind != "dyn" and result_type != result:
                 result = DYN
         if result is None:
-            names = [str(substitute(self.bindings, t, free_to_dyn=True)) for t in arg_types]
-            signature = f"({', '.join(names)})"
-            if node.target is not None:
-                signature = f"{names[0]}.({', '.join(names[1:])})"
-            self.source.report(
-                node.offset, f"found no matching overload for '{node.function}' applied to '{signature}'"
-            )
-            node.type = ERROR
+            self._report_no_overload(node, arg_types)
             return
         node.type = result
         node.overloads = tuple(overload_ids)

@@ -42,6 +42,13 @@ class _Folding(NamedTuple):
     list_class: type[list[Any]]
     map_class: type[dict[Any, Any]]
 
+    def _fold_map(self, node: MapExpr) -> tuple[Any] | None:
+        keys = self._fold_all([entry.key for entry in node.entries])
+        values = self._fold_all([entry.value for entry in node.entries])
+        if keys is None or values is None or any(isinstance(key, list | dict) for key in keys):
+            return None
+        return (self.map_class(zip(keys, values, strict=True)),)
+
     def fold(self, node: Expr) -> tuple[Any] | None:
         if isinstance(node, Literal):
             return (node.value,)
@@ -51,11 +58,7 @@ class _Folding(NamedTuple):
             items = self._fold_all(node.items)
             return (self.list_class(items),) if items is not None else None
         if isinstance(node, MapExpr) and not any(entry.optional for entry in node.entries):
-            keys = self._fold_all([entry.key for entry in node.entries])
-            values = self._fold_all([entry.value for entry in node.entries])
-            if keys is None or values is None or any(isinstance(key, list | dict) for key in keys):
-                return None
-            return (self.map_class(zip(keys, values, strict=True)),)
+            return self._fold_map(node)
         if not isinstance(node, Call) or node.function not in _CONVERSIONS or len(node.args) != 1 or node.target:
             return None
         arg = self.fold(node.args[0])

@@ -27,7 +27,7 @@ from polykind.cel.constant_folding import REGEX_FUNCTIONS, constant_value
 from polykind.cel.evaluation_errors import CEL_ERRORS, CostExceededError
 from polykind.cel.from_json import integer_item
 from polykind.cel.library import OVERLOADS_BY_ID, Overload, standard
-from polykind.cel.overload_dispatch import dispatcher, with_argument_checks, with_first_item_check
+from polykind.cel.overload_dispatch import Implementation, dispatcher, with_argument_checks, with_first_item_check
 from polykind.cel.runtime_cost import QUADRATIC_OVERLOADS, SELF_COMPARING_OVERLOADS, CallCost, runtime_call_cost
 from polykind.cel.runtime_values import ConstructedList, ConstructedMap, StringList, kind_of, type_constant
 from polykind.cel.schema_types import DeclType
@@ -172,6 +172,10 @@ class Planner:
                 return activation.authorizer_variable(dotted_name, self.scopes[0][dotted_name].slot)
             if dotted_name in ENUM_CONSTANTS:
                 return _constant_plan(ENUM_CONSTANTS[dotted_name])
+        return self._plan_field(node)
+
+    def _plan_field(self, node: Select) -> Plan:
+        """Plan the access to a field or a key of a value."""
         operand, cost = self._operand(node.operand)
         name = node.name
         kind = node.operand.type.kind
@@ -265,8 +269,8 @@ class Planner:
         name = str(field.value) if isinstance(field, Literal) else ""
         return operators.optional_index_or_select(operand, Plan(lambda frame: name, 0), cost)
 
-    def _overload(self, overload: Overload, nodes: Sequence[Expr], args: Sequence[Plan], cost: int) -> Plan:
-        """Plan a call whose overload the checker resolved."""
+    def _implementation(self, overload: Overload, nodes: Sequence[Expr], *, check_arguments: bool) -> Implementation:
+        """Return the function that computes a call, with the checks of its arguments."""
         implementation = overload.implementation
         if overload.id == "in_list":
             implementation = operators.list_membership(nodes)
@@ -274,30 +278,29 @@ class Planner:
             implementation = standard.in_string_map
         elif overload.id == "optional_ofNonZeroValue" and self.json_path(nodes[0]) is not None:
             implementation = standard.optional_of_non_zero_field
-        check_arguments = self.untyped or self.optional_old
-        if any(_is_dynamic(node.type) for node in nodes):
-            check_arguments = True
-        else:
-            fast = operators.fast_call(overload.id, nodes, args, cost)
-            if fast is not None:
-                return fast
-        if check_arguments:
-            # With a constant pattern, cel-go optimizes the regex call, and its error does not name the arguments.
-            terse = overload.function in REGEX_FUNCTIONS and self._constant(nodes[1]) is not None
-            implementation = with_argument_checks(overload, implementation, terse=terse)
-        else:
-            implementation = with_first_item_check(overload, implementation)
+        if not check_arguments:
+            return with_first_item_check(overload, implementation)
+        # With a constant pattern, cel-go optimizes the regex call, and its error does not name the arguments.
+        terse = overload.function in REGEX_FUNCTIONS and self._constant(nodes[1]) is not None
+        return with_argument_checks(overload, implementation, terse=terse)
+
+    def _overload(self, overload: Overload, nodes: Sequence[Expr], args: Sequence[Plan], cost: int) -> Plan:
+        """Plan a call whose overload the checker resolved."""
+        is_dynamic = any(_is_dynamic(node.type) for node in nodes)
+        fast = None if is_dynamic else operators.fast_call(overload.id, nodes, args, cost)
+        if fast is not None:
+            return fast
+        check_arguments = is_dynamic or self.untyped or self.optional_old
+        implementation = self._implementation(overload, nodes, check_arguments=check_arguments)
         call_cost = runtime_call_cost(overload.function, overload.id)
-        items = self._constant(nodes[1]) if overload.id == "in_list" else None
-        if items is not None and not items[0]:
-            return Plan(lambda frame: False, 0)
-        if items is not None and all(kind_of(item) in _HASHABLE for item in items[0]):
-            call_cost = 0
-        if nodes and all(isinstance(node, Literal) for node in nodes):
-            literals = [node.value for node in nodes if isinstance(node, Literal)]
-            folded = _fold_call(implementation, call_cost, literals)
-            if folded is not None:
-                return folded
+        if overload.id == "in_list" and (items := self._constant(nodes[1])) is not None:
+            if not items[0]:
+                return Plan(lambda frame: False, 0)
+            if all(kind_of(item) in _HASHABLE for item in items[0]):
+                call_cost = 0
+        folded = _fold_literals(implementation, call_cost, nodes)
+        if folded is not None:
+            return folded
         is_self_comparing = overload.id in SELF_COMPARING_OVERLOADS
         runs = [operators.list_argument(arg.run) if is_self_comparing else arg.run for arg in args]
         if isinstance(call_cost, int):
@@ -382,6 +385,12 @@ class Planner:
 
 def _constant_plan(value: Any) -> Plan:
     return Plan(lambda frame: value, 0)
+
+
+def _fold_literals(implementation: Implementation, call_cost: CallCost | int, nodes: Sequence[Expr]) -> Plan | None:
+    """Return the plan of a call whose arguments are literals, or None if they are not, or the call fails."""
+    literals = [node.value for node in nodes if isinstance(node, Literal)]
+    return _fold_call(implementation, call_cost, literals) if literals and len(literals) == len(nodes) else None
 
 
 def _fold_call(implementation: Callable[..., Any], call_cost: CallCost | int, args: list[Any]) -> Plan | None:

@@ -281,19 +281,16 @@ def equals(left: Any, right: Any) -> bool | None:
         if one in _NUMERIC and other in _NUMERIC:
             return compare(left, right) == 0 if left == left and right == right else False
         return None if isinstance(left, _STRICTLY_TYPED) or type(left) is SchemaObject or "." in one else False
-    if one == "list":
-        return _lists_equal(left, right)
-    if one == "map":
-        return _maps_equal(left, right)
-    if one == "optional_type":
-        if left.present != right.present:
-            return False
-        return not left.present or equals(left.value, right.value)
-    if one == "timestamp":
-        return bool(left.ns == right.ns)
-    if one == "type":
-        return bool(left.name == right.name)
+    comparison = _COMPARISONS.get(one)
+    if comparison is not None:
+        return comparison(left, right)
     return None if isinstance(left, OpaqueValue) or isinstance(right, IncomparableValue) else bool(left == right)
+
+
+def _optionals_equal(left: Optional, right: Optional) -> bool | None:
+    if left.present != right.present:
+        return False
+    return not left.present or equals(left.value, right.value)
 
 
 def _lists_equal(left: list[Any], right: list[Any]) -> bool:
@@ -393,3 +390,13 @@ def is_zero(value: Any) -> bool:
     if isinstance(value, Duration):
         return value.ns == 0
     return value is None or value in (0, "", b"", False) or (isinstance(value, list | dict) and not value)
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool | None]] = {
+    "list": _lists_equal,
+    "map": _maps_equal,
+    "optional_type": _optionals_equal,
+    "timestamp": lambda left, right: bool(left.ns == right.ns),
+    "type": lambda left, right: bool(left.name == right.name),
+}
+"""The comparisons of two values of the same kind that Python compares in another way."""

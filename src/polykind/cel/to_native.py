@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import NoneType
 from typing import Any
 
 from polykind.cel import timestamps
@@ -198,27 +200,33 @@ def to_json(value: Any) -> Any:
         if not value.present:
             raise UnconvertibleError("optional.none() dereference")
         return to_json(value.value)
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int):
-        return int(value) if abs(value) <= _MAX_SAFE_INTEGER else str(int(value))
-    if isinstance(value, float):
-        return _number(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Timestamp):
-        return timestamps.format_timestamp(value)
-    if isinstance(value, Duration):
-        return timestamps.format_duration(value)
     if isinstance(value, list) and not isinstance(value, SetList | MapList):
         return [to_json(item) for item in value]
     if isinstance(value, dict):
         return {_key(key): to_json(item) for key, item in value.items()}
+    for kind, convert in _SCALARS:
+        if isinstance(value, kind):
+            return convert(value)
     if isinstance(value, Type):
         raise UnconvertibleError("type conversion not supported for 'type'")
     if kind_of(value) == "JSONPatch":
         raise UnconvertibleError("cannot convert to native type: *structpb.Value")
     raise UnconvertibleError(f"type conversion error from '{conversion_type_name(value)}' to '*structpb.Value'")
+
+
+def _integer(value: int) -> int | str:
+    return int(value) if abs(value) <= _MAX_SAFE_INTEGER else str(int(value))
+
+
+_SCALARS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (NoneType | bool | str, lambda value: value),
+    (int, _integer),
+    (float, lambda value: _number(value)),
+    (bytes, lambda value: base64.b64encode(value).decode()),
+    (Timestamp, timestamps.format_timestamp),
+    (Duration, timestamps.format_duration),
+)
+"""The conversions of values without an inside, by their type. A boolean is an integer, too, and comes first."""
 
 
 def conversion_type_name(value: Any) -> str:

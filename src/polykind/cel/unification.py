@@ -59,22 +59,19 @@ def _is_equal_or_less_specific(first: Type, second: Type) -> bool:
 def _is_assignable(bindings: Bindings, actual: Type, expected: Type) -> bool:
     if expected.kind == "param":
         valid, bound = _bind_param(bindings, actual, expected)
-        if valid:
-            return True
-        if bound:
-            return False
+        if valid or bound:
+            return valid
     if actual.kind == "param":
         return _bind_param(bindings, expected, actual)[0]
     if actual.kind in ("dyn", "error") or expected.kind in ("dyn", "error"):
         return True
-    if actual is NULL:
-        return expected is NULL or expected.kind in _NULLABLE or isinstance(expected, WrapperType)
-    if expected is NULL:
-        return actual.kind in _NULLABLE or isinstance(actual, WrapperType)
+    if actual is NULL or expected is NULL:
+        other = expected if actual is NULL else actual
+        return other is NULL or other.kind in _NULLABLE or isinstance(other, WrapperType)
     if actual.kind == "type":
         return expected.kind == "type"
     if actual.kind in _CONTAINERS:
-        same_container = actual.kind == expected.kind and actual.name == expected.name
+        same_container = (actual.kind, actual.name) == (expected.kind, expected.name)
         return same_container and _are_assignable(bindings, actual.params, expected.params)
     return actual == expected
 

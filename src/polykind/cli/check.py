@@ -79,6 +79,16 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def _check_flags(args: argparse.Namespace) -> None:
+    """Raise ValueError if the arguments do not fit together."""
+    if len(args.crds) > 2:
+        raise ValueError("expected OLD and NEW, or NEW alone")
+    if args.webhook and args.converter:
+        raise ValueError("--webhook and --converter cannot be combined")
+    if args.ca and not args.webhook:
+        raise ValueError("--ca needs --webhook")
+
+
 async def _check(args: argparse.Namespace) -> CheckReport:
     from polykind.cluster.cluster_access import find_access
     from polykind.cluster.cluster_client import ClusterClient
@@ -94,13 +104,8 @@ async def _check(args: argparse.Namespace) -> CheckReport:
         webhook_config,
     )
 
-    if len(args.crds) > 2:
-        raise ValueError("expected OLD and NEW, or NEW alone")
+    _check_flags(args)
     accepted = read_accepted(args.accept) if args.accept else []
-    if args.webhook and args.converter:
-        raise ValueError("--webhook and --converter cannot be combined")
-    if args.ca and not args.webhook:
-        raise ValueError("--ca needs --webhook")
     library = load_converter(args.converter) if args.converter else None
     new = read_sources(args.crds[-1])
     if len(args.crds) == 2:

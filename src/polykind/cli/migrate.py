@@ -118,20 +118,26 @@ async def _migrate(args: argparse.Namespace) -> int:
             return _forbidden(args, str(error), storage)
 
 
+def _continued_journal(path: Path, server: str, storage: CRDStorage) -> Journal | None:
+    """Return the journal of an interrupted migration, or None if there is none that can be continued."""
+    from polykind.toolkit.migrating.migration_journal import load_journal
+
+    journal, ignored = load_journal(path, server, storage.uid, storage.storage)
+    if ignored:
+        print(f"starting from the first object: {ignored}")
+    if journal is not None:
+        print(f"continuing after {journal.last or 'the first page'} ({path})")
+    return journal
+
+
 async def _migrate_by_patches(args: argparse.Namespace, client: PacedClient, storage: CRDStorage) -> int:
     from polykind.toolkit.migrating.cluster_migration import ClusterMigration
-    from polykind.toolkit.migrating.migration_journal import Journal, load_journal
+    from polykind.toolkit.migrating.migration_journal import Journal
     from polykind.toolkit.migrating.migration_resource import served_version
     from polykind.toolkit.reporting.terminal import progress_bar
 
     server, path = client.cluster.server, args.state or _state_file(client.cluster.server, storage.name)
-    journal: Journal | None = None
-    if not args.dry_run and not args.restart:
-        journal, ignored = load_journal(path, server, storage.uid, storage.storage)
-        if ignored:
-            print(f"starting from the first object: {ignored}")
-        if journal is not None:
-            print(f"continuing after {journal.last or 'the first page'} ({path})")
+    journal = None if args.dry_run or args.restart else _continued_journal(path, server, storage)
     journal = journal or Journal(server, storage.uid, storage.storage, storage.stored_versions)
     if not args.dry_run and await served_version(client) is not None:
         print("the cluster can also migrate by itself: --via storageversionmigration")

@@ -8,6 +8,7 @@ import secrets
 import shlex
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,16 +166,21 @@ def _write_reports(args: argparse.Namespace, outcome: ProofOutcome) -> None:
     )
 
 
+def _check_flags(args: argparse.Namespace, properties: Collection[str]) -> None:
+    """Raise ValueError if the arguments do not fit together, or name a property that does not exist."""
+    if unknown := [name for name in args.property if name not in properties]:
+        raise ValueError(f"--property {unknown[0]}: known properties: {', '.join(properties)}")
+    if args.seconds and args.examples:
+        raise ValueError("--seconds: cannot be combined with --examples")
+
+
 def _prepare(args: argparse.Namespace, observer: Observer) -> tuple[ProofRun, list[VersionPair]]:
     from polykind.toolkit.proving import regressions
     from polykind.toolkit.proving.loss_file import read_losses
     from polykind.toolkit.proving.proof_run import ProofRun, version_pairs
     from polykind.toolkit.proving.properties import PROPERTIES
 
-    if unknown := [name for name in args.property if name not in PROPERTIES]:
-        raise ValueError(f"--property {unknown[0]}: known properties: {', '.join(PROPERTIES)}")
-    if args.seconds and args.examples:
-        raise ValueError("--seconds: cannot be combined with --examples")
+    _check_flags(args, PROPERTIES)
     seed = _seed(args.seed)
     source = args.source = open_source(args)
     crd = source.crd

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -372,16 +373,26 @@ def _add_token_flags(command: argparse.ArgumentParser) -> None:
     )
 
 
-def settings(args: argparse.Namespace) -> Settings:
-    """Return the server's settings from the parsed flags. Raise SettingsError if a flag is invalid."""
+def _feature_gates(flags: Sequence[str]) -> dict[str, bool]:
+    """Return the values of feature gates by name. Raise SettingsError if a value is not a boolean."""
     gates: dict[str, bool] = {}
-    for part in ",".join(args.feature_gates).split(","):
+    for part in ",".join(flags).split(","):
         if part.strip():
             name, _, value = part.strip().partition("=")
             try:
                 gates[name] = parse_bool(value)
             except argparse.ArgumentTypeError as error:
                 raise SettingsError(f"--feature-gates {name}: {error}") from None
+    return gates
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the items of a list that is separated by commas."""
+    return tuple(item for item in text.split(",") if item)
+
+
+def settings(args: argparse.Namespace) -> Settings:
+    """Return the server's settings from the parsed flags. Raise SettingsError if a flag is invalid."""
     from polykind.webhook.target import parse_resolve
 
     try:
@@ -394,17 +405,17 @@ def settings(args: argparse.Namespace) -> Settings:
     values |= {
         "data_dir": args.data_dir or defaults.data_dir,
         "secure_port": _secure_port(args),
-        "etcd_servers": tuple(url for url in args.etcd_servers.split(",") if url),
-        "feature_gates": gates,
+        "etcd_servers": _listed(args.etcd_servers),
+        "feature_gates": _feature_gates(args.feature_gates),
         "authorization_mode": tuple((",".join(args.authorization_mode) or "RBAC").split(",")),
         "enable_admission_plugins": _split(args.enable_admission_plugins),
         "disable_admission_plugins": _split(args.disable_admission_plugins),
         "runtime_config": dict(_key_value(part) for part in _split(args.runtime_config)),
-        "oidc_signing_algs": tuple(name for name in args.oidc_signing_algs.split(",") if name),
+        "oidc_signing_algs": _listed(args.oidc_signing_algs),
         "oidc_required_claim": dict(_key_value(part) for part in args.oidc_required_claim),
         "tls_san": tuple(args.tls_san),
         "tls_sni_cert_key": tuple(args.tls_sni_cert_key),
-        "tls_cipher_suites": tuple(name for name in args.tls_cipher_suites.split(",") if name),
+        "tls_cipher_suites": _listed(args.tls_cipher_suites),
         "resolve": tuple(args.resolve),
         "converter": tuple(args.converter),
         "event_ttl": parse_seconds("--event-ttl", args.event_ttl, example="1h"),
@@ -413,7 +424,7 @@ def settings(args: argparse.Namespace) -> Settings:
         "service_account_max_token_expiration": parse_seconds(
             "--service-account-max-token-expiration", args.service_account_max_token_expiration, example="24h"
         ),
-        "api_audiences": tuple(audience for audience in args.api_audiences.split(",") if audience),
+        "api_audiences": _listed(args.api_audiences),
     }
     for name in (
         *DURATIONS,

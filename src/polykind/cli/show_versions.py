@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,11 +62,7 @@ async def _versions(args: argparse.Namespace) -> int:
         raise ValueError("--refresh requires the names of CRDs")
     async with ClusterClient(find_access(args.kubeconfig, os.environ, Path.home()), "polykind-versions") as cluster:
         try:
-            for name in args.crds if args.refresh else ():
-                annotations = {_REFRESHED: datetime.now(UTC).isoformat()}
-                await cluster.patch(f"{_CRDS}/{name}", {"metadata": {"annotations": annotations}})
-            names = args.crds or await _multi_version_crds(cluster)
-            reports = [await _get_report(cluster, name) for name in names]
+            reports = await _get_reports(cluster, args.crds, refresh=args.refresh)
         except StatusError as error:
             if error.status != 403:
                 raise
@@ -85,6 +81,14 @@ async def _versions(args: argparse.Namespace) -> int:
     else:
         print("\n\n".join("\n".join(_lines(report)) for report in reports) or "no CRD has several versions")
     return int(bool(args.remove and reports[0]["versions"][0]["hindrances"]))
+
+
+async def _get_reports(cluster: ClusterClient, names: Sequence[str], *, refresh: bool) -> list[JsonObject]:
+    """Return the reports of some CRDs, or of all that have several versions."""
+    for name in names if refresh else ():
+        annotations = {_REFRESHED: datetime.now(UTC).isoformat()}
+        await cluster.patch(f"{_CRDS}/{name}", {"metadata": {"annotations": annotations}})
+    return [await _get_report(cluster, name) for name in names or await _multi_version_crds(cluster)]
 
 
 async def _multi_version_crds(cluster: ClusterClient) -> list[str]:
@@ -130,15 +134,7 @@ def _lines(report: JsonObject) -> Iterator[str]:
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
     for version in report["versions"]:
-        for manager in version.get("managers", ()):
-            count, last = _plural(manager["objects"], "object"), manager["last"] or "an unknown time"
-            yield f"  {version['name']} was written by {manager['manager']}: {count}, last at {last}"
-        for client in version.get("clients", ()):
-            client_name = (
-                f"{client['agent'] or 'unknown program'} ({client['user']})" if client["user"] else "other clients"
-            )
-            counts = ", ".join(_plural(client[f"{noun}s"], noun) for noun in ("read", "write"))
-            yield f"  {version['name']} was requested by {client_name}: {counts}, last at {client['last']}"
+        yield from _usage_lines(version)
     for version in report["versions"]:
         if version["hindrances"]:
             yield f"  {version['name']} should not be removed yet:"
@@ -150,6 +146,19 @@ def _lines(report: JsonObject) -> Iterator[str]:
             f"  {version} has been removed, but {_plural(count, 'object')} have field managers at it, and server-side "
             f"apply fails on them: polykind migrate {report['definition']}"
         )
+
+
+def _usage_lines(version: JsonObject) -> Iterator[str]:
+    """Yield a line for each field manager and each client of a version."""
+    for manager in version.get("managers", ()):
+        count, last = _plural(manager["objects"], "object"), manager["last"] or "an unknown time"
+        yield f"  {version['name']} was written by {manager['manager']}: {count}, last at {last}"
+    for client in version.get("clients", ()):
+        client_name = (
+            f"{client['agent'] or 'unknown program'} ({client['user']})" if client["user"] else "other clients"
+        )
+        counts = ", ".join(_plural(client[f"{noun}s"], noun) for noun in ("read", "write"))
+        yield f"  {version['name']} was requested by {client_name}: {counts}, last at {client['last']}"
 
 
 def _plural(number: int, noun: str) -> str:

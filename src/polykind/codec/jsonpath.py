@@ -241,22 +241,23 @@ def _unquote(text: str, quote: str) -> str:
     at = 0
     while at < len(text):
         match = _escape(text, at)
-        if match is None or match[6] == quote or (match[1] in ("'", '"') and match[1] != quote):
+        part = None if match is None or match[6] == quote else _unescape(match, quote)
+        if match is None or part is None:
             raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
-        letter, byte, short, long, octal, plain = match.groups()
-        if plain is not None:
-            out += plain.encode(errors="replace")
-        elif letter is not None:
-            out.append(_ESCAPES[letter])
-        elif short or long:
-            code = int(short or long, 16)
-            if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-                raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
-            out += chr(code).encode()
-        else:
-            value = int(byte, 16) if byte else int(octal, 8)
-            if value > 255:
-                raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
-            out.append(value)
+        out += part
         at = match.end()
     return decode_utf8(bytes(out))
+
+
+def _unescape(match: re.Match[str], quote: str) -> bytes | None:
+    """Return the bytes of a character or an escape sequence, or None if it is invalid."""
+    letter, byte, short, long, octal, plain = match.groups()
+    if plain is not None:
+        return plain.encode(errors="replace")
+    if letter is not None:
+        return None if letter in ("'", '"') and letter != quote else bytes((_ESCAPES[letter],))
+    if short or long:
+        code = int(short or long, 16)
+        return None if code > 0x10FFFF or 0xD800 <= code < 0xE000 else chr(code).encode()
+    value = int(byte, 16) if byte else int(octal, 8)
+    return None if value > 255 else bytes((value,))

@@ -179,20 +179,13 @@ def _accepted(
     stream = parameters.get("stream", "")
     if (stream and (media == "yaml" or stream != "watch")) or parameters.get("sv", "") not in ("", "v1"):
         return None
-    group, version, kind = (parameters.get(name) for name in ("g", "v", "as"))
-    transformed = not group is version is kind is None
-    if transformed and (group or "", version or "", kind or "") not in transforms:
+    group, version, kind = (parameters.get(name, "") for name in ("g", "v", "as"))
+    transformed = not parameters.keys().isdisjoint(("g", "v", "as"))
+    if (group, version, kind) not in transforms if transformed else media not in offers:
         return None
-    if (kind in ("Table", OBJECT_VERSIONS) and media == "protobuf") or (not transformed and media not in offers):
+    if kind in ("Table", OBJECT_VERSIONS) and media == "protobuf":
         return None
-    return ResponseFormat(
-        media,
-        (kind or "") if transformed else None,
-        group or "",
-        version or "",
-        parameters.get("pretty") == "1",
-        stream,
-    )
+    return ResponseFormat(media, kind if transformed else None, group, version, parameters.get("pretty") == "1", stream)
 
 
 def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:

@@ -62,11 +62,7 @@ class _ValueBuilder:
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 self.open(event, {} if kind is yaml.MappingStartEvent else [])
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                frame = self.frames.pop()
-                if frame.anchor is not None:
-                    self.anchors[frame.anchor] = (frame.items, frame.nodes)
-                mergeable = type(frame.items) is dict or all(frame.mergeable)
-                self.place(frame.items, frame.nodes, frame.line, mergeable=mergeable)
+                self.close()
             elif kind is yaml.AliasEvent:
                 self.alias(event.anchor, line)
             elif kind is yaml.DocumentStartEvent and event.version not in (None, (1, 1)):
@@ -108,6 +104,22 @@ class _ValueBuilder:
         self.count(nodes + 1, nodes)
         self.place(_copy_alias(value), nodes, line, mergeable=isinstance(value, dict))
 
+    def close(self) -> None:
+        """End the innermost mapping or sequence, and place it in the one around it."""
+        frame = self.frames.pop()
+        if frame.anchor is not None:
+            self.anchors[frame.anchor] = (frame.items, frame.nodes)
+        mergeable = type(frame.items) is dict or all(frame.mergeable)
+        self.place(frame.items, frame.nodes, frame.line, mergeable=mergeable)
+
+    def _resolve(self, text: str, tag: str | None, *, plain: bool) -> Any:
+        """Return the value of a scalar. Keep the first error of a tagged one for later."""
+        try:
+            return resolve_tagged(tag, text) if tag else resolve_plain(text) if plain else text
+        except ScalarError as error:
+            self.value_error = self.value_error or str(error)
+            return text
+
     def scalar(self, event: Any, line: int) -> None:
         text, tag = event.value, event.tag
         plain = event.implicit[0]
@@ -116,11 +128,7 @@ class _ValueBuilder:
         if frame is not None and at_key and text == "<<" and (plain or tag == _MERGE_TAG):
             frame.has_key = frame.merging = True
             return
-        try:
-            value = resolve_tagged(tag, text) if tag else resolve_plain(text) if plain else text
-        except ScalarError as error:
-            self.value_error = self.value_error or str(error)
-            value = text
+        value = self._resolve(text, tag, plain=plain)
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, 1)
         if frame is not None and at_key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -110,7 +110,14 @@ class _Release:
             before, after = _get(self.old, at), _get(self.new, at)
             if before != after:
                 yield self._finding(trap, "", path, f"{path} changed from {before} to {after}", at)
-        old_names, new_names = old.get("names") or {}, new.get("names") or {}
+        yield from self._removed_names(old.get("names") or {}, new.get("names") or {})
+        if old.get("preserveUnknownFields") and not new.get("preserveUnknownFields"):
+            at = ("spec", "preserveUnknownFields")
+            message = "spec.preserveUnknownFields changed from true to false"
+            if not all(_schema(self.new, version).get(PRESERVE) for version in self.new_entries):
+                yield self._finding("unknown-fields-pruned", "", "spec.preserveUnknownFields", message, at)
+
+    def _removed_names(self, old_names: JsonObject, new_names: JsonObject) -> Iterator[ChangeFinding]:
         # The names that follow from the kind change with it.
         for key in ("singular", "listKind") if old_names.get("kind") == new_names.get("kind") else ():
             if old_names.get(key) and old_names.get(key) != new_names.get(key):
@@ -122,33 +129,33 @@ class _Release:
                 yield self._finding(
                     "name-removed", "", "spec.names.shortNames", f"the short name {short} was removed", at, in_old=True
                 )
-        if old.get("preserveUnknownFields") and not new.get("preserveUnknownFields"):
-            at = ("spec", "preserveUnknownFields")
-            message = "spec.preserveUnknownFields changed from true to false"
-            if not all(_schema(self.new, version).get(PRESERVE) for version in self.new_entries):
-                yield self._finding("unknown-fields-pruned", "", "spec.preserveUnknownFields", message, at)
+
+    def _removed_version(
+        self, version: str, at: Pointer, entry: JsonObject, stored: Collection[str] | None
+    ) -> Iterator[ChangeFinding]:
+        """Yield the findings about a removed version. `stored` is None if the stored versions are not known."""
+        if entry.get("served"):
+            message = f"the served version {version} was removed{_undeprecated(entry)}"
+            yield self._finding("version-removed", version, "spec.versions", message, at, in_old=True)
+        if entry.get("storage") or version in (stored or ()):
+            why = "is the storage version" if entry.get("storage") else "is in status.storedVersions"
+            message = f"the version {version} was removed, but it {why} of the old CRD"
+            yield self._finding("stored-version-removed", version, "spec.versions", message, at, in_old=True)
+        elif stored is None:
+            message = f"the version {version} was removed, and the file does not tell whether it was ever stored"
+            yield self._finding("stored-versions-unknown", version, "spec.versions", message, at, in_old=True)
 
     def _versions(self) -> Iterator[ChangeFinding]:
         stored = _stored(self.old)
         for version, (index, entry) in self.old_entries.items():
-            at = ("spec", "versions", index, "name")
-            if version in self.new_entries:
-                new_index, new_entry = self.new_entries[version]
-                if entry.get("served") and not new_entry.get("served"):
-                    message = f"{version} is no longer served{_undeprecated(entry)}"
-                    place = ("spec", "versions", new_index, "served")
-                    yield self._finding("version-not-served", version, "spec.versions", message, place)
+            if version not in self.new_entries:
+                yield from self._removed_version(version, ("spec", "versions", index, "name"), entry, stored)
                 continue
-            if entry.get("served"):
-                message = f"the served version {version} was removed{_undeprecated(entry)}"
-                yield self._finding("version-removed", version, "spec.versions", message, at, in_old=True)
-            if entry.get("storage") or version in (stored or ()):
-                why = "is the storage version" if entry.get("storage") else "is in status.storedVersions"
-                message = f"the version {version} was removed, but it {why} of the old CRD"
-                yield self._finding("stored-version-removed", version, "spec.versions", message, at, in_old=True)
-            elif stored is None:
-                message = f"the version {version} was removed, and the file does not tell whether it was ever stored"
-                yield self._finding("stored-versions-unknown", version, "spec.versions", message, at, in_old=True)
+            new_index, new_entry = self.new_entries[version]
+            if entry.get("served") and not new_entry.get("served"):
+                message = f"{version} is no longer served{_undeprecated(entry)}"
+                place = ("spec", "versions", new_index, "served")
+                yield self._finding("version-not-served", version, "spec.versions", message, place)
         preferred = [
             next(iter(priority_sort(name for name, (_, entry) in entries.items() if entry.get("served"))), "")
             for entries in (self.old_entries, self.new_entries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,37 +157,50 @@ def _assess_rule(change: SchemaChange, changes: list[SchemaChange]) -> _Verdict:
 
 
 def _assess_keyword(change: SchemaChange) -> _Verdict | None:
-    keyword, before, after, field = change.keyword, change.before, change.after, change.path or "the object"
-    if keyword in ("type", INT_OR_STRING):
-        return _assess_type(change)
-    if keyword == "enum":
-        return _assess_enum(change)
-    if keyword == "default":
-        return _assess_default(change)
-    if keyword in (*LOWER_LIMITS, *UPPER_LIMITS, "multipleOf", "exclusiveMinimum", "exclusiveMaximum"):
-        if not _narrows(keyword, before, after):
-            return None
-        return _Verdict("limit-narrowed", _describe(change), ratcheting=_RATCHETED)
-    if keyword == "pattern":
-        if after is ABSENT or (before is not ABSENT and _accepts_all_alternatives(after, before)):
-            return None
-        if before is ABSENT:
-            return _Verdict("pattern-added", f"{field} must match {shorten(after)} now", ratcheting=_RATCHETED)
-        return _Verdict("pattern-changed", _describe(change), True, _RATCHETED)
-    if keyword == "format":
-        if after is ABSENT or not is_known_format(after, str(change.new_node.get("type"))) or after in _LOOSE_FORMATS:
-            return None
-        trap = "format-added" if before is ABSENT else "format-changed"
-        if (before, after) in _WIDER_FORMATS:
-            return None
-        return _Verdict(trap, _describe(change), ratcheting=_RATCHETED)
-    if keyword == "nullable":
-        return _Verdict("nullable-removed", f"{field} must not be null any more") if after is False else None
-    if keyword in COMBINATIONS:
-        if after is ABSENT:
-            return None
-        return _Verdict("combination-changed", f"{keyword} of {field} changed", True, _NOT_RATCHETED)
-    return _assess_extension(change)
+    assess = _ASSESSMENTS.get(change.keyword, _assess_extension)
+    return assess(change)
+
+
+def _assess_limit(change: SchemaChange) -> _Verdict | None:
+    if not _narrows(change.keyword, change.before, change.after):
+        return None
+    return _Verdict("limit-narrowed", _describe(change), ratcheting=_RATCHETED)
+
+
+def _assess_pattern(change: SchemaChange) -> _Verdict | None:
+    before, after = change.before, change.after
+    if after is ABSENT or (before is not ABSENT and _accepts_all_alternatives(after, before)):
+        return None
+    if before is ABSENT:
+        message = f"{_field(change)} must match {shorten(after)} now"
+        return _Verdict("pattern-added", message, ratcheting=_RATCHETED)
+    return _Verdict("pattern-changed", _describe(change), True, _RATCHETED)
+
+
+def _assess_format(change: SchemaChange) -> _Verdict | None:
+    before, after = change.before, change.after
+    if after is ABSENT or not is_known_format(after, str(change.new_node.get("type"))) or after in _LOOSE_FORMATS:
+        return None
+    if (before, after) in _WIDER_FORMATS:
+        return None
+    trap = "format-added" if before is ABSENT else "format-changed"
+    return _Verdict(trap, _describe(change), ratcheting=_RATCHETED)
+
+
+def _assess_nullable(change: SchemaChange) -> _Verdict | None:
+    if change.after is not False:
+        return None
+    return _Verdict("nullable-removed", f"{_field(change)} must not be null any more")
+
+
+def _assess_combination(change: SchemaChange) -> _Verdict | None:
+    if change.after is ABSENT:
+        return None
+    return _Verdict("combination-changed", f"{change.keyword} of {_field(change)} changed", True, _NOT_RATCHETED)
+
+
+def _field(change: SchemaChange) -> str:
+    return change.path or "the object"
 
 
 _LOOSE_FORMATS = frozenset({"int64", "double", "password"})
@@ -310,3 +323,18 @@ def shorten(text: str, width: int = _MAX_TEXT) -> str:
     """Return a text on one line, truncated if it is long."""
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 3]}..."
+
+
+_LIMITS = (*LOWER_LIMITS, *UPPER_LIMITS, "multipleOf", "exclusiveMinimum", "exclusiveMaximum")
+_ASSESSMENTS: dict[str, Callable[[SchemaChange], _Verdict | None]] = {
+    "type": _assess_type,
+    INT_OR_STRING: _assess_type,
+    "enum": _assess_enum,
+    "default": _assess_default,
+    "pattern": _assess_pattern,
+    "format": _assess_format,
+    "nullable": _assess_nullable,
+    **dict.fromkeys(_LIMITS, _assess_limit),
+    **dict.fromkeys(COMBINATIONS, _assess_combination),
+}
+"""The functions that assess a change of a keyword. `_assess_extension` assesses all others."""

@@ -124,13 +124,19 @@ class _Comparison:
                     yield from self.node(schema, new_map, here, (*at, "additionalProperties"))
                 else:
                     yield SchemaChange("removed", here, "", schema, ABSENT, place, True, old, new)
+        yield from self._required(old, new, path, at)
+
+    def _required(self, old: JsonObject, new: JsonObject, path: str, at: Pointer) -> Iterator[SchemaChange]:
+        """Yield fields that became required or optional."""
         old_required, new_required = _names(old), _names(new)
+        ignored = () if at else META_KEYS
         for name in new_required:
-            if name not in old_required and not (not at and name in META_KEYS):
+            if name not in old_required and name not in ignored:
                 place = (*at, "required", new_required.index(name))
                 yield SchemaChange("required", _join(path, name), "", False, True, place, False, old, new)
+        after = _properties(new, root=not at)
         for name in old_required:
-            if name not in new_required and name in after and not (not at and name in META_KEYS):
+            if name not in new_required and name in after and name not in ignored:
                 place = (*at, "properties", name)
                 yield SchemaChange("optional", _join(path, name), "", True, False, place, False, old, new)
 

@@ -33,18 +33,9 @@ def parse_duration(text: str) -> int:
     total = 0
     while rest:
         component = _component(rest)
-        if component is None or not (component[1] or component[2]):
+        if component is None:
             raise _invalid_duration(text)
-        whole, fraction, unit = component.groups()
-        if int(whole[:21] or 0) > _MAX_MAGNITUDE:
-            raise _invalid_duration(text)
-        if not unit:
-            raise ValueError(f"time: missing unit in duration {quote_for_error(text)}")
-        if unit not in _NANOSECONDS:
-            raise ValueError(f"time: unknown unit {quote_for_error(unit)} in duration {quote_for_error(text)}")
-        total += int(whole or 0) * _NANOSECONDS[unit]
-        # Compute fractions in float64, which rounds as Go does.
-        total += int(float(fraction[:18] or 0) * (_NANOSECONDS[unit] / 10 ** len(fraction[:18])))
+        total += _nanoseconds(component, text)
         if total > _MAX_MAGNITUDE:
             raise _invalid_duration(text)
         rest = rest[component.end() :]
@@ -53,6 +44,20 @@ def parse_duration(text: str) -> int:
     if total > MAX_INT64:
         raise _invalid_duration(text)
     return total
+
+
+def _nanoseconds(component: re.Match[str], text: str) -> int:
+    """Return the nanoseconds of one number with its unit. `text` is the whole duration."""
+    whole, fraction, unit = component.groups()
+    if not (whole or fraction) or int(whole[:21] or 0) > _MAX_MAGNITUDE:
+        raise _invalid_duration(text)
+    if not unit:
+        raise ValueError(f"time: missing unit in duration {quote_for_error(text)}")
+    if unit not in _NANOSECONDS:
+        raise ValueError(f"time: unknown unit {quote_for_error(unit)} in duration {quote_for_error(text)}")
+    # Compute fractions in float64, which rounds as Go does.
+    rest = int(float(fraction[:18] or 0) * (_NANOSECONDS[unit] / 10 ** len(fraction[:18])))
+    return int(whole or 0) * _NANOSECONDS[unit] + rest
 
 
 def _invalid_duration(text: str) -> ValueError:

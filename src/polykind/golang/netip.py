@@ -75,12 +75,7 @@ def _parse_ipv6(text: str) -> Addr:
         if not rest:
             return Addr(6, 0, zone)
     while len(groups) < 8:
-        match = _hex_digits(rest)
-        digits = match[0] if match else ""
-        if len(digits) > 4:
-            raise _error(text, "each group must have 4 or less digits", rest)
-        if not digits:
-            raise _error(text, "each colon-separated field must have at least one digit", rest)
+        digits = _leading_group(text, rest)
         if rest[len(digits) :].startswith("."):
             if gap < 0 and len(groups) != 6:
                 raise _error(text, "embedded IPv4 address must replace the final 2 fields of the address", rest)
@@ -90,14 +85,9 @@ def _parse_ipv6(text: str) -> Addr:
             rest = ""
             break
         groups.append(int(digits, 16))
-        rest = rest[len(digits) :]
+        rest = _skip_colon(text, rest[len(digits) :])
         if not rest:
             break
-        if rest[0] != ":":
-            raise _error(text, "unexpected character, want colon", rest)
-        if len(rest) == 1:
-            raise _error(text, "colon must be followed by more characters", rest)
-        rest = rest[1:]
         if rest[0] == ":":
             if gap >= 0:
                 raise _error(text, "multiple :: in address", rest)
@@ -105,6 +95,26 @@ def _parse_ipv6(text: str) -> Addr:
             if not rest:
                 break
     return Addr(6, _expand_gap(text, rest, groups, gap), zone)
+
+
+def _leading_group(text: str, rest: str) -> str:
+    """Return the hexadecimal digits at the start of the rest of an address."""
+    match = _hex_digits(rest)
+    digits = match[0] if match else ""
+    if len(digits) > 4:
+        raise _error(text, "each group must have 4 or less digits", rest)
+    if not digits:
+        raise _error(text, "each colon-separated field must have at least one digit", rest)
+    return digits
+
+
+def _skip_colon(text: str, rest: str) -> str:
+    """Return the rest of an address without the colon at its start. It may be empty only without a colon."""
+    if rest and rest[0] != ":":
+        raise _error(text, "unexpected character, want colon", rest)
+    if len(rest) == 1:
+        raise _error(text, "colon must be followed by more characters", rest)
+    return rest[1:]
 
 
 def _expand_gap(text: str, rest: str, groups: list[int], gap: int) -> int:

@@ -163,6 +163,22 @@ class _Translator:
         self.simplified.append("a")
         self._weight += len(part) + _UNICODE_CLASS_SIZE * (text.count("\\p") + text.count("\\P"))
 
+    def _element(self, char: str, operand: bool) -> bool:
+        """Translate an element that is no repetition. Return True if a repetition may follow it."""
+        if char == "(":
+            return self._open()
+        if char == "\\":
+            return self._escape_outside_class(operand)
+        if char == "[":
+            self._class()
+            return True
+        if char == ")":
+            if not self.depth:
+                raise PatternError("unexpected )", self.text)
+            self.depth -= 1
+        self._copy(1)
+        return char != "|"
+
     def translate(self) -> str:
         text, size = self.text, len(self.text)
         operand = False
@@ -180,25 +196,7 @@ class _Translator:
                 self.at, operand, repeat_from = end, False, start
                 continue
             repeat_from = -1
-            if char == "(":
-                operand = self._open()
-            elif char == ")":
-                if not self.depth:
-                    raise PatternError("unexpected )", text)
-                self.depth -= 1
-                self._copy(1)
-                operand = True
-            elif char == "|":
-                self._copy(1)
-                operand = False
-            elif char == "[":
-                self._class()
-                operand = True
-            elif char == "\\":
-                operand = self._escape_outside_class(operand)
-            else:
-                self._copy(1)
-                operand = True
+            operand = self._element(char, operand)
             self._add_part(begin, is_class=char == "[" or text[start : start + 2] in ("\\p", "\\P"))
         if self.depth:
             raise PatternError("missing closing )", text)

@@ -143,16 +143,21 @@ def parse_flags(arguments: Sequence[str]) -> list[tuple[str, str]]:
     return found
 
 
+def _runtime_config(flags: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Return the values of all flags --runtime-config, and the API versions in them that are not served."""
+    settings = ",".join(value for name, value in flags if name == "runtime-config").split(",")
+    return _split_versions([setting for setting in settings if setting])
+
+
 def serve_arguments(flags: Iterable[tuple[str, str]], known_gates: Iterable[str]) -> ServeArguments:
     """Return the arguments for `polykind serve` that mean the same as these flags of kube-apiserver.
 
     As with kube-apiserver in test tools, no controllers run unless a flag starts them, and data is temporary unless
     --data-dir is given.
     """
-    # Later flags override earlier ones, so these are the launcher's defaults.
     flags = list(flags)
-    settings = ",".join(value for name, value in flags if name == "runtime-config").split(",")
-    versions, unserved = _split_versions([setting for setting in settings if setting])
+    versions, unserved = _runtime_config(flags)
+    # Later flags override earlier ones, so these are the launcher's defaults.
     defaults = {
         "secure-port": "6443",
         "clusterrole-aggregation": "false",
@@ -170,23 +175,20 @@ def serve_arguments(flags: Iterable[tuple[str, str]], known_gates: Iterable[str]
             gates += others
         elif name == "authorization-mode":
             arguments.append(f"--authorization-mode={_without_node(value)}")
-        elif name == "runtime-config":
-            # All values together are among the defaults.
-            continue
         elif name == "v":
             arguments.append(f"--verbosity={value}")
-        elif name in SERVED or name in POLYKIND:
-            arguments.append(f"--{name}={value}")
-        else:
+        elif name not in SERVED and name not in POLYKIND:
             ignored.append(f"--{name}")
-    if not any(name == "data-dir" for name, _ in flags):
+        elif name != "runtime-config":  # All values of this flag together are among the defaults.
+            arguments.append(f"--{name}={value}")
+    if "data-dir" not in dict(flags):
         arguments.append("--ephemeral")
-    remarks = [f"these flags have no effect: {' '.join(sorted(set(ignored)))}"] if ignored else []
-    if gates:
-        remarks.append(f"these feature gates have no effect: {' '.join(gates)}")
-    if unserved:
-        remarks.append(f"these API versions are not served: {' '.join(unserved)}")
-    return ServeArguments(arguments, remarks)
+    found = {
+        "these flags have no effect": sorted(set(ignored)),
+        "these feature gates have no effect": gates,
+        "these API versions are not served": unserved,
+    }
+    return ServeArguments(arguments, [f"{text}: {' '.join(names)}" for text, names in found.items() if names])
 
 
 def help_text() -> str:

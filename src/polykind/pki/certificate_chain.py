@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
 
+Extension = TypeVar("Extension", bound=x509.ExtensionType)
 _MAX_CERTIFICATES = 10
 _MAX_SIGNATURES = 30
 """The number of signatures that the server verifies for one client certificate."""
@@ -145,14 +146,8 @@ class _Search:
 
 def _check_issuer(issuer: x509.Certificate, chain: list[x509.Certificate], *, is_authority: bool) -> None:
     """Raise CertificateError unless the issuer may sign the last certificate of the chain."""
-    constraints = usage = names = None
-    for extension in issuer.extensions:
-        if isinstance(extension.value, x509.BasicConstraints):
-            constraints = extension.value
-        elif isinstance(extension.value, x509.KeyUsage):
-            usage = extension.value
-        elif isinstance(extension.value, x509.NameConstraints):
-            names = extension.value
+    constraints = _extension(issuer, x509.BasicConstraints)
+    usage = _extension(issuer, x509.KeyUsage)
     # Certificates of X.509 version 1 have no extensions. Such an authority is trusted, such an intermediate is not.
     if not (constraints.ca if constraints is not None else is_authority and issuer.version is x509.Version.v1):
         raise CertificateError("the issuer is not a certificate authority")
@@ -160,9 +155,16 @@ def _check_issuer(issuer: x509.Certificate, chain: list[x509.Certificate], *, is
         raise CertificateError("the issuer may not sign certificates")
     if constraints is not None and constraints.path_length is not None and len(chain) - 1 > constraints.path_length:
         raise CertificateError("too many intermediates for path length constraint")
-    if names is not None and any(_alternative_names(certificate) for certificate in chain):
+    has_names = any(_alternative_names(certificate) for certificate in chain)
+    if has_names and _extension(issuer, x509.NameConstraints) is not None:
         # Users are named by the subject, to which name constraints on DNS names and addresses do not apply.
         raise CertificateError("the issuer constrains names, which the server cannot check")
+
+
+def _extension(certificate: x509.Certificate, kind: type[Extension]) -> Extension | None:
+    """Return an extension of a certificate, or None if the certificate does not have it."""
+    found = (extension.value for extension in certificate.extensions)
+    return next((value for value in found if isinstance(value, kind)), None)
 
 
 def _alternative_names(certificate: x509.Certificate) -> bool:

@@ -21,17 +21,21 @@ class SimulatedDaemonSets(SimulatedController):
     owned = ("pods",)
     watched = ("nodes",)
 
+    async def _nodes(self, template: JsonObject) -> list[str]:
+        """Return the names of the nodes that the template of a pod selects."""
+        selector = template["spec"].get("nodeSelector") or {}
+        return [
+            node["metadata"]["name"]
+            for node in await self.cluster.list_objects("nodes")
+            if selector.items() <= (node["metadata"].get("labels") or {}).items()
+        ]
+
     async def reconcile(self, daemon_set: JsonObject) -> None:
         if is_terminating(daemon_set):
             return
         template = daemon_set["spec"]["template"]
         revision = template_hash(template)
-        selector = template["spec"].get("nodeSelector") or {}
-        nodes = [
-            node["metadata"]["name"]
-            for node in await self.cluster.list_objects("nodes")
-            if selector.items() <= (node["metadata"].get("labels") or {}).items()
-        ]
+        nodes = await self._nodes(template)
         everything = await self.cluster.owned("pods", daemon_set)
         pods = {pod["spec"].get("nodeName", ""): pod for pod in everything if is_active(pod)}
         for node in nodes:

@@ -204,10 +204,10 @@ class _PodStatus:
         return {"exitCode": code, "reason": reason, "startedAt": self._now, "finishedAt": self._now}
 
     def _write_conditions(self, status: JsonObject) -> None:
-        ended = "PodCompleted" if self._finished and not self._failed else "PodFailed" if self._failed else ""
+        ended = "PodFailed" if self._failed else "PodCompleted" if self._finished else ""
         ready = not (ended or self._waits or self._crash_loops or self._reason == _NOT_READY)
-        gates = [one["conditionType"] for one in self._pod["spec"].get("readinessGates") or ()]
-        gated = not all(has_condition(self._pod, gate) for gate in gates)
+        gates = self._pod["spec"].get("readinessGates") or ()
+        gated = not all(has_condition(self._pod, gate["conditionType"]) for gate in gates)
         blocked = ended or "ContainersNotReady"
         for kind, met, reason in (
             ("PodReadyToStartContainers", not ended, ""),
@@ -216,11 +216,14 @@ class _PodStatus:
             ("ContainersReady", ready, blocked),
             ("PodScheduled", True, ""),
         ):
-            condition = {"type": kind, "status": "True" if met else "False"}
-            if reason and (not met or reason == "PodCompleted"):
-                condition["reason"] = reason
-            _remove_reason(status, condition)
-            set_condition(status, condition, self._now)
+            self._set_condition(status, kind, reason, met=met)
+
+    def _set_condition(self, status: JsonObject, kind: str, reason: str, *, met: bool) -> None:
+        condition = {"type": kind, "status": "True" if met else "False"}
+        if reason and (not met or reason == "PodCompleted"):
+            condition["reason"] = reason
+        _remove_reason(status, condition)
+        set_condition(status, condition, self._now)
 
 
 def _remove_reason(status: JsonObject, condition: JsonObject) -> None:

@@ -17,20 +17,22 @@ class SimulatedServices(SimulatedController):
     plural = "services"
 
     async def reconcile(self, service: JsonObject) -> None:
-        spec, status = service["spec"], (service.get("status") or {}).get("loadBalancer") or {}
+        spec = service["spec"]
         if is_terminating(service) or spec.get("loadBalancerClass"):
             return
         if spec.get("type") != "LoadBalancer" or self.failures.find("services", service) is not None:
-            if status.get("ingress"):
+            if _ingress(service):
                 await self.cluster.update_status("services", service, lambda new: new.update(loadBalancer={}))
             return
-        if status.get("ingress"):
+        if _ingress(service):
             return
-        taken = {
-            entry.get("ip")
-            for other in await self.cluster.list_objects("services")
-            for entry in ((other.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-        }
+        services = await self.cluster.list_objects("services")
+        taken = {entry.get("ip") for other in services for entry in _ingress(other)}
         address = spec.get("loadBalancerIP") or next(one for one in _ADDRESSES if one not in taken)
         balancer = {"ingress": [{"ip": address, "ipMode": "VIP"}]}
         await self.cluster.update_status("services", service, lambda new: new.update(loadBalancer=balancer))
+
+
+def _ingress(service: JsonObject) -> list[JsonObject]:
+    """Return the addresses of a Service's load balancer."""
+    return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
