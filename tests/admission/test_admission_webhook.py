@@ -12,9 +12,9 @@ from polykind.admission.admission_webhook import AdmissionWebhook
 from polykind.admission.versioned_attributes import VersionedAttributes, unconverted
 from polykind.auth.authorizer import AlwaysAllow, AlwaysDeny
 from polykind.errors import APIError, BadRequestError, ForbiddenError, InternalError
+from polykind.webhook.response_errors import HTTPResponse
 from polykind.webhook.target import Endpoint, Resolver
 from polykind.webhook.transport import Session
-from polykind.webhook.transport_errors import HTTPResponse
 from tests.admission.hooks import AdmissionHook, refuse
 from tests.admission.hooks import review_response as review_response
 from tests.admission.support import attributes_for
@@ -119,9 +119,16 @@ async def test_failed_call_fails_the_request(hook: AdmissionHook, observer: Coun
     assert isinstance(error, InternalError)
     assert error.message == (
         'Internal error occurred: failed calling webhook "one.example.com": failed to call webhook: '
-        'an error on the server ("no") has prevented the request from succeeding'
+        'an error on the server ("no") has prevented the request from succeeding; '
+        f"while calling https://127.0.0.1:{hook.port}/one (review {hook.calls[0].review['request']['uid']})"
     )
     assert observer.events[0] == ("rejected", "calling_webhook_error", 500)
+
+
+async def test_text_of_a_failed_response_is_kept(hook: AdmissionHook, observer: CountingObserver) -> None:
+    hook.behaviour = lambda call: Reply(b"the policy is missing", 400, {"Content-Type": "text/plain"})
+    error = await call_error(hook.webhook_config(), observer)
+    assert 'unknown reason; it said "the policy is missing"; while calling https://' in error.message
 
 
 async def test_failed_call_is_ignored_by_failure_policy_ignore(hook: AdmissionHook, observer: CountingObserver) -> None:
@@ -145,16 +152,17 @@ async def test_slow_webhook_times_out(hook: AdmissionHook, observer: CountingObs
     error = await call_error(config, observer)
     assert error.message == (
         'Internal error occurred: failed calling webhook "one.example.com": failed to call webhook: '
-        f'Post "{hook.url}/one?timeout=0.05s": context deadline exceeded'
+        f'Post "{hook.url}/one?timeout=0.05s": context deadline exceeded; '
+        f"while calling {hook.url}/one (review {hook.calls[0].review['request']['uid']})"
     )
 
 
 async def test_connection_refused_is_reported(hook: AdmissionHook, observer: CountingObserver) -> None:
     error = await call_error(hook.webhook_config(clientConfig={"url": "https://127.0.0.1:1/x"}), observer)
-    assert error.message.endswith(
+    assert (
         'failed to call webhook: Post "https://127.0.0.1:1/x?timeout=10s": '
-        "dial tcp 127.0.0.1:1: connect: connection refused"
-    )
+        "dial tcp 127.0.0.1:1: connect: connection refused; while calling https://127.0.0.1:1/x (review "
+    ) in error.message
 
 
 async def test_invalid_ca_bundle_is_reported(hook: AdmissionHook, observer: CountingObserver) -> None:

@@ -279,7 +279,7 @@ async def test_failures_follow_the_failure_policy(running: Live, hook: Admission
         "PATCH", path, [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}], kind=_JSON
     )
     message = await expect_denied(running, "POST", WIDGETS, widget("b"), 500)
-    assert message.endswith("dial tcp 127.0.0.1:1: connect: connection refused")
+    assert "dial tcp 127.0.0.1:1: connect: connection refused; while calling https://127.0.0.1:1/x (review " in message
     page = (await running.client.call("GET", "/metrics")).body.decode()
     assert 'apiserver_admission_webhook_fail_open_count{name="one.example.com",type="validating"} 1' in page
     rejection = 'error_type="calling_webhook_error",name="one.example.com",operation="CREATE",rejection_code="503"'

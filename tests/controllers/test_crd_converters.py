@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
-from tests.conversion.hook import Call, Hook, Reply, convert_all, failing
+from tests.conversion.hook import Call, Hook, Reply, convert_all, converted, failing
 from tests.support.live import DEFINITIONS, Live, live
 
 GROUP = "example.com"
@@ -115,6 +116,44 @@ async def test_failure_and_recovery_are_each_written_once(running: Live, hook: H
     for _ in range(3):
         await converts(running)
     assert await revision(running) == reported_at
+
+
+async def test_repaired_answers_are_reported(running: Live, hook: Hook) -> None:
+    def reversing(call: Call) -> Reply:
+        answer = converted(call.review)
+        answer["response"]["convertedObjects"].reverse()
+        return Reply(json.dumps(answer).encode())
+
+    hook.behaviour = reversing
+    await running.ask("POST", f"/apis/{GROUP}/v1/crontabs", {**obj(), "metadata": {"name": "two"}})
+    listed = await running.ask("GET", f"/apis/{GROUP}/v2/crontabs")
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["one", "two"]
+    condition = health_condition(await until(running, "True")) or {}
+    assert condition["reason"] == "AnswersRepaired"
+    assert "a review of 2 objects failed: conversion webhook" in condition["message"]
+
+
+async def test_errors_on_watches_name_object_versions_and_address(running: Live, hook: Hook) -> None:
+    hook.behaviour = broken
+    event = await running.until(f"/apis/{GROUP}/v2/crontabs", lambda kind, _: kind == "ERROR")
+    message = event["object"]["message"]
+    assert "; conversion from version v1 to version v2 for one (uid " in message
+    assert f"while calling {hook.url} (review {hook.calls[-1].review['request']['uid']})" in message
+
+
+@pytest.mark.parametrize("resolved", [False, True])
+async def test_webhook_behind_an_unknown_service_is_warned_about(tmp_path: Path, hook: Hook, resolved: bool) -> None:
+    conversion = webhook(hook)
+    conversion["webhook"]["clientConfig"] = {"service": {"namespace": "shop", "name": "nope"}}
+    resolve = ("shop/nope=127.0.0.1:1",) if resolved else ()
+    async with live(tmp_path, resolve=resolve) as server:
+        reply = await server.client.call("POST", DEFINITIONS, definition(conversion))
+        assert reply.status == 201
+        warning = reply.headers.get(b"warning", b"").decode()
+        assert ("--resolve shop/nope=HOST:PORT" in warning) is not resolved
+        await server.ask("POST", f"/apis/{GROUP}/v1/crontabs", obj())
+        failed = await server.ask("GET", f"/apis/{GROUP}/v2/crontabs/one", expect=500)
+        assert ('service \\"nope\\" not found' in json.dumps(failed)) is not resolved
 
 
 async def test_condition_is_removed_with_the_webhook(running: Live, hook: Hook) -> None:

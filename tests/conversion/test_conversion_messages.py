@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
 from polykind.conversion.conversion_errors import AttemptError, error_prefix
+from polykind.webhook.response_errors import HTTPResponse, response_error
 from polykind.webhook.review_envelope import choose_version
-from polykind.webhook.transport_errors import HTTPResponse, response_error
 from tests.conversion.hook import crontab
 
 _CASES: list[JsonObject] = json.loads((Path(__file__).parent / "kube_apiserver_responses.json").read_text())

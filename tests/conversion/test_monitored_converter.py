@@ -34,6 +34,7 @@ class FakeConverter:
     certificate_expires: datetime | None = None
     presence: WebhookPresence | None = None
     service = ""
+    repair = ""
 
     def __init__(self) -> None:
         self.calls: list[int] = []

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 import json
+import logging
 import tracemalloc
+from http import HTTPStatus
 from typing import Any
 
 import pytest
 
 from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.errors import APIError, InternalError, UnknownReasonError
+from polykind.metrics.metrics import Metrics
 from polykind.webhook.target import Endpoint, Resolver
 from tests.conversion.conftest import Make
-from tests.conversion.hook import Call, Hook, Reply, converted, crontab, failing
+from tests.conversion.hook import Call, Hook, Reply, convert_all, converted, crontab, failing
 
 V1 = "example.com/v1"
 FRAME = "conversion webhook for example.com/v1beta1, Kind=CronTab"
@@ -115,7 +119,7 @@ async def test_closed_persistent_connection_is_retried(hook: Hook, make: Make) -
 
 async def test_error_names_object_versions_status_and_address(hook: Hook, make: Make) -> None:
     hook.behaviour = lambda call: Reply(b"no luck", 408, {"Content-Type": "text/plain"})
-    error = await conversion_error(make(hook.webhook_config()))
+    error = await conversion_error(make(hook.webhook_config(), uid=lambda: "call-1"))
     assert error.status() == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -124,7 +128,7 @@ async def test_error_names_object_versions_status_and_address(hook: Hook, make: 
         "message": f"{FRAME} failed: the server responded with the status code 408"
         " but did not return more information; conversion from version v1beta1 to version v1"
         " for default/one (uid uid-one): "
-        f'"408 Request Timeout" while calling {hook.url}',
+        f'"408 Request Timeout: no luck" while calling {hook.url} (review call-1)',
         "details": {
             "name": "one",
             "group": "example.com",
@@ -135,6 +139,8 @@ async def test_error_names_object_versions_status_and_address(hook: Hook, make: 
                 {"reason": "ToVersion", "message": "example.com/v1"},
                 {"reason": "Converter", "message": hook.url},
                 {"reason": "HTTPStatus", "message": "408"},
+                {"reason": "Body", "message": "no luck"},
+                {"reason": "Review", "message": "call-1"},
             ],
         },
         "code": 500,
@@ -179,15 +185,38 @@ async def test_converter_for_single_objects_works(hook: Hook, make: Make) -> Non
     assert hook.sizes() == [1] * 40
 
 
-async def test_converter_that_reorders_a_batch_works(hook: Hook, make: Make) -> None:
+async def test_converter_that_reorders_a_batch_works(hook: Hook, make: Make, caplog: pytest.LogCaptureFixture) -> None:
     def reversing(call: Call) -> Reply:
         answer = converted(call.review)
         answer["response"]["convertedObjects"].reverse()
         return Reply(json.dumps(answer).encode())
 
     hook.behaviour = reversing
-    out = await make(hook.webhook_config()).convert([crontab("a"), crontab("b"), crontab("c")], V1)
+    metrics = Metrics()
+    converter = make(hook.webhook_config(), observer=metrics)
+    with caplog.at_level(logging.WARNING, "polykind.converters"):
+        out = await converter.convert([crontab("a"), crontab("b"), crontab("c")], V1)
     assert [o["metadata"]["name"] for o in out] == ["a", "b", "c"]
+    uid = hook.calls[0].review["request"]["uid"]
+    assert "crontabs.example.com: the webhook converts only in smaller reviews: a review of 3 objects" in caplog.text
+    assert f"must have the same name: a != c (review {uid})" in caplog.text
+    assert "must have the same name" in converter.repair
+    assert metrics.conversion_repairs.of("crontabs.example.com", "Answer").value == 1
+
+
+async def test_repair_is_forgotten_when_a_large_review_succeeds(hook: Hook, make: Make) -> None:
+    converter = make(hook.webhook_config())
+    hook.behaviour = failing({"a"})
+    with pytest.raises(ConversionFailedError):
+        await converter.convert([crontab("a"), crontab("b")], V1)
+    assert not converter.repair, "an object that cannot be converted is no fault of the batch"
+    hook.behaviour = lambda call: Reply(b"", 400) if len(call.review["request"]["objects"]) == 2 else convert_all(call)
+    await converter.convert([crontab("a"), crontab("b")], V1)
+    assert "400" in converter.repair or "unknown reason" in converter.repair
+    hook.behaviour = convert_all
+    converter._batches._batch_limit = 2
+    await converter.convert([crontab("a"), crontab("b")], V1)
+    assert not converter.repair
 
 
 @pytest.mark.parametrize(
@@ -218,13 +247,10 @@ async def test_converter_that_reorders_a_batch_works(hook: Hook, make: Make) -> 
             "failed: said so",
         ),
         (
-            Reply(b"", 302, {"Location": "https://127.0.0.1:1/"}),
-            "failed: the server responded with the status code 302",
+            Reply(b"", 302, {"Location": "https://127.0.0.1:1/x"}),
+            'failed: Post "https://127.0.0.1:1/x": dial tcp 127.0.0.1:1: connect: connection refused',
         ),
-        (
-            Reply(b"", 307, {"Location": "https://127.0.0.1:1/"}),
-            "failed: the server responded with the status code 307",
-        ),
+        (Reply(b"", 307), "failed: the server responded with the status code 307"),
     ],
 )
 async def test_errors_match_kube_apiserver(hook: Hook, make: Make, reply: Reply, expected: str) -> None:
@@ -249,7 +275,8 @@ async def test_hanging_converter_times_out(hook: Hook, make: Make) -> None:
     assert error.failure.timed_out
     watch_error = error.as_watch_error()
     assert watch_error.reason == "InternalError"
-    assert watch_error.message.endswith(message)
+    assert watch_error.message == f"Internal error occurred: {error.message}"
+    assert watch_error.details == {"causes": [{"message": error.upstream_message}]}
 
 
 async def test_batch_is_not_split_after_a_timeout(hook: Hook, make: Make) -> None:
@@ -315,7 +342,8 @@ async def test_huge_response_is_cut_off(hook: Hook, make: Make) -> None:
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
     async def flood(call: Call) -> Reply:
-        return Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk * 160, then_close=True)
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        return Reply(raw=head, rest=itertools.repeat(chunk, 600), then_close=True)
 
     hook.behaviour = flood
     converter = make(hook.webhook_config())
@@ -323,7 +351,7 @@ async def test_huge_response_is_cut_off(hook: Hook, make: Make) -> None:
     error = await conversion_error(converter)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "the answer is larger than 6291456 bytes" in error.message
+    assert "the answer is larger than 33554432 bytes" in error.message
     assert peak < 60_000_000
     hook.behaviour = lambda call: Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n{")
     assert "the answer is larger than" in (await conversion_error(converter)).message
@@ -349,7 +377,7 @@ async def test_compressed_huge_response_is_cut_off(hook: Hook, make: Make) -> No
     error = await conversion_error(converter)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "the answer is larger than 6291456 bytes" in error.message
+    assert "the answer is larger than 33554432 bytes" in error.message
     assert peak < 60_000_000
 
 
@@ -383,14 +411,129 @@ async def test_waiting_for_a_retry_ends_at_the_deadline(hook: Hook, make: Make) 
     assert error.message.startswith(f'{FRAME} failed: Post "{hook.url}?timeout=0.1s": context deadline exceeded; ')
 
 
-async def test_redirect_to_the_same_origin_is_followed(hook: Hook, make: Make) -> None:
+@pytest.mark.parametrize("status", [307, 308])
+async def test_redirect_gets_the_review_again(hook: Hook, make: Make, status: int) -> None:
     def moved(call: Call) -> Reply:
         if call.path.startswith("/convert"):
-            return Reply(b"", 307, {"Location": "/elsewhere"})
+            return Reply(b"", status, {"Location": "/elsewhere"})
         return Reply(json.dumps(converted(call.review)).encode())
 
     hook.behaviour = moved
     assert (await make(hook.webhook_config()).convert([crontab()], V1))[0]["apiVersion"] == V1
+    assert [call.path for call in hook.calls] == ["/convert?timeout=30s", "/elsewhere"]
+
+
+async def test_redirect_leads_to_another_origin_with_the_same_authority(hook: Hook, make: Make) -> None:
+    async with Hook(authority=hook.authority) as other:
+        hook.behaviour = lambda call: Reply(b"", 308, {"Location": f"{other.url}?x=1"})
+        assert (await make(hook.webhook_config()).convert([crontab()], V1))[0]["apiVersion"] == V1
+        assert [call.path for call in other.calls] == ["/convert?x=1"]
+
+
+async def test_other_redirects_lead_to_a_get(hook: Hook, make: Make) -> None:
+    lines: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines.append((await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")[0])
+        writer.write(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as plain:
+        port = plain.sockets[0].getsockname()[1]
+        hook.behaviour = lambda call: Reply(b"", 303, {"Location": f"http://127.0.0.1:{port}/seen"})
+        error = await conversion_error(make(hook.webhook_config()))
+    assert error.message.startswith(f"{FRAME} failed: the server could not find the requested resource; ")
+    assert lines == [b"GET /seen HTTP/1.1"]
+
+
+async def test_endless_redirects_end(hook: Hook, make: Make) -> None:
+    hook.behaviour = lambda call: Reply(b"", 307, {"Location": "/again"})
+    error = await conversion_error(make(hook.webhook_config()))
+    assert '/again": stopped after 10 redirects; ' in error.message
+    assert len(hook.calls) == 10
+
+
+@pytest.mark.parametrize("status", [400, 408, 409, 422, 429, 503])
+async def test_text_of_a_failed_response_is_kept(hook: Hook, make: Make, status: int) -> None:
+    hook.behaviour = lambda call: Reply(b"cannot convert\n\x00 the schedule", status, {"Content-Type": "text/plain"})
+    error = await conversion_error(make(hook.webhook_config()))
+    phrase = f"{status} {HTTPStatus(status).phrase}"
+    assert f'"{phrase}: cannot convert \ufffd the schedule" while calling {hook.url}' in error.message
+
+
+async def test_long_text_of_a_failed_response_is_cut(hook: Hook, make: Make) -> None:
+    hook.behaviour = lambda call: Reply(b"x" * 100_000, 400)
+    error = await conversion_error(make(hook.webhook_config()))
+    assert "x" * 2048 + "..." in error.message
+    assert len(error.message) < 3000
+
+
+async def test_body_that_is_no_review_is_shown(hook: Hook, make: Make) -> None:
+    hook.behaviour = lambda call: Reply(b"<html>log in</html>", headers={"Content-Type": "text/html"})
+    error = await conversion_error(make(hook.webhook_config()))
+    assert '"the answer is not acceptable: <html>log in</html>" while calling' in error.message
+
+
+@pytest.mark.parametrize(
+    ("result", "says", "explains"),
+    [
+        ({"status": "Failed"}, "response.result.status was 'Failed', not 'Success'", "the webhook reports a failure"),
+        (
+            {"status": "Failure", "message": "no such field", "code": 422, "reason": "Invalid"},
+            "no such field",
+            "the webhook reports a failure: 422 Invalid",
+        ),
+    ],
+)
+async def test_reported_failure_is_no_bad_answer(
+    hook: Hook, make: Make, result: dict[str, Any], says: str, explains: str
+) -> None:
+    def fails(call: Call) -> Reply:
+        answer = converted(call.review)
+        answer["response"] = {"uid": answer["response"]["uid"], "result": result}
+        return Reply(json.dumps(answer).encode())
+
+    hook.behaviour = fails
+    error = await conversion_error(make(hook.webhook_config()))
+    assert error.message.startswith(f"{FRAME} failed: {says}; ")
+    assert f': "{explains}" while calling' in error.message
+
+
+async def test_error_names_the_last_review(hook: Hook, make: Make) -> None:
+    hook.behaviour = failing({"n3"})
+    error = await conversion_error(make(hook.webhook_config()), *[crontab(f"n{i}") for i in range(8)])
+    reviews = {call.review["request"]["uid"] for call in hook.calls if len(call.review["request"]["objects"]) == 1}
+    (named,) = [cause["message"] for cause in error.details["causes"] if cause["reason"] == "Review"]
+    assert named in reviews
+    assert error.message.endswith(f"(review {named})")
+
+
+async def test_unknown_service_is_reported_with_a_hint(make: Make) -> None:
+    class NoServices:
+        def external_name(self, namespace: str, name: str) -> str | None:
+            return None
+
+        def routing_error(self, namespace: str, name: str, port: int) -> str:
+            return f'service "{name}" not found'
+
+    config = {"service": {"namespace": "shop", "name": "nope"}}
+    converter = make({"clientConfig": config, "conversionReviewVersions": ["v1"]}, Resolver(None, NoServices()))
+    error = await conversion_error(converter)
+    url = "https://nope.shop.svc:443/"
+    assert error.message.startswith(f'{FRAME} failed: Post "{url}?timeout=30s": service "nope" not found; ')
+    assert error.message.endswith("; this server has no network of Services, use --resolve shop/nope=HOST:PORT")
+
+
+async def test_large_response_for_one_object_is_accepted(hook: Hook, make: Make) -> None:
+    def grows(call: Call) -> Reply:
+        return Reply(
+            json.dumps(converted(call.review, lambda obj, _: obj.update(spec={"x": "y" * 20_000_000}))).encode()
+        )
+
+    hook.behaviour = grows
+    converter = make(hook.webhook_config())
+    outs = await asyncio.gather(*(converter.convert([crontab(f"n{i}")], V1) for i in range(6)))
+    assert [len(out[0]["spec"]["x"]) for out in outs] == [20_000_000] * 6
 
 
 async def test_service_is_resolved_and_verified_by_name(make: Make) -> None:
@@ -404,7 +547,7 @@ async def test_service_is_resolved_and_verified_by_name(make: Make) -> None:
         assert hook.calls[0].headers["Host"] == "conv.ns.svc:8443"
         hook.behaviour = failing({"one"})
         error = await conversion_error(converter)
-        assert error.message.endswith(f"while calling https://conv.ns.svc:8443/c (at 127.0.0.1:{hook.port})")
+        assert f"while calling https://conv.ns.svc:8443/c (at 127.0.0.1:{hook.port}) (review " in error.message
 
 
 async def test_certificate_expiry_is_recorded(hook: Hook, make: Make) -> None:

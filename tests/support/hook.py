@@ -7,7 +7,7 @@ import base64
 import json
 import re
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,12 +30,13 @@ class Call:
 
 @dataclass
 class Reply:
-    """An HTTP response. If `raw` is set, the hook writes it to the connection unchanged."""
+    """An HTTP response. If `raw` is set, the hook writes it to the connection unchanged, and then `rest`."""
 
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
     raw: bytes | None = None
+    rest: Iterable[bytes] = ()
     then_close: bool = False
 
 
@@ -123,6 +124,9 @@ class Hook:
             reply = await reply
         if reply.raw is not None:
             writer.write(reply.raw)
+            for piece in reply.rest:
+                await writer.drain()
+                writer.write(piece)
         else:
             named = "".join(f"{k}: {v}\r\n" for k, v in reply.headers.items())
             writer.write(f"HTTP/1.1 {reply.status} X\r\n{named}Content-Length: {len(reply.body)}\r\n\r\n".encode())

@@ -7,8 +7,21 @@ from typing import Any
 import pytest
 import trustme
 
-from polykind.webhook import client
+from polykind.webhook import tls
 from polykind.webhook.target import Endpoint, Resolver, TargetError, build_target, parse_resolve
+
+
+class FakeServices:
+    """Services of type ExternalName."""
+
+    def __init__(self, hosts: dict[tuple[str, str], str]) -> None:
+        self._hosts = hosts
+
+    def external_name(self, namespace: str, name: str) -> str | None:
+        return self._hosts.get((namespace, name))
+
+    def routing_error(self, namespace: str, name: str, port: int) -> str:
+        return "" if (namespace, name) in self._hosts else f'service "{name}" not found'
 
 
 @pytest.mark.parametrize(
@@ -41,9 +54,23 @@ def test_service_keeps_its_cluster_name_when_resolved() -> None:
     assert (target_found.url, target_found.server_name) == ("https://conv.ns.svc:443/", "conv.ns.svc")
     external = {("ns", "conv"): "host.io."}
     assert target_found.endpoint(Resolver()) == Endpoint("conv.ns.svc", 443)
-    assert target_found.endpoint(Resolver(None, lambda ns, name: external.get((ns, name)))) == Endpoint("host.io", 443)
+    assert target_found.endpoint(Resolver(None, FakeServices(external))) == Endpoint("host.io", 443)
     overrides = parse_resolve(["ns/conv=127.0.0.1:9443"])
-    assert target_found.endpoint(Resolver(overrides, lambda ns, name: "host.io")) == Endpoint("127.0.0.1", 9443)
+    assert target_found.endpoint(Resolver(overrides, FakeServices({("ns", "conv"): "host.io"}))) == Endpoint(
+        "127.0.0.1", 9443
+    )
+
+
+def test_service_without_an_address_is_warned_about() -> None:
+    config: dict[str, Any] = {"service": {"namespace": "ns", "name": "conv"}}
+    services = FakeServices({("ns", "other"): "host.io"})
+    hint = "this server has no network of Services, use --resolve ns/conv=HOST:PORT"
+    assert Resolver(None, services).warning(config) == f'the webhook cannot be called: service "conv" not found; {hint}'
+    assert Resolver().warning(config) == f"the webhook cannot be called: {hint}"
+    assert not Resolver(None, services, in_cluster=True).warning(config)
+    assert not Resolver(parse_resolve(["ns/conv=127.0.0.1:1"]), services).warning(config)
+    assert not Resolver(None, services).warning({"service": {"namespace": "ns", "name": "other"}})
+    assert not Resolver(None, services).warning({"url": "https://a.io"})
 
 
 def test_resolve_flags_are_parsed() -> None:
@@ -60,11 +87,11 @@ def test_invalid_resolve_flag_is_rejected(flag: str) -> None:
 
 
 def _bundle(pem: bytes) -> bytes:
-    return client.decode_ca_bundle(base64.b64encode(pem).decode())
+    return tls.decode_ca_bundle(base64.b64encode(pem).decode())
 
 
 def test_blank_bundle_counts_as_absent() -> None:
-    assert client.decode_ca_bundle(None) == client.decode_ca_bundle("") == _bundle(b" \n ") == b""
+    assert tls.decode_ca_bundle(None) == tls.decode_ca_bundle("") == _bundle(b" \n ") == b""
 
 
 @pytest.mark.parametrize(
@@ -79,14 +106,14 @@ def test_blank_bundle_counts_as_absent() -> None:
     ],
 )
 def test_invalid_bundle_error_matches_kube_apiserver(pem: bytes, expected: str) -> None:
-    with pytest.raises(client.CABundleError) as caught:
-        client.build_ssl_context(_bundle(pem))
+    with pytest.raises(tls.CABundleError) as caught:
+        tls.build_ssl_context(_bundle(pem))
     assert str(caught.value) == f"unable to load root certificates: {expected}"
 
 
 def test_one_valid_certificate_makes_a_bundle_valid() -> None:
     bad = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-    context = client.build_ssl_context(_bundle(bad + trustme.CA().cert_pem.bytes()))
+    context = tls.build_ssl_context(_bundle(bad + trustme.CA().cert_pem.bytes()))
     assert len(context.get_ca_certs()) == 1
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname

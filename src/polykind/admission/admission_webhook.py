@@ -23,12 +23,15 @@ from polykind.golang.json import encode_json
 from polykind.selectors.selector_objects import compile_label_selector
 from polykind.webhook import review_envelope
 from polykind.webhook.client import WebhookClient, WebhookConfigError
+from polykind.webhook.credentials import WebhookCredentials
+from polykind.webhook.response_errors import HTTPResponse, body_excerpt, response_error
 from polykind.webhook.target import Resolver
-from polykind.webhook.transport_errors import TransportError, response_error
+from polykind.webhook.transport_errors import TransportError
 
 log = logging.getLogger("polykind.admission")
 
-_MAX_RESPONSE_BYTES = 16 * 1024 * 1024
+_MAX_RESPONSE_BYTES = 32 * 1024 * 1024
+"""The maximum size of a response. kube-apiserver has no limit."""
 _DEFAULT_SECONDS = 10
 _GRACE = 5.0
 """Seconds added to a webhook call's timeout if the client's timeout limits the call.
@@ -59,6 +62,12 @@ class WebhookCallError(Exception):
         super().__init__(f"failed calling webhook {go_quote(webhook)}: {message}")
         self.code = code
 
+    def located(self, address: str, review: str, *facts: str) -> WebhookCallError:
+        """Add what helps to find the fault: further facts, the webhook's address and the uid of the review."""
+        added = "".join(f"; {fact}" for fact in facts if fact)
+        self.args = (f"{self}{added}; while calling {address} (review {review})",)
+        return self
+
 
 class AdmissionWebhook:
     """One webhook of a ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
@@ -74,6 +83,7 @@ class AdmissionWebhook:
         resolver: Resolver,
         *,
         mutating: bool,
+        credentials: WebhookCredentials | None = None,
         uid: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
         self.name: str = config["name"]
@@ -91,7 +101,9 @@ class AdmissionWebhook:
         self._side_effects: str | None = config.get("sideEffects")
         self._seconds: int = config.get("timeoutSeconds") or _DEFAULT_SECONDS
         self._version = review_envelope.choose_version(config.get("admissionReviewVersions") or [])
-        self._client = WebhookClient(config["clientConfig"], self.name, resolver, plain_timeouts=True)
+        self._client = WebhookClient(
+            config["clientConfig"], self.name, resolver, credentials=credentials, plain_timeouts=True
+        )
         self._new_uid = uid
 
     async def close(self) -> None:
@@ -164,6 +176,7 @@ class AdmissionWebhook:
                 log.warning("admission: a webhook call failed, ignoring it because of the failure policy: %s", failure)
                 return
             record(failure.code, "calling_webhook_error")
+            log.warning("admission: a webhook call failed, rejecting the request: %s", failure)
             raise errors.InternalError(str(failure)) from failure
         except WebhookDeniedError as error:
             record(error.code, "no_error")
@@ -211,22 +224,19 @@ class AdmissionWebhook:
         version = self._version
         body = await attributes.compute(lambda: admission_review.request(version, uid, attributes, versioned))
         try:
-            async with self._client.open() as session:
-                http_response = await session.post(body, _MAX_RESPONSE_BYTES, *self._timeouts(attributes))
+            async with self._client.open() as call:
+                http_response = await call.post(body, _MAX_RESPONSE_BYTES, *self._timeouts(attributes))
+                self._check_response(http_response, uid)
+                response = await attributes.compute(
+                    lambda: admission_review.parse_response(version, uid, http_response.body, mutating=self._mutating)
+                )
         except WebhookConfigError as error:
             raise WebhookCallError(self.name, f"could not get REST client: {error}", 500) from error
-        except TransportError as transport_error:
-            raise WebhookCallError(self.name, f"failed to call webhook: {transport_error.text}") from transport_error
-        error_message = response_error(http_response)
-        if error_message is not None:
-            code = 503 if 200 <= http_response.status <= 206 else http_response.status
-            raise WebhookCallError(self.name, f"failed to call webhook: {error_message}", code)
-        try:
-            response = await attributes.compute(
-                lambda: admission_review.parse_response(version, uid, http_response.body, mutating=self._mutating)
-            )
+        except TransportError as error:
+            failure = WebhookCallError(self.name, f"failed to call webhook: {error.text}")
+            raise failure.located(self._client.address, uid, error.hint) from error
         except InvalidResponseError as error:
-            raise WebhookCallError(self.name, str(error)) from None
+            raise WebhookCallError(self.name, str(error)).located(self._client.address, uid) from None
         for key, value in response.audit_annotations.items():
             attributes.notes.annotate_admission(f"{self.name}/{key}", value)
         for text in response.warnings:
@@ -234,3 +244,14 @@ class AdmissionWebhook:
         if not response.allowed:
             raise WebhookDeniedError(self.name, response.status)
         return response
+
+    def _check_response(self, response: HTTPResponse, uid: str) -> None:
+        """Raise WebhookCallError if an HTTP response has no review."""
+        message = response_error(response)
+        if message is None:
+            return
+        failure = WebhookCallError(
+            self.name, f"failed to call webhook: {message}", 503 if response.succeeded else response.status
+        )
+        excerpt = body_excerpt(response.body, message)
+        raise failure.located(self._client.address, uid, f'it said "{excerpt}"' if excerpt else "")

@@ -144,7 +144,7 @@ def _strategy_none() -> Library:
 
 def _webhook(args: argparse.Namespace, crd: CRD, conversion: JsonObject, seconds: float) -> Any:
     from polykind.toolkit.proving.tested_webhook import TestedWebhook, client_config
-    from polykind.webhook.target import Resolver, parse_resolve
+    from polykind.webhook.target import Resolver, parse_resolve, resolve_flag
 
     config: JsonObject = dict(conversion.get("webhook") or {})
     if args.webhook:
@@ -158,7 +158,7 @@ def _webhook(args: argparse.Namespace, crd: CRD, conversion: JsonObject, seconds
             raise ValueError(
                 f"the webhook of {crd.name} is the Service {name} inside a cluster: forward its port (kubectl "
                 f"port-forward -n {service.get('namespace')} service/{service.get('name')} 9443:{port}) and pass "
-                f"--resolve {name}=127.0.0.1:9443"
+                f"{resolve_flag(service.get('namespace', ''), service.get('name', ''), '127.0.0.1:9443')}"
             )
     try:
         return TestedWebhook(

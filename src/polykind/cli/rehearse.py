@@ -184,7 +184,7 @@ def _declared_webhook(manifest: JsonObject, resolve: list[str], path: Path) -> U
     import base64
 
     from polykind.toolkit.rehearsal.converter_process import Upstream
-    from polykind.webhook.target import TargetError, build_target, parse_resolve
+    from polykind.webhook.target import TargetError, build_target, parse_resolve, resolve_flag
 
     spec = manifest["spec"]
     conversion = spec.get("conversion") or {}
@@ -201,8 +201,8 @@ def _declared_webhook(manifest: JsonObject, resolve: list[str], path: Path) -> U
     endpoint = parse_resolve(resolve).get("/".join(target.service))
     if endpoint is None:
         raise ValueError(
-            f"{path}: the webhook is the Service {'/'.join(target.service)}: use --resolve "
-            f"{'/'.join(target.service)}=HOST:PORT, --webhook or --converter"
+            f"{path}: the webhook is the Service {'/'.join(target.service)}: use {resolve_flag(*target.service)}, "
+            "--webhook or --converter"
         )
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     path_part = target.url.partition("://")[2].partition("/")[2]

@@ -91,10 +91,10 @@ def read_kubeconfigs(files: list[Path], context_name: str = "") -> ClusterAccess
     current = context_name
     sections: dict[str, dict[str, Any]] = {"cluster": {}, "user": {}, "context": {}}
     for file in files:
-        config = _read_config(file)
+        config = read_kubeconfig_file(file)
         current = current or str(config.get("current-context") or "")
         for section_kind, entries in sections.items():
-            for name, value in _entries(config, section_kind, file):
+            for name, value in kubeconfig_entries(config, section_kind, file):
                 entries.setdefault(name, (value, file))
     source = ":".join(map(str, files))
     if not current:
@@ -102,10 +102,10 @@ def read_kubeconfigs(files: list[Path], context_name: str = "") -> ClusterAccess
     context, _ = _lookup(sections, "context", current, source)
     cluster, cluster_file = _lookup(sections, "cluster", str(context.get("cluster")), source)
     user, user_file = _lookup(sections, "user", str(context["user"]), source) if context.get("user") else ({}, files[0])
-    return _make_access(_Section(cluster, cluster_file, "cluster"), _Section(user, user_file, "user"))
+    return _make_access(KubeconfigSection(cluster, cluster_file, "cluster"), KubeconfigSection(user, user_file, "user"))
 
 
-class _Section:
+class KubeconfigSection:
     """A cluster or user section of a kubeconfig. Paths in the section are relative to the kubeconfig file."""
 
     def __init__(self, fields: JsonObject, file: Path, section_kind: str) -> None:
@@ -140,7 +140,7 @@ class _Section:
         return self.file.parent / relative_path if relative_path else None
 
 
-def _make_access(cluster: _Section, user: _Section) -> ClusterAccess:
+def _make_access(cluster: KubeconfigSection, user: KubeconfigSection) -> ClusterAccess:
     cluster.reject_unsupported(_UNSUPPORTED_CLUSTER_FIELDS)
     user.reject_unsupported(_UNSUPPORTED_USER_FIELDS)
     server = cluster.text("server").rstrip("/")
@@ -159,7 +159,8 @@ def _make_access(cluster: _Section, user: _Section) -> ClusterAccess:
     )  # fmt: skip
 
 
-def _read_config(file: Path) -> JsonObject:
+def read_kubeconfig_file(file: Path) -> JsonObject:
+    """Decode a kubeconfig. Raise KubeconfigError if it is missing or is not a YAML object."""
     try:
         config = yaml_codec.decode(_read_file(file))
     except yaml_codec.MalformedYAMLError as error:
@@ -169,7 +170,8 @@ def _read_config(file: Path) -> JsonObject:
     return config
 
 
-def _entries(config: JsonObject, section_kind: str, file: Path) -> list[tuple[str, JsonObject]]:
+def kubeconfig_entries(config: JsonObject, section_kind: str, file: Path) -> list[tuple[str, JsonObject]]:
+    """Return the names and the fields of all sections of a kind: cluster, user or context."""
     try:
         return [(str(entry["name"]), dict(entry[section_kind] or {})) for entry in config.get(f"{section_kind}s") or []]
     except (TypeError, KeyError, ValueError):

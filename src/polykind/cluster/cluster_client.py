@@ -8,9 +8,7 @@ ClusterError           a request failed
 from __future__ import annotations
 
 import ssl
-import tempfile
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
@@ -19,7 +17,7 @@ import orjson
 
 from polykind.cluster.cluster_access import ClusterAccess, KubeconfigError
 from polykind.contract import JsonObject
-from polykind.pki.private_files import write_private
+from polykind.pki.key_pairs import load_key_pair
 
 if TYPE_CHECKING:
     import aiohttp
@@ -195,10 +193,7 @@ def ssl_context(access: ClusterAccess) -> ssl.SSLContext:
         if not access.verify:
             out.check_hostname, out.verify_mode = False, ssl.CERT_NONE
         if access.certificate:
-            with tempfile.TemporaryDirectory(prefix="polykind-") as folder:
-                pair = Path(folder) / "client.pem"
-                write_private(pair, access.key + b"\n" + access.certificate)
-                out.load_cert_chain(pair)
+            load_key_pair(out, access.certificate, access.key)
     except (ssl.SSLError, ValueError) as error:
         raise KubeconfigError(f"the certificates for {access.server} cannot be used: {error}") from None
     return out

@@ -38,6 +38,17 @@ class LocatedError(Exception):
         self.obj = obj
 
 
+class Repair(NamedTuple):
+    """A batch whose conversion failed although all its objects can be converted, in smaller batches."""
+
+    failure: AttemptError
+    objects: int
+
+    def __str__(self) -> str:
+        review = f" (review {self.failure.review})" if self.failure.review else ""
+        return f"a review of {self.objects} objects failed: {self.failure.message}{review}"
+
+
 class Batches:
     """Converts any number of objects in batches and keeps their order."""
 
@@ -49,7 +60,9 @@ class Batches:
         max_objects: int = 250,
         max_bytes: int = 1_000_000,
         concurrency: int = 4,
+        on_repair: Callable[[Repair], None] = lambda _: None,
     ) -> None:
+        """`on_repair` is called when only smaller batches could be converted."""
         self._convert_batch = convert_batch
         self._encode = encode
         self._max_objects = max_objects
@@ -57,6 +70,9 @@ class Batches:
         self._concurrency = concurrency
         self._batch_limit = max_objects
         self._successes = 0
+        self._on_repair = on_repair
+        self.repair: Repair | None = None
+        """The last batch that had to be split, until one of its size succeeds."""
 
     async def convert_where_needed(
         self, objects: Sequence[JsonObject], to: str, address: Callable[[], str]
@@ -121,23 +137,30 @@ class Batches:
         the failing object, so it is split without an attempt.
         """
         attempted = len(batch) == 1 or (len(batch) <= self._batch_limit and not suspect)
+        failed: AttemptError | None = None
         if attempted:
             try:
                 converted = await self._convert_batch(batch, to)
             except AttemptError as failure:
                 if len(batch) == 1 or not failure.divisible:
                     raise LocatedError(failure, batch[0].obj) from None
+                failed = failure
             else:
                 self._record_success(len(batch))
                 return converted
         half = len(batch) // 2
         converted = await self._convert_or_split(batch[:half], to)
         converted += await self._convert_or_split(batch[half:], to, suspect=attempted or suspect)
-        if attempted:
+        if failed is not None:
             self._batch_limit, self._successes = min(self._batch_limit, half), 0
+            if failed.cause != "Size":
+                self.repair = Repair(failed, len(batch))
+                self._on_repair(self.repair)
         return converted
 
     def _record_success(self, count: int) -> None:
+        if self.repair is not None and count >= self.repair.objects:
+            self.repair = None
         if count == self._batch_limit < self._max_objects:
             self._successes += 1
             if self._successes >= _GROW_AFTER:

@@ -25,12 +25,24 @@ class AttemptError(Exception):
     """An attempt to convert some objects failed.
 
     `message` is the complete message as in kube-apiserver, `kind` the failure type in kube-apiserver's metrics, and
-    `cause` one of HTTPStatus, Timeout, TLS, Connection, Answer, Exception. `divisible` is true if an attempt with fewer
-    objects could succeed.
+    `cause` one of HTTPStatus, Timeout, TLS, Connection, Size, Answer, Refused, Exception. `divisible` is true if an
+    attempt with fewer objects could succeed. `detail` is what the converter has said besides, and `hint` what to do.
     """
 
+    review = ""
+    """The uid of the ConversionReview, by which the webhook's log can be searched."""
+
     def __init__(
-        self, message: str, kind: str, cause: str, *, status: int = 0, divisible: bool = True, explanation: str = ""
+        self,
+        message: str,
+        kind: str,
+        cause: str,
+        *,
+        status: int = 0,
+        divisible: bool = True,
+        explanation: str = "",
+        detail: str = "",
+        hint: str = "",
     ) -> None:
         message = message if len(message) <= _MAX_MESSAGE_CHARS else f"{message[:_MAX_MESSAGE_CHARS]}..."
         super().__init__(message)
@@ -40,6 +52,8 @@ class AttemptError(Exception):
         self.status = status
         self.divisible = divisible
         self.explanation = explanation
+        self.detail = detail
+        self.hint = hint
 
     @property
     def timed_out(self) -> bool:
@@ -47,21 +61,25 @@ class AttemptError(Exception):
 
     def explain(self) -> str:
         """Return a short explanation of the failure for the user."""
-        if self.explanation:
-            return self.explanation
-        if self.cause == "HTTPStatus":
-            try:
-                return f"{self.status} {HTTPStatus(self.status).phrase}"
-            except ValueError:
-                return f"{self.status}"
-        return _EXPLANATIONS[self.cause]
+        explanation = self.explanation or self._explain_cause()
+        return f"{explanation}: {self.detail}" if self.detail else explanation
+
+    def _explain_cause(self) -> str:
+        if self.cause != "HTTPStatus":
+            return _EXPLANATIONS[self.cause]
+        try:
+            return f"{self.status} {HTTPStatus(self.status).phrase}"
+        except ValueError:
+            return f"{self.status}"
 
 
 _EXPLANATIONS = {
     "Timeout": "no answer in time",
     "TLS": "no trusted TLS connection",
     "Connection": "no connection, or it broke",
+    "Size": "the answer is too large",
     "Answer": "the answer is not acceptable",
+    "Refused": "the webhook reports a failure",
     "Exception": "the converter raised an exception",
 }
 
@@ -70,7 +88,10 @@ _OUTAGES = frozenset({"Connection", "TLS", "Timeout", "HTTPStatus"})
 
 
 class ConversionFailedError(UnknownReasonError):
-    """A response with status 500. Its message is kube-apiserver's, followed by the object, versions and converter."""
+    """A response with status 500. Its message is kube-apiserver's, followed by what helps to find the fault.
+
+    This is the object, the versions, the answer, the address, the uid of the review, and a hint.
+    """
 
     def __init__(self, failure: AttemptError, obj: JsonObject, to: str, address: str) -> None:
         identity = ObjectIdentity(obj)
@@ -81,10 +102,13 @@ class ConversionFailedError(UnknownReasonError):
             {"reason": "Converter", "message": address},
             {"reason": failure.cause, "message": str(failure.status) if failure.status else explanation},
         ]
+        optional = {"Body": failure.detail, "Review": failure.review, "Hint": failure.hint}
+        causes += [{"reason": reason, "message": text} for reason, text in optional.items() if text]
         details = {"name": identity.name, "group": identity.group, "kind": identity.kind, "uid": identity.uid}
+        review = f" (review {failure.review})" if failure.review else ""
         super().__init__(
             f"{failure.message}; conversion from version {identity.version} to version {version_of(to)} for {identity}:"
-            f' "{explanation}" while calling {address}',
+            f' "{explanation}" while calling {address}{review}{f"; {failure.hint}" if failure.hint else ""}',
             details={**{k: v for k, v in details.items() if v}, "causes": causes},
         )
         self.failure = failure
@@ -100,7 +124,10 @@ class ConversionFailedError(UnknownReasonError):
         return self.failure.message
 
     def as_watch_error(self) -> APIError:
-        return InternalError(self.upstream_message)
+        # kube-apiserver's Status with its cause. Only the message goes on.
+        error = InternalError(self.message)
+        error.details = InternalError(self.upstream_message).details
+        return error
 
 
 class ObjectIdentity:

@@ -29,6 +29,7 @@ from polykind.golang.fmt import go_quote, go_type
 from polykind.golang.json import json_type_name
 from polykind.golang.utf8 import byte_length
 from polykind.names import label_value, qualified_name
+from polykind.webhook.response_errors import body_excerpt
 from polykind.webhook.review_envelope import (
     Header,
     MalformedReviewError,
@@ -89,11 +90,16 @@ def decode_response(version: str, uid: str, body: bytes, objects: Sequence[JsonO
         header = decode_header(REVIEWS, version, body)
         review = decode_review(CONVERSION_REVIEWS[version], header.fields, _OBJECTS)
     except MalformedReviewError as error:
-        raise AttemptError(f"{prefix} failed: {error}", CALL, "Answer") from None
+        message = f"{prefix} failed: {error}"
+        raise AttemptError(message, CALL, "Answer", detail=body_excerpt(body, message)) from None
     response: JsonObject | None = review.get("response")
-    message = _response_error(version, uid, header, response)
-    if message is not None:
-        raise AttemptError(f"{prefix} failed: {message}", MALFORMED, "Answer")
+    problem = _response_error(version, uid, header, response)
+    if problem is not None:
+        raise AttemptError(f"{prefix} failed: {problem}", MALFORMED, "Answer")
+    refusal = _refusal(response["result"]) if response else None
+    if refusal is not None:
+        message, detail = refusal
+        raise AttemptError(f"{prefix} failed: {message}", MALFORMED, "Refused", detail=detail)
     converted: list[Raw] = []
     if response and response["convertedObjects"] is not None:
         converted = _raw_items(raw_fields(header.fields["response"])["convertedObjects"])
@@ -109,11 +115,16 @@ def _response_error(version: str, uid: str, header: Header, response: JsonObject
         return "no response provided"
     if version == "v1" and response["uid"] != uid:
         return f"expected response.uid={go_quote(uid)}, got {go_quote(response['uid'])}"
-    result = response["result"]
+    return None
+
+
+def _refusal(result: JsonObject) -> tuple[str, str] | None:
+    """Return kube-apiserver's message for a result that is no success, and what else the result says."""
     status = result.get("status", "")
     if status == "Success":
         return None
-    return result.get("message") or f"response.result.status was '{status}', not 'Success'"
+    message = result.get("message") or f"response.result.status was '{status}', not 'Success'"
+    return message, " ".join(str(result[field]) for field in ("code", "reason") if result.get(field))
 
 
 def _decode_object(item: Raw) -> JsonObject:

@@ -20,6 +20,9 @@ class Observer(Protocol):
     ) -> None:
         """Count a conversion of objects from one version to another. `failure` is None if it succeeded."""
 
+    def answer_repaired(self, crd: str, failure: AttemptError) -> None:
+        """Count a review that was answered wrongly, and whose objects were then converted by smaller reviews."""
+
     def objects_shared(self, crd: str, objects: int) -> None:
         """Count objects for which a request waited for a running conversion instead of starting its own."""
 

@@ -17,7 +17,7 @@ from polykind.webhook.target import Resolver
 
 if TYPE_CHECKING:
     from polykind.declare.library import Library
-    from polykind.webhook.client import ClientCertificate
+    from polykind.webhook.credentials import WebhookCredentials
     from polykind.webhook.presence import WebhookPresence
 
 WEBHOOK_GATE = "CustomResourceWebhookConversion"
@@ -31,7 +31,7 @@ def build_converter(
     clock: Clock,
     libraries: Sequence[Library] = (),
     feature_gates: Mapping[str, bool] | None = None,
-    client_certificate: ClientCertificate | None = None,
+    credentials: WebhookCredentials | None = None,
     observer: Observer | None = None,
     on_health: Callable[[Health], None] | None = None,
     seconds: float = CALL_SECONDS,
@@ -39,7 +39,7 @@ def build_converter(
     """Return a converter for a v1 CRD. When the CRD changes, the caller builds a new converter and closes this one.
 
     If one of the in-process `libraries` handles the kind, it is used instead of the CRD's conversion strategy.
-    `seconds` is the timeout of one call to a webhook.
+    `seconds` is the timeout of one call to a webhook, and `credentials` are what this server signs in with.
     """
     spec, metadata = crd["spec"], crd["metadata"]
     group, kind, name = spec["group"], spec["names"]["kind"], metadata["name"]
@@ -56,8 +56,8 @@ def build_converter(
         # Most servers convert nothing through a webhook, so import its client at first use.
         from polykind.conversion.webhook_converter import WebhookConverter
 
-        config, tls = conversion.get("webhook") or {}, client_certificate
-        remote = WebhookConverter(name, config, resolver, client_certificate=tls, seconds=seconds, observer=observer)
+        config = conversion.get("webhook") or {}
+        remote = WebhookConverter(name, config, resolver, credentials=credentials, seconds=seconds, observer=observer)
     configuration = library.spec if library else conversion
     parts = [metadata.get("uid"), metadata.get("generation"), configuration]
     return MonitoredConverter(
@@ -79,6 +79,7 @@ class _DisabledConverter:
     certificate_expires: datetime | None = None
     presence: WebhookPresence | None = None
     service = ""
+    repair = ""
 
     def reconnect(self) -> None:
         pass

@@ -15,6 +15,7 @@ from polykind.contract import JsonObject
 from polykind.conversion.conversion_errors import AttemptError
 
 TYPE = "ConversionHealthy"
+REPAIRED = "AnswersRepaired"
 UNHEALTHY_FAILURES = 3
 """The number of consecutive failures that make a converter unhealthy. Fewer failures may be caused by one object."""
 _EXPIRES_SOON = timedelta(days=14)
@@ -24,7 +25,9 @@ _REASONS = {
     "TLS": "Untrusted",
     "Timeout": "TimedOut",
     "HTTPStatus": "HTTPError",
+    "Size": "InvalidAnswer",
     "Answer": "InvalidAnswer",
+    "Refused": "ConversionRefused",
     "Exception": "ConverterFailed",
 }
 
@@ -38,10 +41,19 @@ class Health(msgspec.Struct, frozen=True):
     error: str = ""
     succeeded_at: datetime | None = None
     certificate_expires: datetime | None = None
+    repair: str = ""
+    """Why the answers to large reviews are wrong, if the server gets right ones by smaller reviews."""
 
-    def succeeded(self, now: datetime, certificate_expires: datetime | None = None) -> Health:
+    def succeeded(self, now: datetime, certificate_expires: datetime | None = None, repair: str = "") -> Health:
         expires = certificate_expires or self.certificate_expires
-        return replace(self, calls=self.calls + 1, failures=0, succeeded_at=now, certificate_expires=expires)
+        return replace(
+            self,
+            calls=self.calls + 1,
+            failures=0,
+            succeeded_at=now,
+            certificate_expires=expires,
+            repair=repair[:_MAX_ERROR_CHARS],
+        )
 
     def failed(self, failure: AttemptError) -> Health:
         return replace(
@@ -70,6 +82,8 @@ def condition(health: Health, now: datetime) -> JsonObject:
         return _condition(
             "True", "CertificateExpires", f"the converter's certificate ends at {_time(expires)}: renew it"
         )
+    if health.repair:
+        return _condition("True", REPAIRED, f"conversions succeed, but only in small reviews: {health.repair}")
     certificate = f", the converter's certificate ends at {_time(expires)}" if expires else ""
     return _condition("True", "Converting", f"conversions succeed{certificate}")
 
@@ -81,7 +95,7 @@ def transition(health: Health, previous: JsonObject | None, now: datetime) -> Js
     """
     current = condition(health, now)
     if previous is None:
-        if current["status"] != "False" and current["reason"] != "CertificateExpires":
+        if current["status"] != "False" and current["reason"] not in ("CertificateExpires", REPAIRED):
             return None
     else:
         if current["status"] == "Unknown":

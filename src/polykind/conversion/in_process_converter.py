@@ -36,6 +36,7 @@ class InProcessConverter:
         self.certificate_expires: datetime | None = None
         self.presence: WebhookPresence | None = None
         self.service = ""
+        self.repair = ""
         self._function = function
         self._seconds = seconds
         self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"polykind {spec}")

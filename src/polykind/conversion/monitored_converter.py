@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
@@ -18,6 +19,9 @@ from polykind.webhook.target import string_or_empty
 
 CALL_SECONDS = 30.0
 """The timeout of one call to a converter."""
+
+_LOG_SECONDS = 5.0
+"""Seconds between two log lines about failed conversions of one CRD."""
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +47,10 @@ class RemoteConverter(Converter, Protocol):
     @property
     def service(self) -> str:
         """The key (namespace/name) of the Service through which the webhook is reached, or ""."""
+
+    @property
+    def repair(self) -> str:
+        """Why answers to large reviews are wrong, if the same objects can be converted in smaller ones, else ""."""
 
     def reconnect(self) -> None:
         """Use new connections from now on, because the webhook may have another address."""
@@ -79,6 +87,9 @@ class MonitoredConverter:
         self._clock = clock
         self._observer = observer
         self._on_health = on_health
+        self._next_log = -math.inf
+        self._unlogged = 0
+        """The number of failed conversions that were not logged since the last one was."""
 
     @property
     def is_remote(self) -> bool:
@@ -141,12 +152,23 @@ class MonitoredConverter:
             failure = (
                 error.failure if isinstance(error, ConversionFailedError) else AttemptError(error.message, CALL, "TLS")
             )
+            self._log_failure(error.message)
             self._update_health(self.health.failed(failure))
             self._count(remote, objects, to, time.monotonic() - started, failure)
             raise
-        self._update_health(self.health.succeeded(self._clock.now(), remote.certificate_expires))
+        self._update_health(self.health.succeeded(self._clock.now(), remote.certificate_expires, remote.repair))
         self._count(remote, objects, to, time.monotonic() - started, None)
         return converted
+
+    def _log_failure(self, message: str) -> None:
+        """Log a failed conversion. During an outage, log one every few seconds, with the number of the others."""
+        now = self._clock.monotonic()
+        if now < self._next_log:
+            self._unlogged += 1
+            return
+        others = f" (and {self._unlogged} more since the last such line)" if self._unlogged else ""
+        self._next_log, self._unlogged = now + _LOG_SECONDS, 0
+        log.warning("CRD %s: a conversion failed: %s%s", self.crd_name, message, others)
 
     def _update_health(self, health: Health) -> None:
         before, self.health = self.health, health

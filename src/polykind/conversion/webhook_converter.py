@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -12,23 +13,28 @@ from typing import TYPE_CHECKING
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_messages
-from polykind.conversion.batches import Batches, EncodedObject, is_empty
+from polykind.conversion.batches import Batches, EncodedObject, Repair, is_empty
 from polykind.conversion.conversion_errors import CALL, AttemptError, error_prefix
 from polykind.conversion.conversion_observer import Observer
 from polykind.conversion.monitored_converter import CALL_SECONDS
 from polykind.errors import InternalError, UnknownReasonError
 from polykind.webhook import review_envelope
-from polykind.webhook.client import ClientCertificate, WebhookClient, WebhookConfigError
+from polykind.webhook.client import WebhookCall, WebhookClient, WebhookConfigError
+from polykind.webhook.response_errors import HTTPResponse, body_excerpt, response_error
 from polykind.webhook.target import Resolver, TargetError, string_or_empty
-from polykind.webhook.transport_errors import TransportError, response_error
+from polykind.webhook.transport_errors import TransportError
 
 if TYPE_CHECKING:
+    from polykind.webhook.credentials import WebhookCredentials
     from polykind.webhook.presence import WebhookPresence
-    from polykind.webhook.transport import Session
+
+log = logging.getLogger("polykind.converters")
 
 _MAX_OBJECT_BYTES = 3 * 1024 * 1024
-_MAX_RESPONSE_BYTES = 16 * 1024 * 1024
-"""The maximum size of a response. If a response is larger, the objects are sent again in smaller batches."""
+_MAX_BATCH_RESPONSE_BYTES = 16 * 1024 * 1024
+"""The maximum size of a response with several objects. If it is larger, they are sent again in smaller batches."""
+_MAX_RESPONSE_BYTES = 32 * 1024 * 1024
+"""The maximum size of a response with one object. kube-apiserver has no limit."""
 _MAX_ON_LOOP_BYTES = 128 * 1024
 """The maximum size of a response that is parsed on the event loop. A larger response is parsed in a thread."""
 _INDIVISIBLE_STATUSES = frozenset({401, 403, 404, 405, 407, 415, 429, 501, 502, 503, 504, 505})
@@ -48,7 +54,7 @@ class WebhookConverter:
         config: JsonObject,
         resolver: Resolver,
         *,
-        client_certificate: ClientCertificate | None = None,
+        credentials: WebhookCredentials | None = None,
         seconds: float = CALL_SECONDS,
         uid: Callable[[], str] = lambda: str(uuid.uuid4()),
         observer: Observer | None = None,
@@ -59,13 +65,13 @@ class WebhookConverter:
         self._version = review_envelope.choose_version(config.get("conversionReviewVersions") or ())
         self._resolver = resolver
         self._client = WebhookClient(
-            client_config, f"conversion_webhook_for_{crd_name}", resolver, client_certificate=client_certificate
+            client_config, f"conversion_webhook_for_{crd_name}", resolver, credentials=credentials
         )
         self._seconds = seconds
         self._uid = uid
         self._observer = observer
         self._parse_lock = asyncio.Lock()
-        self._batches = Batches(self._convert_batch, json_codec.encode)
+        self._batches = Batches(self._convert_batch, json_codec.encode, on_repair=self._log_repair)
 
     @property
     def name(self) -> str:
@@ -78,12 +84,7 @@ class WebhookConverter:
     @property
     def address(self) -> str:
         """The URL of the webhook for error messages, with the connection's host and port if they differ from it."""
-        try:
-            target = self._client.target()
-        except TargetError:
-            return self._url or "an unusable address"
-        endpoint = target.endpoint(self._resolver)
-        return target.url if endpoint == (target.server_name, target.port) else f"{target.url} (at {endpoint})"
+        return self._client.address
 
     @property
     def certificate_expires(self) -> datetime | None:
@@ -102,6 +103,16 @@ class WebhookConverter:
             return ""
         return "/".join(service) if service is not None else ""
 
+    @property
+    def repair(self) -> str:
+        """Why answers to large reviews are wrong, if the webhook converts the same objects in smaller ones, else ""."""
+        return str(self._batches.repair) if self._batches.repair is not None else ""
+
+    def _log_repair(self, repair: Repair) -> None:
+        log.warning("CRD %s: the webhook converts only in smaller reviews: %s", self._crd_name, repair)
+        if self._observer:
+            self._observer.answer_repaired(self._crd_name, repair.failure)
+
     def reconnect(self) -> None:
         self._client.reconnect()
 
@@ -116,45 +127,45 @@ class WebhookConverter:
 
     async def _convert_batch(self, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         try:
-            async with self._client.open() as session:
-                return await self._call_observed(session, batch, to)
+            async with self._client.open() as call:
+                return await self._call_observed(call, batch, to)
         except WebhookConfigError as error:
             raise InternalError(f"error resolving resource: {error}") from error
 
-    async def _call_observed(self, session: Session, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
-        started = time.monotonic()
+    async def _call_observed(self, call: WebhookCall, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
+        started, uid = time.monotonic(), self._uid()
         failure: AttemptError | None = None
         try:
-            return await self._call(session, batch, to)
+            return await self._call(call, batch, to, uid)
         except AttemptError as error:
             failure = error
+            failure.review = uid
             raise
         finally:
             if self._observer:
                 self._observer.converter_called(self._crd_name, len(batch), time.monotonic() - started, failure)
 
-    async def _call(self, session: Session, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
-        version, uid = self._version or "v1", self._uid()
+    async def _call(self, call: WebhookCall, batch: Sequence[EncodedObject], to: str, uid: str) -> list[JsonObject]:
+        version = self._version or "v1"
         objects = [item.obj for item in batch]
         body = conversion_messages.request(version, uid, to, [item.encoded for item in batch])
+        max_bytes = min(_MAX_BATCH_RESPONSE_BYTES, (len(batch) + 1) * _MAX_OBJECT_BYTES)
         try:
-            response = await session.post(
-                body, min(_MAX_RESPONSE_BYTES, len(batch) * _MAX_OBJECT_BYTES + _MAX_OBJECT_BYTES), self._seconds
-            )
-        except TransportError as transport_error:
-            message = f"{error_prefix(objects[0])} failed: {transport_error.text}"
-            raise AttemptError(
-                message, CALL, transport_error.cause, divisible=transport_error.divisible
-            ) from transport_error
-        error = response_error(response)
-        if error is not None:
-            success = 200 <= response.status <= 206
-            cause, status = ("Answer", 0) if success else ("HTTPStatus", response.status)
-            message = f"{error_prefix(objects[0])} failed: {error}"
-            raise AttemptError(
-                message, CALL, cause, status=status, divisible=response.status not in _INDIVISIBLE_STATUSES
-            )
+            response = await call.post(body, _MAX_RESPONSE_BYTES if len(batch) == 1 else max_bytes, self._seconds)
+        except TransportError as error:
+            message = f"{error_prefix(objects[0])} failed: {error.text}"
+            raise AttemptError(message, CALL, error.cause, divisible=error.divisible, hint=error.hint) from error
+        problem = response_error(response)
+        if problem is not None:
+            raise _refused_response(f"{error_prefix(objects[0])} failed: {problem}", response)
         if len(response.body) <= _MAX_ON_LOOP_BYTES:
             return conversion_messages.parse_response(version, uid, response.body, objects, to)
         async with self._parse_lock:  # Two parsing threads would only compete for the GIL.
             return await asyncio.to_thread(conversion_messages.parse_response, version, uid, response.body, objects, to)
+
+
+def _refused_response(message: str, response: HTTPResponse) -> AttemptError:
+    """Return the error for an HTTP response that is no review. kube-apiserver loses most of its text."""
+    cause, status = ("Answer", 0) if response.succeeded else ("HTTPStatus", response.status)
+    divisible, detail = response.status not in _INDIVISIBLE_STATUSES, body_excerpt(response.body, message)
+    return AttemptError(message, CALL, cause, status=status, divisible=divisible, detail=detail)

@@ -189,6 +189,11 @@ class Metrics:
         self.conversion_failures = self.counter(
             "polykind_conversion_failures_total", "Failed conversions by CRD, converter and cause.", (*_CRD, "cause")
         )
+        self.conversion_repairs = self.counter(
+            "polykind_conversion_repairs_total",
+            "Reviews that a webhook answered wrongly, and whose objects smaller reviews converted, by CRD and cause.",
+            ("crd", "cause"),
+        )
         self.conversion_timeouts = self.counter(
             "polykind_conversion_timeouts_total", "Conversions that timed out, by CRD and converter.", _CRD
         )
@@ -325,6 +330,9 @@ class Metrics:
             self.conversion_failures.of(crd, converter, failure.cause).add()
             if failure.timed_out:
                 self.conversion_timeouts.of(crd, converter).add()
+
+    def answer_repaired(self, crd: str, failure: ConversionFailure) -> None:
+        self.conversion_repairs.of(crd, failure.cause).add()
 
     def objects_shared(self, crd: str, objects: int) -> None:
         self.conversion_shared.of(crd).add(objects)

@@ -30,6 +30,7 @@ from polykind.server.settings import Settings
 from polykind.store.sqlite import SingleReplicaLeadership
 from polykind.strategies.apiextensions.strategy import CRDResource
 from polykind.strategies.core.namespace_strategy import NamespaceResource
+from polykind.webhook.target import Resolver
 
 if TYPE_CHECKING:
     from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
@@ -50,6 +51,7 @@ class Controllers:
         backend: Backend,
         leadership: Leadership,
         admission: AdmissionInformers,
+        resolver: Resolver,
         runtime_config: RuntimeConfig,
         build_converter: BuildConverter,
         now: Callable[[], str],
@@ -61,6 +63,7 @@ class Controllers:
         self._now = now
         self._on_stop = on_stop
         self._admission = admission
+        self._resolver = resolver
         self._stored_versions = StoredVersionReport(backend)
         registry = backend.registry
         crd_resource = self._crd_resource()
@@ -108,6 +111,7 @@ class Controllers:
             report_blocked=self._stored_versions.start,
             webhooks=settings.gate("CustomResourceWebhookConversion"),
             defaulting=settings.gate("CustomResourceDefaulting"),
+            webhook_warning=self._resolver.warning,
         )
 
     async def start(

@@ -8,7 +8,6 @@ import secrets
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -55,7 +54,7 @@ from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
 from polykind.store.sqlite import SingleReplicaLeadership, SqliteStore
 from polykind.strategies.authorization.strategy import reviews
-from polykind.strategies.core.external_names import find_external_name
+from polykind.strategies.core.webhook_services import WebhookServices
 from polykind.webhook.target import Resolver, parse_resolve
 
 if TYPE_CHECKING:
@@ -162,6 +161,7 @@ class Server:
             self.backend,
             self.leadership,
             self.admission,
+            self._resolver,
             self.runtime_config,
             self._build_converter,
             self._now,
@@ -220,7 +220,11 @@ class Server:
         self.registry = Registry()
         declare_builtins(self.registry, self.cache, all_kinds(), self.runtime_config.serves)
         services = self.cache.resource_at(SERVICE.storage_prefix)
-        self._resolver = Resolver(parse_resolve(settings.resolve), partial(find_external_name, services))
+        self._resolver = Resolver(
+            parse_resolve(settings.resolve),
+            WebhookServices(services),
+            in_cluster="KUBERNETES_SERVICE_HOST" in os.environ,
+        )
         plugins = self._enabled_plugins()
         self.admission = AdmissionInformers(
             self.cache, self.registry, self.metrics, self._resolver, plugins, self._plugin_services()

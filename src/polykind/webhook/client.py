@@ -1,96 +1,51 @@
-"""The client of one webhook: its target, TLS trust and connections."""
+"""The client of one webhook: its target, TLS trust, credentials and connections."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import importlib
-import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polykind.cluster.cluster_access import KubeconfigError
 from polykind.contract import JsonObject
+from polykind.webhook.credentials import WebhookCredentials, WebhookUser
 from polykind.webhook.presence import WebhookPresence
+from polykind.webhook.response_errors import HTTPResponse
 from polykind.webhook.target import Resolver, Target, TargetError, build_target, string_or_empty
+from polykind.webhook.tls import CABundleError, build_ssl_context, decode_ca_bundle
 
 if TYPE_CHECKING:
     from polykind.webhook.transport import Session
 
-_block = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s+(.*?)-----END \1-----", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class ClientCertificate:
-    """The PEM files of the certificate and key that this server presents to webhooks."""
-
-    certificate: Path
-    key: Path | None = None
-
-
-class CABundleError(ValueError):
-    """A caBundle contains no valid certificate."""
-
-
-def decode_ca_bundle(encoded: str | None) -> bytes:
-    """Decode a caBundle from base64 to PEM. Return b"" if it is missing or blank.
-
-    Raise CABundleError if it is not base64.
-    """
-    if not encoded:
-        return b""
-    try:
-        return base64.b64decode(encoded, validate=True).strip()
-    except (binascii.Error, ValueError):
-        raise CABundleError("unable to load root certificates: unable to parse bytes as PEM block") from None
-
-
-def build_ssl_context(pem: bytes, client: ClientCertificate | None = None) -> ssl.SSLContext:
-    """Return a TLS context that trusts the CAs in `pem`, or the CAs of the operating system if `pem` is empty.
-
-    As in kube-apiserver, every certificate of the bundle is trusted, even if it is not self-signed, and a bundle is
-    valid if one of its certificates is valid. The common name of a server's certificate is never compared with the host
-    name.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.hostname_checks_common_name = False
-    context.set_alpn_protocols(["http/1.1"])
-    if pem:
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        _load_ca_bundle(context, pem)
-    else:
-        context.load_default_certs()
-    if client:
-        context.load_cert_chain(client.certificate, client.key)
-    return context
-
-
-def _load_ca_bundle(context: ssl.SSLContext, pem: bytes) -> None:
-    blocks = _block.findall(pem)
-    if not blocks:
-        raise CABundleError("unable to load root certificates: unable to parse bytes as PEM block")
-    loaded = False
-    for _, body in (b for b in blocks if b[0] == b"CERTIFICATE"):
-        try:
-            context.load_verify_locations(cadata=base64.b64decode(body))
-        except (ssl.SSLError, binascii.Error, ValueError):
-            if not loaded and len(blocks) == 1:
-                error = "failed to parse certificate: x509: malformed certificate"
-                raise CABundleError(f"unable to load root certificates: {error}") from None
-        else:
-            loaded = True
-    if not loaded:
-        raise CABundleError("unable to load root certificates: no valid certificate authority data seen")
-
 
 class WebhookConfigError(ValueError):
     """A clientConfig is invalid, so the webhook cannot be called."""
+
+
+class WebhookCall:
+    """Calls to a webhook for one request of a client. What is large is kept until `done`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._slots: list[asyncio.Semaphore] = []
+
+    async def post(
+        self, body: bytes, max_bytes: int, seconds: float, stated_seconds: float | None = None
+    ) -> HTTPResponse:
+        """POST a review and return the response, as Session.post does."""
+        response = await self._session.post(body, max_bytes, seconds, stated_seconds)
+        if response.slot is not None:
+            self._slots.append(response.slot)
+        return response
+
+    def done(self) -> None:
+        """Let other calls receive large responses."""
+        while self._slots:
+            self._slots.pop().release()
 
 
 class WebhookClient:
@@ -107,18 +62,19 @@ class WebhookClient:
         name: str,
         resolver: Resolver,
         *,
-        client_certificate: ClientCertificate | None = None,
+        credentials: WebhookCredentials | None = None,
         plain_timeouts: bool = False,
         verify: bool = True,
     ) -> None:
         self._config = config
         self._name = name
         self._resolver = resolver
-        self._client_certificate = client_certificate
+        self._credentials = credentials
         self._plain_timeouts = plain_timeouts
         self._verify = verify
         self.presence = WebhookPresence()
         self._target: Target | None = None
+        self._user: WebhookUser | None = None
         self._session: Session | None = None
         self._opening = asyncio.Lock()
         self._retired: list[Session] = []
@@ -133,6 +89,16 @@ class WebhookClient:
         return self._target
 
     @property
+    def address(self) -> str:
+        """The URL of the webhook for messages, with the connection's host and port if they differ from it."""
+        try:
+            target = self.target()
+        except TargetError:
+            return string_or_empty(self._config.get("url")) or "an unusable address"
+        endpoint = target.endpoint(self._resolver)
+        return target.url if endpoint == (target.server_name, target.port) else f"{target.url} (at {endpoint})"
+
+    @property
     def expires(self) -> datetime | None:
         """The expiry of the certificate that the webhook presented most recently, or None if unknown."""
         return self._session.expires if self._session else None
@@ -140,12 +106,15 @@ class WebhookClient:
     async def close(self) -> None:
         """Close the connections as soon as no call to the webhook is in progress."""
         self._closing = True
-        self.reconnect()
+        self._retire()
         await self._close_retired()
 
     def reconnect(self) -> None:
         """Use new connections for the calls that follow, because the webhook may have another address."""
         self.presence.moved()
+        self._retire()
+
+    def _retire(self) -> None:
         if self._session is not None:
             self._retired.append(self._session)
             self._session = None
@@ -155,16 +124,22 @@ class WebhookClient:
             await self._retired.pop().close()
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Session]:
-        """Yield the session with which to call the webhook. Its connections stay open until the `with` block ends.
+    async def open(self) -> AsyncIterator[WebhookCall]:
+        """Yield what calls the webhook. Its connections stay open until the `with` block ends.
 
-        Raise WebhookConfigError if the clientConfig is invalid.
+        Raise WebhookConfigError if the clientConfig or the credentials are invalid.
         """
         self._calls += 1
+        call: WebhookCall | None = None
         try:
-            yield self._session or await self._open()
+            if self._user is not None and self._user.key_pair_changed:
+                self._retire()
+            call = WebhookCall(self._session or await self._open())
+            yield call
         finally:
             self._calls -= 1
+            if call is not None:
+                call.done()
             if self._retired or self._closing:
                 await (self.close() if self._closing else self._close_retired())
 
@@ -173,9 +148,11 @@ class WebhookClient:
             if self._session is None:
                 try:
                     target = self.target()
+                    self._user = self._credentials.find(target.authority) if self._credentials is not None else None
                     pem = decode_ca_bundle(string_or_empty(self._config.get("caBundle")))
-                    context = await asyncio.to_thread(build_ssl_context, pem, self._client_certificate)
-                except (TargetError, CABundleError, OSError) as error:
+                    key_pair = self._user.key_pair() if self._user is not None else None
+                    context = await asyncio.to_thread(build_ssl_context, pem, key_pair)
+                except (TargetError, CABundleError, KubeconfigError, OSError, ValueError) as error:
                     raise WebhookConfigError(str(error)) from error
                 if not self._verify:
                     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -183,8 +160,9 @@ class WebhookClient:
                 self._session = transport.Session(
                     target,
                     context,
-                    lambda: target.endpoint(self._resolver),
+                    self._resolver,
                     self.presence,
+                    headers=self._user.headers if self._user is not None else list,
                     plain_timeouts=self._plain_timeouts,
                 )
             return self._session

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
@@ -23,8 +23,14 @@ class Endpoint(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-ExternalName = Callable[[str, str], str | None]
-"""A function of namespace and name that returns the externalName of a Service, or None if it is of another type."""
+class Services(Protocol):
+    """The stored Services."""
+
+    def external_name(self, namespace: str, name: str) -> str | None:
+        """Return the externalName of a Service, or None if it is of another type or does not exist."""
+
+    def routing_error(self, namespace: str, name: str, port: int) -> str:
+        """Return kube-apiserver's message if it could not route to a port of a Service, else ""."""
 
 
 class Resolver:
@@ -35,19 +41,56 @@ class Resolver:
     """
 
     def __init__(
-        self, overrides: Mapping[str, Endpoint] | None = None, external_name: ExternalName | None = None
+        self,
+        overrides: Mapping[str, Endpoint] | None = None,
+        services: Services | None = None,
+        *,
+        in_cluster: bool = False,
     ) -> None:
+        """`in_cluster` is true if this process runs in a pod, whose DNS knows the Services of the cluster."""
         self._overrides = dict(overrides or {})
-        self._external_name = external_name
+        self._services = services
+        self._in_cluster = in_cluster
 
     def endpoint(self, namespace: str, name: str, port: int) -> Endpoint:
+        return self._known_endpoint(namespace, name, port) or Endpoint(f"{name}.{namespace}.svc", port)
+
+    def _known_endpoint(self, namespace: str, name: str, port: int) -> Endpoint | None:
         override = self._overrides.get(f"{namespace}/{name}")
         if override:
             return override
-        external = self._external_name(namespace, name) if self._external_name else None
-        if external:
-            return Endpoint(external.rstrip("."), port)
-        return Endpoint(f"{name}.{namespace}.svc", port)
+        external = self._services.external_name(namespace, name) if self._services else None
+        return Endpoint(external.rstrip("."), port) if external else None
+
+    def routing_error(self, namespace: str, name: str, port: int) -> str:
+        """Return kube-apiserver's message for a Service whose DNS name is unknown, or "" if the Service is fine."""
+        if self._services is None or self._known_endpoint(namespace, name, port):
+            return ""
+        return self._services.routing_error(namespace, name, port)
+
+    def hint(self, namespace: str, name: str, port: int) -> str:
+        """Return what to do about a Service that only the DNS of a cluster can find, or "" if its address is known."""
+        if self._known_endpoint(namespace, name, port):
+            return ""
+        return f"this server has no network of Services, use {resolve_flag(namespace, name)}"
+
+    def warning(self, config: JsonObject) -> str:
+        """Return the warning for a client that writes a clientConfig with a Service that cannot be reached, or ""."""
+        service = config.get("service")
+        if self._in_cluster or not isinstance(service, dict):
+            return ""
+        namespace, name = string_or_empty(service.get("namespace")), string_or_empty(service.get("name"))
+        service_port = _port(service.get("port"))
+        hint = self.hint(namespace, name, service_port)
+        if not hint:
+            return ""
+        problem = self.routing_error(namespace, name, service_port)
+        return f"the webhook cannot be called: {f'{problem}; ' if problem else ''}{hint}"
+
+
+def resolve_flag(namespace: str, name: str, address: str = "HOST:PORT") -> str:
+    """Return the flag that tells where a Service is."""
+    return f"--resolve {namespace}/{name}={address}"
 
 
 def parse_resolve(values: Iterable[str]) -> dict[str, Endpoint]:
@@ -83,6 +126,11 @@ class Target(msgspec.Struct, frozen=True):
     server_name: str
     port: int
     service: tuple[str, str] | None = None
+
+    @property
+    def authority(self) -> str:
+        """The host and port that the clientConfig names."""
+        return str(Endpoint(self.server_name, self.port))
 
     def endpoint(self, resolver: Resolver) -> Endpoint:
         """Return the host and port to connect to. `resolver` finds them if the target is a Service."""

@@ -10,30 +10,30 @@ import io
 import re
 import socket
 import ssl
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import Connection
+from multidict import CIMultiDict
 from yarl import URL
 
 from polykind.golang.fmt import go_quote
+from polykind.webhook.certificate_errors import certificate_error
 from polykind.webhook.presence import WebhookPresence
-from polykind.webhook.target import Endpoint, Target
+from polykind.webhook.response_errors import HTTPResponse
+from polykind.webhook.target import Endpoint, Resolver, Target
+from polykind.webhook.tls import CertificateRejectedError, WebhookTLS
 from polykind.webhook.trace_context import trace_headers
 from polykind.webhook.transport_errors import (
-    HTTPResponse,
     TransportError,
     body_error,
-    certificate_message,
-    connect_timeout_message,
     dial_message,
     handshake_message,
-    non_tls_message,
     request_error,
 )
 
@@ -42,11 +42,15 @@ _IDLE_SECONDS = 90.0
 _CONNECT_SECONDS = 10.0
 _RETRIES = 10
 _REDIRECTS = 10
+_REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+_LARGE_BYTES = 4 * 1024 * 1024
+_LARGE_RESPONSES = 4
+"""The number of responses larger than _LARGE_BYTES that are kept at once."""
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 _MAX_WAIT_SECONDS = 3600
 _quoted_line = re.compile(r"b'(.*?)'").search
 """Finds, in aiohttp's error message, the line of the response that aiohttp could not parse."""
 _HEADERS = {
-    "Content-Type": "application/json",
     "Accept": "application/json, */*",
     "Accept-Encoding": "gzip",
     "User-Agent": "kube-apiserver-admission",
@@ -54,20 +58,22 @@ _HEADERS = {
 
 
 class _EndpointResolver(AbstractResolver):
-    """Resolves every host name to the webhook's endpoint.
+    """Resolves the host of a webhook to its endpoint, and other hosts, to which it redirects, by DNS.
 
     For error messages, `requested` is the endpoint before the DNS lookup and `reached` the address after it.
     """
 
-    def __init__(self, endpoint: Callable[[], Endpoint]) -> None:
-        self._endpoint = endpoint
-        self.requested: Endpoint | None = None
-        self.reached: Endpoint | None = None
+    def __init__(self, target: Target, resolver: Resolver) -> None:
+        self._target = target
+        self._resolver = resolver
+        self.requested = self.reached = Endpoint(target.server_name, target.port)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        endpoint = self.requested = self.reached = self._endpoint()
+        target = self._target
+        own = (host, port) == (target.server_name, target.port)
+        endpoint = self.requested = self.reached = target.endpoint(self._resolver) if own else Endpoint(host, port)
         loop = asyncio.get_running_loop()
         addresses = await loop.getaddrinfo(endpoint.host, endpoint.port, family=family, type=socket.SOCK_STREAM)
         out: list[ResolveResult] = [
@@ -115,22 +121,26 @@ class Session:
     def __init__(
         self,
         target: Target,
-        trust: ssl.SSLContext,
-        endpoint: Callable[[], Endpoint],
+        tls: WebhookTLS,
+        resolver: Resolver,
         presence: WebhookPresence,
         *,
+        headers: Callable[[], list[tuple[str, str]]] = list,
         plain_timeouts: bool = False,
     ) -> None:
+        """`headers` returns the headers with the credentials for this webhook."""
         self._target = target
+        self._tls = tls
+        self._services = resolver
         self._presence = presence
+        self._credentials = headers
         self._plain_timeouts = plain_timeouts
-        self._endpoint = endpoint
-        self._resolver = _EndpointResolver(endpoint)
+        self._resolver = _EndpointResolver(target, resolver)
         trace = aiohttp.TraceConfig()
         trace.on_connection_reuseconn.append(_mark_reused)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                ssl=trust,
+                ssl=tls,
                 resolver=self._resolver,
                 use_dns_cache=False,
                 limit=_CONNECTIONS,
@@ -155,76 +165,81 @@ class Session:
         `seconds` is the timeout of the call with all retries. `stated_seconds` is the timeout in the URL's query, by
         default `seconds`. Raise TransportError if the call fails or the response is larger than `max_bytes`.
         """
-        url = f"{self._target.url}?timeout={stated_seconds or seconds:g}s"
-        deadline = time.monotonic() + seconds
-        stage = _Stage()
+        request = _Request(f"{self._target.url}?timeout={stated_seconds or seconds:g}s", body)
         try:
             async with asyncio.timeout(seconds):
                 for retry in range(_RETRIES + 1):
-                    response, wait = await self._follow_redirects(url, body, max_bytes, stage)
+                    response, wait = await self._follow_redirects(request, max_bytes)
                     if wait is None or retry == _RETRIES:
                         break
-                    stage.current = "waiting"
+                    _release(response)
+                    request.stage = "waiting"
                     await asyncio.sleep(wait)
                 return response
-        except aiohttp.ClientError as error:
-            raise await self._error(error, url, stage, deadline - time.monotonic()) from error
-        except TimeoutError:
-            raise _timeout_error(url, stage, self._plain_timeouts) from None
-        except (OSError, ValueError) as error:
-            raise await self._error(error, url, stage, deadline - time.monotonic()) from error
+        except TimeoutError as error:
+            if isinstance(error, aiohttp.ClientError):
+                raise await self._error(error, request) from error
+            raise _timeout_error(request, self._plain_timeouts) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise await self._error(error, request) from error
 
-    async def _follow_redirects(
-        self, url: str, body: bytes, max_bytes: int, stage: _Stage
-    ) -> tuple[HTTPResponse, float | None]:
-        """POST the body, and again to the new URL if the status is 307 or 308, but only to a URL of the same origin.
+    async def _follow_redirects(self, request: _Request, max_bytes: int) -> tuple[HTTPResponse, float | None]:
+        """Send the review, and follow redirects as Go's HTTP client does: 307 and 308 with the body, others by GET.
 
-        The CA bundle is configured only for that origin.
+        Return the response, and the seconds after which to try again.
         """
-        current_url = URL(url, encoded=True)
-        for _ in range(_REDIRECTS):
-            response, headers = await self._post_with_retry(current_url, body, max_bytes, stage)
+        request.begin()
+        while True:
+            response, headers = await self._send_with_retry(request, max_bytes)
             location = headers.get("Location", "")
-            if response.status not in (307, 308) or not location:
-                break
-            redirected = current_url.join(URL(location))
-            if redirected.origin() != current_url.origin():
-                break
-            current_url = redirected
-        return response, _retry_after(response.status, headers.get("Retry-After", ""))
+            if response.status not in _REDIRECT_STATUSES or not location:
+                return response, _retry_after(response.status, headers.get("Retry-After", ""))
+            _release(response)
+            request.redirect(response.status, location)
 
-    async def _post_with_retry(self, url: URL, body: bytes, max_bytes: int, stage: _Stage) -> tuple[HTTPResponse, Any]:
-        """POST the body. If the webhook has closed the reused connection, POST it once more on a new connection.
+    async def _send_with_retry(self, request: _Request, max_bytes: int) -> tuple[HTTPResponse, Any]:
+        """Send a request. If the webhook has closed the reused connection, send it once more on a new connection.
 
         Repeating a review is safe, because reviews are idempotent.
         """
         trace = SimpleNamespace(reused=False)
         try:
-            return await self._post_once(url, body, max_bytes, stage, trace)
+            return await self._send(request, max_bytes, trace)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if not trace.reused or isinstance(error, aiohttp.ClientConnectorError) or stage.current != "headers":
+            if not trace.reused or isinstance(error, aiohttp.ClientConnectorError) or request.stage != "headers":
                 raise
-        return await self._post_once(url, body, max_bytes, stage, SimpleNamespace(reused=False))
+        return await self._send(request, max_bytes, SimpleNamespace(reused=False))
 
-    async def _post_once(
-        self, url: URL, body: bytes, max_bytes: int, stage: _Stage, trace: SimpleNamespace
-    ) -> tuple[HTTPResponse, Any]:
-        stage.current = "headers"
-        # Pass the body as a stream: aiohttp writes a stream in pieces, so a large body does not block the event loop.
-        post = self._session.post(
-            url, data=io.BytesIO(body), headers=trace_headers(), allow_redirects=False, trace_request_ctx=trace
+    async def _send(self, request: _Request, max_bytes: int, trace: SimpleNamespace) -> tuple[HTTPResponse, Any]:
+        request.stage = "headers"
+        own = request.is_own
+        if not own:
+            # aiohttp does not look up IP addresses.
+            endpoint = Endpoint(request.url.host or "", request.url.port or 0)
+            self._resolver.requested = self._resolver.reached = endpoint
+        headers = CIMultiDict(trace_headers() or ())
+        headers.extend(self._credentials() if own else ())
+        body = None
+        if request.method == "POST":
+            headers["Content-Type"] = "application/json"
+            # Pass the body as a stream: aiohttp writes a stream in pieces, so a large body does not block the loop.
+            body = io.BytesIO(request.body)
+        sent = self._session.request(
+            request.method,
+            request.url,
+            data=body,
+            headers=headers,
+            allow_redirects=False,
+            trace_request_ctx=trace,
+            # As in kube-apiserver, the name of a Service is the name in certificates wherever it redirects to.
+            server_hostname=self._target.server_name if self._target.service is not None else None,
         )
-        async with post as response:
-            stage.current = "body"
-            self._record_connection(response)
-            read = bytearray()
-            if (response.content_length or 0) > max_bytes:
-                raise _too_large(max_bytes)
-            async for chunk in response.content.iter_any():
-                read += chunk
-                if len(read) > max_bytes:
-                    raise _too_large(max_bytes)
-        return HTTPResponse(response.status, response.headers.get("Content-Type", ""), bytes(read)), response.headers
+        async with sent as response:
+            request.stage = "body"
+            if own:
+                self._record_connection(response)
+            content, slot = await _read(response, max_bytes)
+        return HTTPResponse(response.status, response.headers.get("Content-Type", ""), content, slot), response.headers
 
     def _record_connection(self, response: aiohttp.ClientResponse) -> None:
         if not isinstance(response, _Response):
@@ -234,77 +249,162 @@ class Session:
         if certificate and "notAfter" in certificate:
             self.expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
 
-    async def _error(self, error: Exception, url: str, stage: _Stage, seconds: float) -> TransportError:
-        requested = self._resolver.requested or self._endpoint()
-        reached = self._resolver.reached or requested
-        if stage.current == "body":
-            broken = isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError))
+    async def _error(self, error: Exception, request: _Request) -> TransportError:
+        """Describe the failure of a call as Go's HTTP client does."""
+        url = request.text
+        if request.stage == "body":
+            broken = isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError)
             return body_error("unexpected EOF" if broken else str(error), "Connection")
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return request_error(url, await connect_timeout_message(reached), "Timeout")
+            return request_error(url, self._connect_timeout(), "Timeout")
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            certificate_error = error.certificate_error
-            if isinstance(certificate_error, ssl.SSLCertVerificationError):
-                message = await certificate_message(
-                    reached, self._target.server_name, certificate_error, max(0.1, min(5.0, seconds))
-                )
-                return request_error(url, message, "TLS")
+            name = self._target.server_name if self._target.service is not None else request.url.host or ""
+            return request_error(url, await _certificate_message(error.certificate_error, name), "TLS")
         if isinstance(error, aiohttp.ClientConnectorError):
-            self._presence.refused()
-            return await _connection_error(error.os_error, url, requested, reached)
+            if request.is_own:
+                self._presence.refused()
+            return self._connect_error(error.os_error, url)
         if isinstance(error, ssl.SSLError):
             return request_error(url, handshake_message(error), "TLS")
+        return request_error(url, self._request_message(error), "Connection")
+
+    def _connect_timeout(self) -> str:
+        if self._tls.handshakes > 0:
+            # The connection is given up, so its handshake does not end.
+            self._tls.handshakes -= 1
+            return "net/http: TLS handshake timeout"
+        return f"dial tcp {self._resolver.reached}: i/o timeout"
+
+    def _connect_error(self, error: OSError, url: str) -> TransportError:
+        reached = self._resolver.reached
+        if isinstance(error, ssl.SSLError):
+            return request_error(url, handshake_message(error), "TLS")
+        if isinstance(error, ConnectionResetError):
+            # The TCP connection existed. Go reports "EOF" if the peer closes the connection during the TLS handshake.
+            closed = error.errno is None
+            message = "EOF" if closed else f"read tcp {reached}: read: connection reset by peer"
+            return request_error(url, message, "Connection")
+        message, hint, target = dial_message(error, self._resolver.requested, reached), "", self._target
+        if isinstance(error, socket.gaierror) and target.service is not None:
+            hint = self._services.hint(*target.service, target.port)
+            message = self._services.routing_error(*target.service, target.port) or message
+        failure = request_error(url, message, "Connection")
+        failure.hint = hint
+        return failure
+
+    def _request_message(self, error: Exception) -> str:
+        """Return Go's message for a connection that broke before the response began, or a malformed response."""
         if isinstance(error, aiohttp.ServerDisconnectedError):
-            return request_error(url, "EOF", "Connection")
+            return "EOF"
         if isinstance(error, aiohttp.ClientResponseError):
             line = _quoted_line(error.message)
             quoted = go_quote(line[1]) if line else f": {' '.join(error.message.split())}"
-            message = f"malformed HTTP response {quoted}"
-            return request_error(url, f"net/http: HTTP/1.x transport connection broken: {message}", "Connection")
+            return f"net/http: HTTP/1.x transport connection broken: malformed HTTP response {quoted}"
         if isinstance(error, ConnectionResetError) or "reset" in str(error):
-            return request_error(url, f"read tcp {reached}: read: connection reset by peer", "Connection")
-        return request_error(url, str(error) or type(error).__name__, "Connection")
+            return f"read tcp {self._resolver.reached}: read: connection reset by peer"
+        if isinstance(error, aiohttp.NonHttpUrlClientError):
+            return f"unsupported protocol scheme {go_quote(URL(str(error)).scheme)}"
+        return str(error) or type(error).__name__
 
 
-class _Stage:
-    """The current stage of a call, which its error message depends on: "headers", "body", or "waiting" for a retry."""
+class _Request:
+    """A review on its way: where to send it, and the stage on which the text of an error depends.
 
-    __slots__ = ("current",)
+    The stage is "headers" or "body", or "waiting" for a retry.
+    """
 
-    def __init__(self) -> None:
-        self.current = "headers"
+    def __init__(self, url: str, body: bytes) -> None:
+        self._first_text = url
+        self.first_url = URL(url, encoded=True)
+        self.body = body
+        self.stage = "headers"
+        self.begin()
+
+    @property
+    def text(self) -> str:
+        """The URL for messages. A URL object omits the port 443."""
+        return self._first_text if self.url is self.first_url else str(self.url)
+
+    @property
+    def is_own(self) -> bool:
+        """True if the request goes to the webhook, and not to another address to which it redirects."""
+        return self.url is self.first_url or self.url.origin() == self.first_url.origin()
+
+    def begin(self) -> None:
+        """Send the review to the webhook, and not to the target of a redirect."""
+        self.method, self.url = "POST", self.first_url
+        self._redirects = 0
+
+    def redirect(self, status: int, location: str) -> None:
+        """Follow a redirect. Raise ValueError if there are too many."""
+        self.stage = "headers"
+        self._redirects += 1
+        if self._redirects >= _REDIRECTS:
+            raise ValueError(f"stopped after {_REDIRECTS} redirects")
+        self.url = self.url.join(URL(location))
+        if status not in (307, 308):
+            self.method = "GET"
+
+
+async def _certificate_message(error: Exception, name: str) -> str:
+    problem = ""
+    if isinstance(error, CertificateRejectedError):
+        # In a thread, because the first such error imports a library.
+        now = datetime.now(UTC)
+        problem = await asyncio.to_thread(certificate_error, error.certificate, name, error.number, now)
+    return f"tls: failed to verify certificate: x509: {problem or error}"
+
+
+async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> tuple[bytes, asyncio.Semaphore | None]:
+    """Read a body. If it is large, wait until few others are, and return the slot that it takes meanwhile."""
+    chunks: list[bytes] = []
+    size, slot = 0, None
+    if (response.content_length or 0) > max_bytes:
+        raise _too_large(max_bytes)
+    try:
+        async for chunk in response.content.iter_any():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > max_bytes:
+                raise _too_large(max_bytes)
+            if slot is None and size > _LARGE_BYTES:
+                slots = _large_slots()
+                await slots.acquire()
+                slot = slots
+        return b"".join(chunks), slot
+    except BaseException:
+        if slot is not None:
+            slot.release()
+        raise
+
+
+def _large_slots() -> asyncio.Semaphore:
+    """Return the slots of large responses, which all webhooks of an event loop share."""
+    loop = asyncio.get_running_loop()
+    return _slots.setdefault(loop, asyncio.Semaphore(_LARGE_RESPONSES))
+
+
+def _release(response: HTTPResponse) -> None:
+    if response.slot is not None:
+        response.slot.release()
 
 
 async def _mark_reused(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
     context.trace_request_ctx.reused = True
 
 
-async def _connection_error(error: OSError, url: str, requested: Endpoint, reached: Endpoint) -> TransportError:
-    if isinstance(error, ssl.SSLError):
-        message = handshake_message(error)
-        if message.startswith("tls: first record"):
-            message = await non_tls_message(reached)
-        return request_error(url, message, "TLS")
-    if isinstance(error, ConnectionResetError):
-        # The TCP connection existed. Go reports "EOF" if the peer closes the connection during the TLS handshake.
-        closed = error.errno is None
-        message = "EOF" if closed else f"read tcp {reached}: read: connection reset by peer"
-        return request_error(url, message, "Connection")
-    return request_error(url, dial_message(error, requested, reached), "Connection")
-
-
-def _timeout_error(url: str, stage: _Stage, plain_timeouts: bool) -> TransportError:
-    timeout = "context deadline exceeded"
-    if stage.current == "body":
+def _timeout_error(request: _Request, plain_timeouts: bool) -> TransportError:
+    timeout, url = "context deadline exceeded", request.text
+    if request.stage == "body":
         detail = "" if plain_timeouts else " (Client.Timeout or context cancellation while reading body)"
         return body_error(f"{timeout}{detail}", "Timeout")
-    if plain_timeouts or stage.current == "waiting":
+    if plain_timeouts or request.stage == "waiting":
         return request_error(url, timeout, "Timeout")
     return request_error(url, f"{timeout} (Client.Timeout exceeded while awaiting headers)", "Timeout")
 
 
 def _too_large(max_bytes: int) -> TransportError:
-    return body_error(f"the answer is larger than {max_bytes} bytes", "Answer", divisible=True)
+    return body_error(f"the answer is larger than {max_bytes} bytes", "Size", divisible=True)
 
 
 def _retry_after(status: int, value: str) -> float | None:

@@ -7,7 +7,7 @@ import importlib
 from typing import Any
 
 from polykind.auth.oidc.signing_keys import Document, KeySetError
-from polykind.webhook.client import CABundleError, build_ssl_context
+from polykind.webhook.tls import CABundleError, build_ssl_context
 
 _MAX_BYTES = 1 << 20
 _SECONDS = 30.0

@@ -55,12 +55,15 @@ class CRDResource(BuiltinResource):
         report_blocked: ReportBlocked,
         webhooks: bool = True,
         defaulting: bool = True,
+        webhook_warning: Callable[[JsonObject], str] = lambda _: "",
     ) -> None:
+        """`webhook_warning` returns why a webhook's clientConfig cannot be reached, or ""."""
         super().__init__(cache, CUSTOM_RESOURCE_DEFINITION_V1)
         self.webhooks = webhooks
         """True if clients may add conversion webhooks or per-version fields to CRDs that do not use them yet."""
         self.defaulting = defaulting
         """True if clients may add defaults to CRDs that have no defaults yet."""
+        self.webhook_warning = webhook_warning
         self._now = now
         self._reconcile = reconcile
         self._first_status = first_status
@@ -235,7 +238,16 @@ class CRDStrategy(BuiltinStrategy):
         return crd_rules.validate_status_update(self._canonical(new), self._canonical(old))
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
-        return crd_rules.warnings(self._canonical(new), self._canonical(old) if old is not None else None)
+        crd, old_crd = self._canonical(new), self._canonical(old) if old is not None else None
+        return crd_rules.warnings(crd, old_crd) + self._webhook_warnings(crd, old_crd)
+
+    def _webhook_warnings(self, crd: JsonObject, old: JsonObject | None) -> list[str]:
+        """Warn about a new or changed conversion webhook at an address that this server cannot find."""
+        conversion = crd["spec"].get("conversion") or {}
+        if conversion.get("strategy") != "Webhook" or (old is not None and old["spec"].get("conversion") == conversion):
+            return []
+        warning = self._resource.webhook_warning((conversion.get("webhook") or {}).get("clientConfig") or {})
+        return [f"spec.conversion.webhook.clientConfig.service: {warning}"] if warning else []
 
 
 class CRDRepresenter(BuiltinRepresenter):

@@ -27,8 +27,9 @@ from polykind.toolkit.proving.round_trip import (
 )
 from polykind.webhook import review_envelope
 from polykind.webhook.client import WebhookClient, WebhookConfigError
+from polykind.webhook.response_errors import response_error
 from polykind.webhook.target import Resolver, TargetError
-from polykind.webhook.transport_errors import TransportError, response_error
+from polykind.webhook.transport_errors import TransportError
 
 T = TypeVar("T")
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
@@ -176,8 +177,8 @@ class TestedWebhook(TestedConverter):
         uid = str(uuid.uuid4())
         body = conversion_messages.request(self._version, uid, to, [orjson.dumps(obj) for obj in objects])
         try:
-            async with self._client.open() as session:
-                response = await session.post(body, _MAX_RESPONSE_BYTES, self._seconds)
+            async with self._client.open() as call:
+                response = await call.post(body, _MAX_RESPONSE_BYTES, self._seconds)
         except (TransportError, WebhookConfigError) as error:
             text = error.text if isinstance(error, TransportError) else str(error)
             timed_out = isinstance(error, TransportError) and error.cause == "Timeout"
