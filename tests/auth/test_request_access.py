@@ -9,6 +9,7 @@ import pytest
 from polykind.auth.authorizer import Access
 from polykind.auth.request_authorization import request_access
 from polykind.auth.user import User
+from polykind.golang.query import parse_query
 
 ANN = User("ann")
 CUSTOM = "/apis/example.com/v1"
@@ -16,7 +17,7 @@ CUSTOM = "/apis/example.com/v1"
 
 def access_of(method: str, target: str) -> Access:
     path, _, query = target.partition("?")
-    return request_access(ANN, method, unquote(path), unquote(path).strip("/").split("/"), query)
+    return request_access(ANN, method, unquote(path), unquote(path).strip("/").split("/"), parse_query(query))
 
 
 def attributes_of(method: str, target: str) -> tuple[str, str, str, str, str, str]:

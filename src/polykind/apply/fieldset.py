@@ -26,7 +26,7 @@ LEAF: Final[Fields] = {}
 EMPTY: Final[Fields] = {}
 """The empty set."""
 
-_NO_ESCAPE = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
+_needs_no_escape = re.compile(r"[ !#-%'-;=?-\[\]-~]*").fullmatch
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _UNDEFINED = "{{undefined}}"
 """The text of a path element whose value JSON cannot represent."""
@@ -34,7 +34,7 @@ _UNDEFINED = "{{undefined}}"
 
 def value_json(value: Any) -> str:
     """Encode a value in a path element as Go's JSON encoder does."""
-    if type(value) is str and _NO_ESCAPE.match(value):
+    if type(value) is str and _needs_no_escape(value):
         return f'"{value}"'
     if type(value) is float:
         return json_float(value)

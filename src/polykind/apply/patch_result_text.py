@@ -16,7 +16,7 @@ from polykind.golang.json import encode_json, escape_html
 Node = Any
 """A part of the text: bytes if it is not decoded yet, otherwise a dict or list of nodes. A null is None."""
 
-_strip_blanks = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")|\s+').sub
+_strip_blanks = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))|\s+', re.DOTALL).sub
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 

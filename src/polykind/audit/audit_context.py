@@ -97,7 +97,7 @@ class AuditContext(Notes):
 
     def _evaluate(self, user: User | None, path: str, parts: Sequence[str]) -> None:
         request = self._request
-        access = self._access = request_access(user or _NOBODY, request.method, path, parts, request.query)
+        access = self._access = request_access(user or _NOBODY, request.method, path, parts, request.parameters)
         self._user = user
         self._config = self._auditor.config(access, user)
         if self._config.level == NONE:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from msgspec.structs import replace
 
@@ -12,7 +11,7 @@ from polykind import errors
 from polykind.auth.authorizer import Access, AuthorizationFailedError, Authorizer
 from polykind.auth.forbidden import forbidden
 from polykind.auth.user import User
-from polykind.golang.query import Query, bool_value, first_value, parse_query
+from polykind.golang.query import Query, bool_value, first_value
 from polykind.http.messages import Request
 from polykind.names import path_segment
 from polykind.operations.options import int_value
@@ -25,6 +24,8 @@ _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH
 _PATH_VERBS = ("watch", "proxy")
 """Path segments that can precede the resource in a path and determine the verb."""
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
+_MAX_SELECTORS = 4096
+"""The length of selectors up to which they are parsed before the request is authorized. Longer ones name no object."""
 
 
 class RequestAuthorization:
@@ -39,7 +40,7 @@ class RequestAuthorization:
 
         Raise APIError if the request is forbidden, and AuthorizationFailedError if that is not known.
         """
-        access = request_access(user, request.method, unquote(request.path), parts, request.query)
+        access = request_access(user, request.method, request.decoded_path, parts, request.parameters)
         if b"impersonate" in request.headers:
             from polykind.auth.impersonation import Impersonation, requested_user
 
@@ -59,7 +60,7 @@ class RequestAuthorization:
         return access.user
 
 
-def request_access(user: User, method: str, path: str, parts: Sequence[str], query: str) -> Access:
+def request_access(user: User, method: str, path: str, parts: Sequence[str], query: Query) -> Access:
     """Return the access that a request needs. `parts` are the unescaped segments of the path."""
     if len(parts) > 2 and parts[0] == "api":
         return _resource_access(user, method, "", parts[1], parts[2:], query)
@@ -68,7 +69,7 @@ def request_access(user: User, method: str, path: str, parts: Sequence[str], que
     return Access(user, method.lower(), path=path)
 
 
-def _resource_access(user: User, method: str, group: str, version: str, rest: Sequence[str], query: str) -> Access:
+def _resource_access(user: User, method: str, group: str, version: str, rest: Sequence[str], query: Query) -> Access:
     verb, namespace = _VERBS.get(method, ""), ""
     if rest[0] in _PATH_VERBS and len(rest) > 1:
         verb, rest = rest[0], rest[1:]
@@ -79,7 +80,7 @@ def _resource_access(user: User, method: str, group: str, version: str, rest: Se
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 and verb != "proxy" else ""
     if not name and verb == "get":
-        verb, name = _collection_access(parse_query(query)) if query else ("list", "")
+        verb, name = _collection_access(query) if query else ("list", "")
     if not name and verb == "delete":
         verb = "deletecollection"
     return Access(user, verb, group, version, rest[0], subresource, namespace, name)
@@ -88,11 +89,14 @@ def _resource_access(user: User, method: str, group: str, version: str, rest: Se
 def _collection_access(query: Query) -> tuple[str, str]:
     """Return the verb (list or watch), and the object name that the fieldSelector selects or ""."""
     verb = "watch" if bool_value(query, "watch") else "list"
+    labels, fields = first_value(query, "labelSelector"), first_value(query, "fieldSelector")
+    if "metadata.name" not in fields or len(labels) + len(fields) > _MAX_SELECTORS:
+        return verb, ""
     try:
         int_value(query, "timeoutSeconds")
         int_value(query, "limit")
-        label_selectors.parse_label_selector(first_value(query, "labelSelector"))
-        name = field_selectors.parse_field_selector(first_value(query, "fieldSelector")).name or ""
+        label_selectors.parse_label_selector(labels)
+        name = field_selectors.parse_field_selector(fields).name or ""
     except errors.BadRequestError:
         return verb, ""
     return verb, "" if path_segment(name) else name

@@ -12,9 +12,9 @@ from polykind.golang.strconv import fixed_point, scientific, shortest_decimal
 MIN_INT, MAX_INT, MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
 _is_decimal_int = re.compile(r"[+-]?[0-9]+").fullmatch
 _is_decimal_uint = re.compile(r"[0-9]+").fullmatch
-_is_decimal_float = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?").fullmatch
+_is_decimal_float = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]+)?").fullmatch
 _is_inf_or_nan = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE).fullmatch
-_is_hex_float = re.compile(r"[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?[0-9]+").fullmatch
+_is_hex_float = re.compile(r"[+-]?0[xX][0-9a-fA-F]*+(?:\.[0-9a-fA-F]*+)?[pP][+-]?[0-9]+").fullmatch
 _misplaced_underscore = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
 _BOOLS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),

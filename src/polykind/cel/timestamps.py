@@ -31,7 +31,8 @@ _CALENDAR_CYCLE = 146097 * 86400
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MIN_SECONDS = -62135596800
 _MAX_SECONDS = 253402300799
-_word_durations = re.compile(r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)", re.ASCII).findall
+# The lookbehind keeps the search linear: a match never begins inside a number.
+_word_durations = re.compile(r"(?<!\d)(\d+)[\t\n\f\r ]*([A-Za-zµ]+)", re.ASCII).findall
 _is_integer = re.compile(r"[+-]?\d+", re.ASCII).fullmatch
 
 

@@ -66,7 +66,10 @@ def _parse_literal(text: str) -> NumberLiteral:
 
 _HUGE_MARK = "E+000"
 _HUGE_DIGITS = b"0" * 400
-_strings_and_huge_numbers = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\d{400,}+([.eE][\d.eE+-]*+)?').sub
+# A string that is not closed ends with the text, so that the search takes linear time.
+_strings_and_huge_numbers = re.compile(
+    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|-?\d{400,}+([.eE][\d.eE+-]*+)?', re.DOTALL
+).sub
 
 
 _MAX_SMALL_BYTES = 16 * 1024

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 _MAX_INDENTED_BYTES = 32 * 1024 * 1024
-_pieces = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+').finditer
+_pieces = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL).finditer
 
 
 def indent(encoded: bytes, level: int = 0) -> bytes:

@@ -175,7 +175,7 @@ class _Scanner:
 
 
 # The quantifiers are possessive: the matcher would otherwise remember each of many escapes.
-_tokens = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]:,]').finditer
+_tokens = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\]:,]', re.DOTALL).finditer
 
 
 class Key:

@@ -42,6 +42,8 @@ CUSTOM_MEDIA: Final = ("json", "yaml")
 BUILTIN_MEDIA: Final = ("json", "yaml", "protobuf")
 JSON_ONLY: Final = ("json",)
 GZIP_ABOVE: Final = 128 * 1024
+_MAX_ACCEPT: Final = 4096
+"""Characters of an Accept header that are read. Those of clients have a few hundred."""
 
 
 class ResponseFormat(msgspec.Struct, frozen=True):
@@ -122,7 +124,7 @@ def _media_types(offers: tuple[str, ...]) -> tuple[str, ...]:
 
 @remember(256 * 1024)
 def _names_any(accept: str, media_types: tuple[str, ...]) -> bool:
-    names = {part.partition(";")[0].strip(" ") for part in accept.split(",")}
+    names = {part.partition(";")[0].strip(" ") for part in clauses(accept)}
     return not accept or "*/*" in names or not names.isdisjoint(media_types)
 
 
@@ -188,10 +190,17 @@ def _accepted(
     return ResponseFormat(media, kind if transformed else None, group, version, parameters.get("pretty") == "1", stream)
 
 
+def clauses(accept: str) -> list[str]:
+    """Return the first clauses of an Accept header, which is read before the client is authorized."""
+    if len(accept) > _MAX_ACCEPT:
+        accept = accept[:_MAX_ACCEPT].rpartition(",")[0]
+    return accept.split(",")
+
+
 def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
     """Parse the clauses of an Accept header, sorted by preference."""
-    clauses: list[tuple[float, str, str, dict[str, str]]] = []
-    for part in accept.split(","):
+    found: list[tuple[float, str, str, dict[str, str]]] = []
+    for part in clauses(accept):
         name, _, rest = part.strip(" ").partition(";")
         kind, _, subkind = name.partition("/")
         kind = kind.strip(" ")
@@ -208,12 +217,12 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
                 quality = _quality(value)
             else:
                 parameters[key.strip(" ")] = value.strip(" ")
-        clauses.append((quality, kind, (subkind or "*").strip(" "), parameters))
-    if len(clauses) > 12:
-        clauses.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
+        found.append((quality, kind, (subkind or "*").strip(" "), parameters))
+    if len(found) > 12:
+        found.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
     else:
-        _insert_sorted(clauses)
-    return [clause[1:] for clause in clauses]
+        _insert_sorted(found)
+    return [clause[1:] for clause in found]
 
 
 def _insert_sorted(clauses: list[tuple[float, str, str, dict[str, str]]]) -> None:
@@ -236,11 +245,12 @@ def _before(one: tuple[float, str, str, dict[str, str]], other: tuple[float, str
 
 def _quality(text: str) -> float:
     try:
-        return float(text) if re.fullmatch(r"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?", text) else 0.0
+        return float(text) if _is_number(text) else 0.0
     except ValueError:
         return 0.0
 
 
+_is_number = re.compile(r"[+-]?[0-9]*+(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]+)?").fullmatch
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105
 _match_media_type = re.compile(rf"\s*({_TOKEN}(?:/{_TOKEN})?)\s*").match
 _match_parameter = re.compile(rf';\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"(?:[^"\\\r\n]|\\.)*")\s*').match

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from polykind.contract import JsonObject
 from polykind.golang.base64 import Base64Error, decode_base64
-
-_BLOCK = re.compile(
-    rb"(?:^|\n)-----BEGIN ([^\r\n]*?)-----[ \t]*\r?\n(.*?)(?:\n|^)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL
-)
+from polykind.golang.pem import pem_blocks
 
 
 def has_invalid_ca_bundle(spec: JsonObject) -> bool:
@@ -27,18 +22,17 @@ def ca_bundle_error(bundle: str | None) -> str | None:
     except Base64Error:
         data = b""
     message = "no valid certificate authority data seen"
-    position = 0
-    while position < len(data):
-        block = _BLOCK.search(data, position)
-        if block is None:
-            return f"unable to load root certificates: {_first_error(message, 'unable to parse bytes as PEM block')}"
-        position = block.end()
-        if block[1] != b"CERTIFICATE" or b":" in block[2]:
+    end = 0
+    for block in pem_blocks(data):
+        end = block.end
+        if block.type != "CERTIFICATE" or block.headers:
             continue
-        error = _certificate_error(block[2])
+        error = _certificate_error(block.data)
         if error is None:
             return None
         message = _first_error(message, f"failed to parse certificate: {error}")
+    if end < len(data):
+        message = _first_error(message, "unable to parse bytes as PEM block")
     return f"unable to load root certificates: {message}"
 
 
@@ -46,12 +40,11 @@ def _first_error(current: str, new: str) -> str:
     return new if current.startswith("no valid") else current
 
 
-def _certificate_error(body: bytes) -> str | None:
+def _certificate_error(der: bytes) -> str | None:
     from cryptography import x509  # Imported here, because it takes tens of milliseconds and few CRDs have a bundle.
 
     try:
-        der = decode_base64(b"".join(body.split()).decode("ascii", "replace"))
         x509.load_der_x509_certificate(der)
-    except (Base64Error, ValueError):
+    except ValueError:
         return "x509: malformed certificate"
     return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from polykind.codec.negotiation import clauses
+
 GROUP: Final = "apidiscovery.k8s.io"
 VERSION: Final = "v2"
 KIND: Final = "APIGroupDiscoveryList"
@@ -62,8 +64,8 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
     """Return the clauses of an Accept header as type, subtype and parameters. The clause with the highest weight is
     first, and wildcards are last.
     """
-    clauses = []
-    for part in accept.split(","):
+    found = []
+    for part in clauses(accept):
         media, *rest = part.strip(" ").split(";")
         main_type, slash, subtype = (text.strip(" ") for text in media.partition("/"))
         if not subtype and main_type == "*" and not slash:
@@ -79,9 +81,9 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
                 weight = _weight(value)
             else:
                 parameters[name.strip(" ")] = value.strip(" ")
-        clauses.append((weight, main_type, subtype, parameters))
-    clauses.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
-    return [(main_type, subtype, parameters) for _, main_type, subtype, parameters in clauses]
+        found.append((weight, main_type, subtype, parameters))
+    found.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
+    return [(main_type, subtype, parameters) for _, main_type, subtype, parameters in found]
 
 
 def _weight(text: str) -> float:

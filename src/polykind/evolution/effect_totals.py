@@ -10,7 +10,7 @@ from polykind.evolution.object_effects import ObjectEffects
 MAX_EXAMPLES = 3
 """The number of objects that are named for each effect."""
 _MAX_GROUPS = 200
-_INDEX = re.compile(r"\[[^\]]*\]")
+_replace_indexes = re.compile(r"\[[^\[\]]*+\]").sub
 _QUOTED = re.compile(r': ("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false)(?=: )')
 
 
@@ -78,4 +78,4 @@ class ObjectTotals:
 def without_values(message: str) -> str:
     """Return a message without indexes and values, so that the same error of several objects has the same text."""
     path, colon, rest = message.partition(": ")
-    return f"{_INDEX.sub('[*]', path)}{_QUOTED.sub('', f': {rest}')}" if colon else path
+    return f"{_replace_indexes('[*]', path)}{_QUOTED.sub('', f': {rest}')}" if colon else path

@@ -25,20 +25,17 @@ _MAX_MAGNITUDE = 1 << 63
 
 def parse_duration(text: str) -> int:
     """Return the nanoseconds of a duration such as 1m30.5s. Raise ValueError with Go's message if it is invalid."""
-    rest = text[1:] if text[:1] in ("+", "-") else text
-    if rest == "0":
+    start = 1 if text[:1] in ("+", "-") else 0
+    if text[start:] == "0":
         return 0
-    if not rest:
+    if start == len(text):
         raise _invalid_duration(text)
-    total = 0
-    while rest:
-        component = _component(rest)
-        if component is None:
-            raise _invalid_duration(text)
-        total += _nanoseconds(component, text)
+    total, at, end = 0, start, len(text)
+    while at < end:
+        span, at = _component_at(text, at)
+        total += span
         if total > _MAX_MAGNITUDE:
             raise _invalid_duration(text)
-        rest = rest[component.end() :]
     if text[0] == "-":
         return -total
     if total > MAX_INT64:
@@ -46,18 +43,23 @@ def parse_duration(text: str) -> int:
     return total
 
 
-def _nanoseconds(component: re.Match[str], text: str) -> int:
-    """Return the nanoseconds of one number with its unit. `text` is the whole duration."""
+def _component_at(text: str, at: int) -> tuple[int, int]:
+    """Return the nanoseconds of the component of a duration that begins at `at`, and the position after it."""
+    component = _component(text, at)
+    if component is None or not (component[1] or component[2]):
+        raise _invalid_duration(text)
     whole, fraction, unit = component.groups()
-    if not (whole or fraction) or int(whole[:21] or 0) > _MAX_MAGNITUDE:
+    digits = whole.lstrip("0")
+    if int(digits[:21] or 0) > _MAX_MAGNITUDE:
         raise _invalid_duration(text)
     if not unit:
         raise ValueError(f"time: missing unit in duration {quote_for_error(text)}")
-    if unit not in _NANOSECONDS:
+    nanoseconds = _NANOSECONDS.get(unit)
+    if nanoseconds is None:
         raise ValueError(f"time: unknown unit {quote_for_error(unit)} in duration {quote_for_error(text)}")
     # Compute fractions in float64, which rounds as Go does.
-    rest = int(float(fraction[:18] or 0) * (_NANOSECONDS[unit] / 10 ** len(fraction[:18])))
-    return int(whole or 0) * _NANOSECONDS[unit] + rest
+    part = int(float(fraction[:18] or 0) * (nanoseconds / 10 ** len(fraction[:18])))
+    return int(digits or 0) * nanoseconds + part, component.end()
 
 
 def _invalid_duration(text: str) -> ValueError:

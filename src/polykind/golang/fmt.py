@@ -18,6 +18,20 @@ _TYPES = {
 _SHORT_ESCAPES = {char: f"\\{letter}" for char, letter in zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True)}
 
 
+class _Quoted(dict[int, str]):
+    """The text that %q prints for each character, by its code point."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if char.isprintable():
+            return char
+        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_QUOTED = _Quoted({code: chr(code) if chr(code).isprintable() else f"\\x{code:02x}" for code in range(0x80)})
+_QUOTED.update({ord(char): escape for char, escape in _SHORT_ESCAPES.items()})
+
+
 class GoValue(NamedTuple):
     """A Go value that JSON cannot represent: its texts with %v (`plain`), %#v (`literal`) and %T (`type`)."""
 
@@ -71,19 +85,7 @@ def go_quote(text: str) -> str:
     """Return a string as %q prints it."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    out = []
-    for char in text:
-        if char in _SHORT_ESCAPES:
-            out.append(_SHORT_ESCAPES[char])
-        elif char.isprintable():
-            out.append(char)
-        elif ord(char) < 0x80:
-            out.append(f"\\x{ord(char):02x}")
-        elif ord(char) < 0x10000:
-            out.append(f"\\u{ord(char):04x}")
-        else:
-            out.append(f"\\U{ord(char):08x}")
-    return f'"{"".join(out)}"'
+    return f'"{text.translate(_QUOTED)}"'
 
 
 def go_float(value: float) -> str:

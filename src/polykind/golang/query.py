@@ -11,6 +11,8 @@ Query = dict[str, list[str]]
 """The values of each parameter, in order."""
 
 bad_escape = re.compile(r"%(?![0-9A-Fa-f]{2})").search
+_MAX_PARAMETERS = 10_000
+"""The limit of Go's net/url. A longer query has no parameters."""
 
 
 def parse_query(raw: bytes | str) -> Query:
@@ -19,6 +21,8 @@ def parse_query(raw: bytes | str) -> Query:
         return {}
     text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
     out: Query = {}
+    if len(text) > _MAX_PARAMETERS and text.count("&") >= _MAX_PARAMETERS:
+        return out
     for pair in text.split("&"):
         if not pair or ";" in pair:
             continue
@@ -32,6 +36,8 @@ def parse_query(raw: bytes | str) -> Query:
 
 
 def _unescape(text: str, raw: bytes | str) -> str:
+    if text.isascii() and "%" not in text:
+        return text.replace("+", " ")
     encoded = text.replace("+", " ").encode("latin-1" if isinstance(raw, bytes) else "utf-8")
     return decode_utf8(unquote_to_bytes(encoded))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from polykind.golang.query import Query, parse_query
 from polykind.operations.notes import Notes
 from polykind.operations.responses import Header
 
@@ -46,6 +47,7 @@ class Request:
         "method",
         "notes",
         "on_timeout",
+        "parsed_query",
         "path",
         "peer",
         "query",
@@ -65,6 +67,7 @@ class Request:
         """The path without percent-encoding, and its segments. The first filter of the server sets them."""
         self.segments: list[str]
         self.query = query
+        self.parsed_query: Query | None = None
         self.headers = headers
         """The value of each header by its lower-case name. Of most repeated headers, only the first value is kept.
 
@@ -92,6 +95,13 @@ class Request:
         self.deadline = monotonic() + seconds
         if self.on_timeout is not None:
             self.on_timeout(seconds)
+
+    @property
+    def parameters(self) -> Query:
+        """The parameters of the query. Callers must not change them."""
+        if self.parsed_query is None:
+            self.parsed_query = parse_query(self.query)
+        return self.parsed_query
 
     @property
     def agent(self) -> bytes:

@@ -387,11 +387,17 @@ def include_object(query: Query) -> str:
     return policy
 
 
+_MAX_TIMEOUT_TEXT: Final = 256
+"""Characters. The timeout is parsed before the client is authenticated."""
+
+
 def request_timeout(query: Query) -> float | None:
     """Return the client's timeout in seconds, or None if the query has none. Raise BadRequestError if it is invalid."""
     text = first_value(query, "timeout")
     if not text:
         return None
+    if len(text) > _MAX_TIMEOUT_TEXT:
+        raise BadRequestError("invalid timeout specified in the request URL - time: the duration is too long")
     try:
         span = duration.parse_duration(text)
     except ValueError as error:

@@ -9,6 +9,7 @@ from unicodedata import category
 from polykind.golang.duration import is_duration as is_go_duration
 from polykind.golang.mail import is_email
 from polykind.golang.net import is_cidr, is_ipv4, is_ipv6, is_mac
+from polykind.golang.strconv import MAX_INT64
 from polykind.golang.time import is_date
 from polykind.golang.url import is_request_uri
 from polykind.golang.utf8 import byte_length
@@ -34,7 +35,8 @@ _time_of_day = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-
 _common_date_time = re.compile(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?Z"
 ).fullmatch
-_number_and_unit = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").findall
+# The lookbehind keeps the search linear: a match never begins inside a number.
+_number_and_unit = re.compile(r"(?<![0-9])([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").findall
 _TIME_UNITS = (
     ("ns", "nano"),
     ("us", "µs", "micro"),
@@ -84,7 +86,7 @@ def is_duration(text: str) -> bool:
         return True
     has_unit = False
     for number, word in _number_and_unit(text):
-        if len(number) > 18 and int(number) > 2**63 - 1:
+        if len(number) > 18 and int(number.lstrip("0")[:20] or 0) > MAX_INT64:
             return False
         unit = word.lower()
         has_unit = has_unit or any(unit in words or unit.startswith(words[-1]) for words in _TIME_UNITS)

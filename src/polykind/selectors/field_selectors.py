@@ -77,7 +77,7 @@ class FieldSelector:
 
 SELECT_ALL: Final = FieldSelector(())
 _UNTIL_COMMA = re.compile(r"(?:[^\\,]|\\.?)*", re.DOTALL)
-_REQUIREMENT = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+_requirement = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
 
 
 def parse_field_selector(
@@ -93,7 +93,7 @@ def parse_field_selector(
     for part in sorted(_split(text)):
         if not part:
             continue
-        match = _REQUIREMENT.fullmatch(part)
+        match = _requirement(part)
         if match is None:
             raise BadRequestError(f"invalid selector: '{text}'; can't understand '{part}'")
         requirement = FieldRequirement(match[1], match[2] != "!=", _unescape(match[3]))

@@ -10,7 +10,6 @@ from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.json_indent import indent
 from polykind.codec.negotiation import ResponseFormat
 from polykind.contract import Clock, JsonObject
-from polykind.golang.query import parse_query
 from polykind.http.messages import TEXT, Request, warning_headers
 from polykind.operations.responses import Header, Response
 from polykind.server.kubernetes_version import KUBERNETES_MINOR
@@ -96,5 +95,5 @@ def _structured(request: Request, kind: str, accepted: ResponseFormat, content: 
     if accepted.media == "yaml":
         return Response(200, yaml_codec.encode(page), content_type, headers)
     encoded = json_codec.encode_ordered(page)
-    is_pretty = accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.agent)
+    is_pretty = accepted.pretty or negotiation.is_pretty(request.parameters, request.agent)
     return Response(200, indent(encoded) if is_pretty else encoded + b"\n", content_type, headers)

@@ -26,7 +26,7 @@ from polykind.discovery.accept import (
 )
 from polykind.discovery.snapshot import Discovery
 from polykind.golang.fmt import go_quote
-from polykind.golang.query import first_value, parse_query
+from polykind.golang.query import first_value
 from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
 from polykind.http.messages import TEXT, Request
 from polykind.metrics.metrics import Metrics
@@ -79,7 +79,7 @@ def error_response(
         return Response(error.code, encode_object(status, STATUS), _PROTOBUF, headers)
     if accepted is not None and accepted.media == "yaml":
         return Response(error.code, yaml_codec.encode(status), b"application/yaml", headers)
-    if accepted is None or accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.agent):
+    if accepted is None or accepted.pretty or negotiation.is_pretty(request.parameters, request.agent):
         return Response(error.code, indent(json_codec.encode_ordered(status)), JSON, headers)
     return Response(error.code, error.encode(), JSON, headers)
 
@@ -183,7 +183,7 @@ class Endpoints:
 
     def _health(self, request: Request, path: str) -> Response:
         name, slash, rest = path[1:].partition("/")
-        query = parse_query(request.query)
+        query = request.parameters
         excluded = set(query.get("exclude", ()))
         checks = self._checks | self._readiness if name == "readyz" else self._checks
         if slash:
@@ -252,7 +252,7 @@ class Endpoints:
             return Response(200, await _to_protobuf(body), _PROTOBUF)
         if accepted.media == "yaml":
             return Response(200, yaml_codec.encode(json_codec.decode(body)), b"application/yaml")
-        if accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.agent):
+        if accepted.pretty or negotiation.is_pretty(request.parameters, request.agent):
             return Response(200, indent(body))
         return Response(200, body)
 
@@ -281,7 +281,7 @@ class Endpoints:
             return Response(404, b"", b"")
         if openapi_v3_media_type(accept) is None:
             return Response(406, b"", b"")
-        requested_hash = first_value(parse_query(request.query), "hash")
+        requested_hash = first_value(request.parameters, "hash")
         headers: Headers = _VARY_ACCEPT
         if requested_hash and requested_hash != found.etag:
             location = f"{path}?hash={found.etag}".encode()

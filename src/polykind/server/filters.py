@@ -18,7 +18,7 @@ from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer import Access, AuthorizationFailedError, Authorizer, Decision
 from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, User
 from polykind.golang.fmt import go_quote
-from polykind.golang.query import Query, bad_escape, bool_value, parse_query
+from polykind.golang.query import Query, bad_escape, bool_value
 from polykind.http.connection import App
 from polykind.http.messages import TEXT, Request
 from polykind.operations.options import request_timeout
@@ -171,7 +171,7 @@ def limit_time(app: App) -> App:
 
     def limit(request: Request) -> Answer:
         if "timeout=" in request.query:
-            query = parse_query(request.query)
+            query = request.parameters
             try:
                 timeout = None if _runs_long(request, query) else request_timeout(query)
             except errors.APIError as error:
@@ -276,10 +276,10 @@ def limit_rate(app: App, rate_limits: RateLimits) -> App:
         if limits is None:
             return app(request)
         try:
+            limits.take(request.method)
             if _opens_watch(request):
                 limits.begin_watch()
                 return limited_watch(request, limits)
-            limits.take(request.method)
         except errors.APIError as error:
             return respond_with(error_response(request, error))
         return app(request)
@@ -301,11 +301,10 @@ def limit_rate(app: App, rate_limits: RateLimits) -> App:
 
 def _opens_watch(request: Request) -> bool:
     """True for a GET that opens a watch."""
-    if request.method != "GET":
+    if request.method != "GET" or "watch" not in request.target:
         return False
-    return "watch" in request.segments[2:4] or (
-        "watch" in request.query and bool(bool_value(parse_query(request.query), "watch"))
-    )
+    path = resource_path(request.segments)
+    return path is not None and (path.is_watch or (not path.name and bool(bool_value(request.parameters, "watch"))))
 
 
 def authorize(app: App, authorizer: Authorizer, monitor: RequestMonitor) -> App:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 UNKNOWN_AUTHORITY = "certificate signed by unknown authority"
 _INVALID_PURPOSE = 26
 """OpenSSL's X509_V_ERR_INVALID_PURPOSE."""
-_looks_like_host = re.compile(r"(?:[A-Za-z0-9_*-]+\.?)+").fullmatch
+_looks_like_host = re.compile(r"[A-Za-z0-9_*-]++(?:\.[A-Za-z0-9_*-]++)*+\.?").fullmatch
 
 
 def certificate_error(der: bytes | None, server_name: str, number: int, now: datetime) -> str:

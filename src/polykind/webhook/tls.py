@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 import ssl
 from typing import Any, NamedTuple
 
+from polykind.golang.pem import pem_blocks
 from polykind.pki.key_pairs import load_key_pair
-
-_block = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s+(.*?)-----END \1-----", re.DOTALL)
 
 
 class CABundleError(ValueError):
@@ -72,7 +70,7 @@ class _Connection(ssl.SSLObject):
         if not chain:
             return None
         leaf = chain[0]
-        return leaf if isinstance(leaf, bytes) else base64.b64decode(_block.findall(leaf.public_bytes().encode())[0][1])
+        return leaf if isinstance(leaf, bytes) else next(pem_blocks(leaf.public_bytes().encode())).data
 
 
 class WebhookTLS(ssl.SSLContext):
@@ -128,14 +126,16 @@ def build_ssl_context(pem: bytes, client: KeyPair | None = None) -> WebhookTLS:
 
 
 def _load_ca_bundle(context: ssl.SSLContext, pem: bytes) -> None:
-    blocks = _block.findall(pem)
+    blocks = list(pem_blocks(pem))
     if not blocks:
         raise CABundleError("unable to load root certificates: unable to parse bytes as PEM block")
     loaded = False
-    for _, body in (b for b in blocks if b[0] == b"CERTIFICATE"):
+    for block in blocks:
+        if block.type != "CERTIFICATE" or block.headers:
+            continue
         try:
-            context.load_verify_locations(cadata=base64.b64decode(body))
-        except (ssl.SSLError, binascii.Error, ValueError):
+            context.load_verify_locations(cadata=block.data)
+        except (ssl.SSLError, ValueError):
             if not loaded and len(blocks) == 1:
                 error = "failed to parse certificate: x509: malformed certificate"
                 raise CABundleError(f"unable to load root certificates: {error}") from None

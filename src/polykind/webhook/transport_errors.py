@@ -27,7 +27,7 @@ _ALERTS = {
 }
 _EOF = ("UNEXPECTED_EOF_WHILE_READING", "EOF occurred")
 _NOT_TLS = ("HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-_alert = re.compile(r"[A-Z0-9]*_?ALERT_[A-Z_]+|TLSV1_UNRECOGNIZED_NAME").search
+_alert = re.compile(r"(?<![A-Z0-9])[A-Z0-9]*_?ALERT_[A-Z_]+|TLSV1_UNRECOGNIZED_NAME").search
 
 
 class TransportError(Exception):

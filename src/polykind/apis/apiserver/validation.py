@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from polykind import errors, names
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.golang.pem import decode_pem
+from polykind.golang.pem import pem_blocks
 from polykind.golang.url import URLError, parse_url
 
 MATCH_ANY = "MatchAny"
@@ -136,13 +136,8 @@ def _audience_errors(audiences: Sequence[str], policy: str, path: str) -> list[F
 
 
 def _authority_errors(pem: str, path: str) -> list[FieldError]:
-    rest = pem.encode()
-    while rest:
-        block, rest = decode_pem(rest)
-        if block is None:
-            break
-        if block.type == "CERTIFICATE" and not block.headers:
-            return []
+    if any(block.type == "CERTIFICATE" and not block.headers for block in pem_blocks(pem.encode())):
+        return []
     detail = "data does not contain any valid RSA or ECDSA certificates"
     return [errors.invalid(path, "<omitted>", detail)] if pem else []
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from polykind.golang.asn1 import struct_error
 from polykind.golang.base64 import decode_base64
 from polykind.golang.fmt import go_quote
-from polykind.golang.pem import decode_pem
+from polykind.golang.pem import decode_pem, pem_blocks
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
@@ -87,13 +87,10 @@ def certificate_error(encoded: str) -> str:
     """
     from cryptography import x509
 
-    rest, blocks = decode_base64(encoded) if encoded else b"", 0
-    if not rest:
+    text, blocks = decode_base64(encoded) if encoded else b"", 0
+    if not text:
         return ""
-    while True:
-        block, rest = decode_pem(rest)
-        if block is None:
-            return "" if blocks else f"must contain at least one {_CERTIFICATE} PEM block"
+    for block in pem_blocks(text):
         if block.type != _CERTIFICATE:
             return f"only {_CERTIFICATE} PEM blocks are allowed, found {go_quote(block.type)}"
         if block.headers:
@@ -105,3 +102,4 @@ def certificate_error(encoded: str) -> str:
             x509.load_der_x509_certificate(block.data)
         except ValueError:
             return "x509: malformed certificate"
+    return "" if blocks else f"must contain at least one {_CERTIFICATE} PEM block"

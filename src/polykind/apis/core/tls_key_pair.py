@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-import re
-
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from polykind.golang.base64 import decode_base64
+from polykind.golang.pem import pem_blocks
 
-_blocks = re.compile(rb"-----BEGIN ([^\n-]*)-----\r?\n.*?\r?\n-----END \1-----", re.DOTALL)
 _SWITCHED = "PEM inputs may have been switched"
 
 
 def key_pair_error(certificate: str, key: str) -> str:
     """Return Go's error for a certificate and a key, both PEM in base64. Return "" if they belong together."""
-    blocks = _pem_blocks(decode_base64(certificate))
-    found = [block for name, block in blocks if name == "CERTIFICATE"]
-    if not found:
-        return _missing_certificate([name for name, _ in blocks])
-    key_blocks = _pem_blocks(decode_base64(key))
-    private = next(
-        (block for name, block in key_blocks if name == "PRIVATE KEY" or name.endswith(" PRIVATE KEY")), None
-    )
-    if private is None:
-        return _missing_key([name for name, _ in key_blocks])
+    skipped = []
+    for block in pem_blocks(decode_base64(certificate)):
+        if block.type == "CERTIFICATE":
+            break
+        skipped.append(block.type)
+    else:
+        return _missing_certificate(skipped)
+    skipped = []
+    for private in pem_blocks(decode_base64(key)):
+        if private.type == "PRIVATE KEY" or private.type.endswith(" PRIVATE KEY"):
+            break
+        skipped.append(private.type)
+    else:
+        return _missing_key(skipped)
     try:
-        public = x509.load_pem_x509_certificate(found[0]).public_key()
+        public = x509.load_der_x509_certificate(block.data).public_key()
     except ValueError:
         return "x509: malformed certificate"
     try:
-        own = serialization.load_pem_private_key(private, None).public_key()
+        own = serialization.load_der_private_key(private.data, None).public_key()
     except (ValueError, TypeError):
         return "tls: failed to parse private key"
     for kind in (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey):
@@ -40,10 +42,6 @@ def key_pair_error(certificate: str, key: str) -> str:
             return "tls: private key type does not match public key type"
     encodings = [k.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for k in (public, own)]
     return "" if encodings[0] == encodings[1] else "tls: private key does not match public key"
-
-
-def _pem_blocks(text: bytes) -> list[tuple[str, bytes]]:
-    return [(match[1].decode("latin-1"), match[0] + b"\n") for match in _blocks.finditer(text)]
 
 
 def _missing_certificate(skipped: list[str]) -> str:
