@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 from polykind.apply import field_manager
 from polykind.cache.cached_object import Encoded
-from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
-from polykind.controllers.leader_job import LeaderJob
+from polykind.contract import JsonObject, Leadership
+from polykind.controllers.controller_runtime import Controller
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
 from polykind.resources.resource import Resource
 
@@ -17,6 +18,7 @@ log = logging.getLogger("polykind.bootstrap")
 
 _FLOWCONTROL = "flowcontrol.apiserver.k8s.io"
 _PRODUCER = "api-priority-and-fairness-config-producer-v1"
+_ALL = "default objects"
 _CONSUMER = "api-priority-and-fairness-config-consumer-v1"
 
 
@@ -29,26 +31,20 @@ class BootstrapObjects:
     def __init__(self, backend: Backend, now: Callable[[], str], leadership: Leadership) -> None:
         self._backend = backend
         self._now = now
-        self._job = LeaderJob(leadership, self._create_missing)
+        self._controller: Controller[str] = Controller(leadership, self._create_missing, keys=lambda: (_ALL,))
+        self.close = self._controller.close
 
     async def start(self) -> None:
-        await self._job.start()
+        """If this replica is the leader, return after the first attempt, so that the server starts with the objects."""
+        await self._controller.start()
+        await self._controller.attempt(_ALL)
 
-    async def close(self) -> None:
-        await self._job.close()
-
-    async def _create_missing(self) -> bool:
-        """Create the missing objects. Return True if no creation failed."""
-        try:
-            await asyncio.gather(
-                self._ensure("scheduling.k8s.io", "priorityclasses", self._priority_classes),
-                self._ensure(_FLOWCONTROL, "prioritylevelconfigurations", self._priority_levels),
-                self._ensure(_FLOWCONTROL, "flowschemas", self._flow_schemas),
-            )
-        except StoreError as error:
-            log.warning("bootstrap: cannot create all default objects, retrying: %s", error)
-            return False
-        return True
+    async def _create_missing(self, _: str) -> None:
+        await asyncio.gather(
+            self._ensure("scheduling.k8s.io", "priorityclasses", self._priority_classes),
+            self._ensure(_FLOWCONTROL, "prioritylevelconfigurations", self._priority_levels),
+            self._ensure(_FLOWCONTROL, "flowschemas", self._flow_schemas),
+        )
 
     async def _ensure(self, group: str, plural: str, objects: Callable[[], list[JsonObject]]) -> None:
         """Create the missing default objects of a resource."""
@@ -107,17 +103,12 @@ async def _create(backend: Backend, resource: Resource, obj: JsonObject, manager
         meta["managedFields"].insert(0, _status_entry(version.api_version, now))
     key, cache = resource.key(meta.get("namespace", ""), meta["name"]), resource.cache
     encoded = Encoded(version.codec.decode(obj, report_unknown=False).obj)
-    value = encoded.stored()
     # The object has its defaults, so the watch cache need not decode it again.
-    cache.expect_write(key, value, version.schema_generation, encoded.cached_object)
-    try:
-        await backend.store.put(cache.prefix + key, value, expect=0)
-    except RevisionConflictError:
-        cache.cancel_expected_write(key)
+    added = await ObjectClient(backend).add_cached(
+        cache, key, encoded.stored(), generation=version.schema_generation, build=encoded.cached_object
+    )
+    if not added:
         log.debug("bootstrap: another replica created %s %s, keeping that object", obj["kind"], meta["name"])
-    except BaseException:
-        cache.cancel_expected_write(key)
-        raise
 
 
 def _status_entry(api_version: str, now: str) -> JsonObject:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from polykind import errors
 from polykind.auth.rbac.default_roles import GROUP
@@ -11,21 +13,28 @@ from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership
+from polykind.controllers.controller_runtime import Controller
 from polykind.controllers.informer import Informer
-from polykind.controllers.workqueue import WorkQueue
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
-from polykind.operations.operation import Operation
-from polykind.operations.options import PatchOptions
 from polykind.resources.resource import Resource
 from polykind.selectors.selector_objects import compile_label_selector, labels_of
-from polykind.verbs.apply import AppliedConfiguration, apply_change
-from polykind.verbs.update import change_object
-from polykind.verbs.write import APPLY
 
 _MANAGER = "clusterrole-aggregation-controller"
 _USER = service_account(_MANAGER)
 _MAX_INLINE_RULES = 2_000
 """More rules than this are aggregated in a worker thread."""
+
+
+class _Role(NamedTuple):
+    """The parts of a ClusterRole that aggregation needs. The rules are encoded, because many take much memory."""
+
+    seen: CachedObject
+    labels: dict[str, str]
+    selectors: Sequence[JsonObject]
+    """The selectors of the aggregationRule. A role without an aggregationRule has none."""
+    is_aggregated: bool
+    rules: list[bytes]
 
 
 class ClusterRoleAggregationController:
@@ -37,40 +46,30 @@ class ClusterRoleAggregationController:
             raise AssertionError("clusterroles are always served")
         self._backend = backend
         self._resource: Resource = resource
-        self._leadership = leadership
-        self._roles: dict[str, JsonObject] = {}
+        self._client = ObjectClient(backend, manager=_MANAGER, user=_USER)
+        self._roles: dict[str, _Role] = {}
         """The ClusterRoles by name, without those that cannot be decoded."""
-        self._queue: WorkQueue[str] = WorkQueue(self._reconcile)
         self._informer = Informer(backend.cache, resource.cache, self._on_list, self._on_changes, self._decode)
+        self._controller: Controller[str] = Controller(leadership, self._reconcile, keys=self._aggregated)
+        self._controller.inform(self._informer)
+        self.start, self.close = self._controller.start, self._controller.close
 
-    async def start(self) -> None:
-        await self._informer.start()
-        self._leadership.subscribe(self._on_leadership)
-        self._on_leadership(self._leadership.leading)
-
-    async def close(self) -> None:
-        await self._informer.close()
-        await self._queue.close()
-
-    def _on_leadership(self, leading: bool) -> None:
-        if leading:
-            self._queue.open()
-            self._enqueue_all()
-        else:
-            self._queue.pause()
+    def _aggregated(self) -> Iterable[str]:
+        """Return the names of all aggregated roles, because any change may affect any of them."""
+        return [name for name, role in self._roles.items() if role.is_aggregated]
 
     def _on_changes(self, changes: list[ObjectChange]) -> None:
         for change in changes:
             self._roles.pop(change.cached.name, None)
             if change.new is not None:
                 self._add(change.new)
-        self._enqueue_all()
+        self._controller.add_all()
 
     def _on_list(self) -> None:
         self._roles = {}
         for cached in self._resource.cache.snapshot(None):
             self._add(cached)
-        self._enqueue_all()
+        self._controller.add_all()
 
     def _add(self, cached: CachedObject) -> None:
         try:
@@ -81,58 +80,37 @@ class ClusterRoleAggregationController:
         if role is not None:
             self._roles[cached.name] = role
 
-    def _decode(self, cached: CachedObject) -> JsonObject | None:
-        """Return the parts of a role that aggregation needs. Its rules are encoded, because many take much memory."""
+    def _decode(self, cached: CachedObject) -> _Role | None:
         representation = self._resource.versions["v1"].representer.ready_at_once(cached)
         if representation is None:
             return None
         role = json_codec.decode(representation.data)
+        aggregation = role.get("aggregationRule")
+        selectors = (aggregation or {}).get("clusterRoleSelectors") or ()
         rules = [json_codec.encode(rule) for rule in role.get("rules") or ()]
-        labels = {"labels": (role.get("metadata") or {}).get("labels")}
-        return {"metadata": labels, "aggregationRule": role.get("aggregationRule"), "rules": rules}
-
-    def _enqueue_all(self) -> None:
-        """Enqueue every aggregated role, because any change may affect any of them."""
-        if self._leadership.leading:
-            for name, role in self._roles.items():
-                if role.get("aggregationRule"):
-                    self._queue.add(name)
+        return _Role(cached, labels_of(role), selectors, bool(aggregation), rules)
 
     async def _reconcile(self, name: str) -> None:
         role = self._roles.get(name)
-        aggregation = role.get("aggregationRule") if role is not None else None
-        if role is None or not aggregation:
+        if role is None or not role.is_aggregated:
             return
         others = {other: parts for other, parts in self._roles.items() if other != name}
-        if sum(len(part.get("rules") or ()) for part in (role, *others.values())) > _MAX_INLINE_RULES:
-            rules = await self._backend.workers.run("", partial(_changed_rules, role, aggregation, others))
+        if sum(len(part.rules) for part in (role, *others.values())) > _MAX_INLINE_RULES:
+            rules = await self._backend.workers.run("", partial(_aggregate, role, others))
         else:
-            rules = _changed_rules(role, aggregation, others)
-        if rules is None:
+            rules = _aggregate(role, others)
+        if rules == role.rules:
             return
-        applied: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}}
-        if rules:
-            applied["rules"] = list(map(json_codec.decode, rules))
-        # The body shows the later stages how large the change is.
-        body = json_codec.encode(applied)
-        version = self._resource.versions["v1"]
-        op = Operation.by_server(self._backend, "patch", version, name, user=_USER, body=body)
-        options = PatchOptions(field_manager=_MANAGER, force=True)
-        await change_object(op, apply_change(op, AppliedConfiguration(applied, []), options), options, APPLY)
+        fields = {"rules": list(map(json_codec.decode, rules))} if rules else {}
+        await self._client.apply(self._resource.versions["v1"], role.seen, fields)
 
 
-def _changed_rules(role: JsonObject, aggregation: JsonObject, others: dict[str, JsonObject]) -> list[bytes] | None:
-    """Return the aggregated rules of a role, or None if the role has these rules already."""
-    rules = _aggregate(aggregation, others)
-    return None if rules == role["rules"] else rules
-
-
-def _aggregate(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[bytes]:
-    """Return the distinct rules of all selected roles, ordered by selector and then by role name."""
+def _aggregate(role: _Role, others: dict[str, _Role]) -> list[bytes]:
+    """Return the distinct rules of all roles that a role selects, ordered by selector and then by role name."""
     rules: dict[bytes, None] = {}
-    for label_selector in aggregation.get("clusterRoleSelectors") or ():
+    for label_selector in role.selectors:
         selected = compile_label_selector(label_selector)
-        for name in sorted(roles):
-            if selected.matches(labels_of(roles[name])):
-                rules.update(dict.fromkeys(roles[name]["rules"]))
+        for name in sorted(others):
+            if selected.matches(others[name].labels):
+                rules.update(dict.fromkeys(others[name].rules))
     return list(rules)

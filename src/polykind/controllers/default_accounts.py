@@ -6,17 +6,15 @@ would reject all pods.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
 from polykind import errors
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership
-from polykind.controllers.informer import Informer
-from polykind.controllers.workqueue import WorkQueue
+from polykind.controllers.controller_runtime import Controller
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
-from polykind.operations.operation import Operation
-from polykind.operations.options import CreateOptions, UpdateOptions
-from polykind.verbs.create import create_object
-from polykind.verbs.update import change_object
-from polykind.verbs.write import POST, PUT, Write
 
 _MANAGER = "kube-controller-manager"
 _ACCOUNT, _ROOT_CA = "default", "kube-root-ca.crt"
@@ -36,41 +34,17 @@ class DefaultAccountsController:
     def __init__(self, backend: Backend, leadership: Leadership, authority: str) -> None:
         """`authority` is the CA certificate of the server, in PEM."""
         self._backend = backend
-        self._leadership = leadership
+        self._client = ObjectClient(backend, manager=_MANAGER)
         self._authority = authority
         self._namespaces = backend.cache.resource_at("namespaces")
-        self._queue: WorkQueue[str] = WorkQueue(self._complete)
-        self._informer: Informer[None] = Informer(backend.cache, self._namespaces, self._add_all, self._on_namespaces)
-
-    async def start(self) -> None:
-        self._leadership.subscribe(self._on_leadership)
+        self._controller: Controller[str] = Controller(leadership, self._complete, keys=self._names)
+        self._controller.follow(backend.cache, self._namespaces, _created)
         for path, name in (("serviceaccounts", _ACCOUNT), ("configmaps", _ROOT_CA)):
-            self._backend.cache.resource_at(path).observers.append(_Deletions(self._queue, name))
-        if self._leadership.leading:
-            self._queue.open()
-        await self._informer.start()
+            self._controller.observe(backend.cache.resource_at(path), partial(_changed, name))
+        self.start, self.close = self._controller.start, self._controller.close
 
-    async def close(self) -> None:
-        await self._informer.close()
-        await self._queue.close()
-
-    def _on_leadership(self, leading: bool) -> None:
-        if leading:
-            self._queue.open()
-            self._add_all()
-        else:
-            self._queue.pause()
-
-    def _add_all(self) -> None:
-        if self._leadership.leading:
-            for cached in self._namespaces.snapshot(None):
-                self._queue.add(cached.name)
-
-    def _on_namespaces(self, changes: list[ObjectChange]) -> None:
-        if self._leadership.leading:
-            for change in changes:
-                if change.old is None and change.new is not None:
-                    self._queue.add(change.new.name)
+    def _names(self) -> Iterable[str]:
+        return [cached.name for cached in self._namespaces.snapshot(None)]
 
     async def _complete(self, namespace: str) -> None:
         """Create the missing objects of a namespace. Correct the CA certificate in the ConfigMap if it was changed."""
@@ -90,29 +64,22 @@ class DefaultAccountsController:
     async def _ensure(self, plural: str, expected: JsonObject) -> None:
         """Create the object `expected` if it does not exist. Replace its data if the data differs."""
         backend, meta = self._backend, expected["metadata"]
-        namespace, name = meta["namespace"], meta["name"]
-        stored = await backend.store.get(f"{backend.cache.prefix}{plural}/{namespace}/{name}")
+        key = f"{meta['namespace']}/{meta['name']}"
+        # Read the store, so that the resource is loaded into the cache only if there is something to write.
+        stored = await backend.store.get(f"{backend.cache.prefix}{plural}/{key}")
         data = expected.get("data")
         if stored is not None and (data is None or self._has_authority(stored.value)):
             return
         resource = backend.registry.resource("", plural)
         if resource is None:
             return
+        version = resource.storage_version()
+        seen = await self._client.read(resource, key)
         try:
-            if stored is None:
-                op = Operation.by_server(
-                    backend, "create", resource.storage_version(), name, namespace=namespace, manager=_MANAGER
-                )
-                await create_object(op, Write(expected, POST, CreateOptions()))
-                return
-
-            async def corrected(old: JsonObject, _: Write) -> JsonObject:
-                return {**old, "data": data}
-
-            op = Operation.by_server(
-                backend, "update", resource.storage_version(), name, namespace=namespace, manager=_MANAGER
-            )
-            await change_object(op, corrected, UpdateOptions(), PUT)
+            if seen is None:
+                await self._client.create(version, expected)
+            elif data is not None and not self._has_authority(seen.raw):
+                await self._client.change(version, seen, lambda obj: obj.update(data=data))
         except (errors.AlreadyExistsError, errors.NotFoundError, errors.ForbiddenError):
             # Another replica was faster, or the namespace is being deleted. The next change enqueues the namespace
             # again.
@@ -123,17 +90,10 @@ class DefaultAccountsController:
         return self._authority.encode("unicode_escape") in value or self._authority.encode() in value
 
 
-class _Deletions:
-    """A cache observer: when the object `name` of a namespace is deleted or changed, adds the namespace to a queue."""
+def _created(change: ObjectChange) -> Iterable[str]:
+    return (change.new.name,) if change.old is None and change.new is not None else ()
 
-    def __init__(self, queue: WorkQueue[str], name: str) -> None:
-        self._queue = queue
-        self._name = name
 
-    def on_changes(self, changes: list[ObjectChange]) -> None:
-        for change in changes:
-            if change.cached.name == self._name and change.old is not None:
-                self._queue.add(change.cached.namespace)
-
-    def on_reset(self) -> None:
-        return
+def _changed(name: str, change: ObjectChange) -> Iterable[str]:
+    """Return the namespace of an object that has this name and was deleted or changed."""
+    return (change.cached.namespace,) if change.cached.name == name and change.old is not None else ()

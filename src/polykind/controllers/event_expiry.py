@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from datetime import datetime, timedelta
 
 from polykind import errors
 from polykind.apis.core.types import EVENT
 from polykind.codec import json_codec
-from polykind.contract import JsonObject, KeyValue, Leadership, RevisionConflictError, StoreError
-from polykind.controllers.leader_job import LeaderTask
+from polykind.contract import JsonObject, KeyValue, Leadership, RevisionConflictError
+from polykind.controllers.controller_runtime import Controller
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
 
 log = logging.getLogger("polykind.events")
@@ -25,22 +25,24 @@ class EventExpiry:
     def __init__(self, backend: Backend, leadership: Leadership, ttl: float) -> None:
         self._backend = backend
         self._ttl = ttl
-        self._task = LeaderTask(leadership, self._run)
+        self._client = ObjectClient(backend)
+        self._controller: Controller[str] = Controller(leadership, self._reconcile, begin=self._begin)
+        self.close = self._controller.close
 
-    def start(self) -> None:
+    async def start(self) -> None:
         if self._ttl > 0:
-            self._task.start()
+            await self._controller.start()
 
-    async def close(self) -> None:
-        await self._task.close()
+    @property
+    def _interval(self) -> float:
+        return min(self._ttl / 2, _MAX_INTERVAL)
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(min(self._ttl / 2, _MAX_INTERVAL))
-            try:
-                await self.delete_expired()
-            except StoreError as error:
-                log.warning("event expiry: cannot read or delete events, retrying: %s", error)
+    def _begin(self) -> None:
+        self._controller.add_after(EVENT.storage_prefix, self._interval)
+
+    async def _reconcile(self, _: str) -> float:
+        await self.delete_expired()
+        return self._interval
 
     async def delete_expired(self) -> None:
         """Delete all events whose lifetime is over."""
@@ -57,7 +59,7 @@ class EventExpiry:
 
     async def _delete(self, stored: KeyValue) -> None:
         try:
-            await self._backend.store.delete(stored.key, expect=stored.revision)
+            await self._client.remove_stored(stored)
         except RevisionConflictError:
             log.debug("event expiry: %s was written again, keeping it", stored.key)
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from polykind.apis.flowcontrol.bootstrap import dangling_condition
-from polykind.cache.resource_cache import ObjectChange, ResourceCache
+from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject
-from polykind.controllers.workqueue import WorkQueue
+from polykind.controllers.controller_runtime import Controller
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
-from polykind.operations.operation import Operation
-from polykind.operations.options import PatchOptions
-from polykind.verbs.apply import AppliedConfiguration, apply_change
-from polykind.verbs.update import change_object
-from polykind.verbs.write import APPLY
 
 _GROUP = "flowcontrol.apiserver.k8s.io"
 _MANAGER = "api-priority-and-fairness-config-consumer-v1"
@@ -31,25 +27,17 @@ class FlowSchemaStatus:
         self._now = now
         self._schemas = backend.cache.resource_at("flowschemas")
         self._levels = backend.cache.resource_at("prioritylevelconfigurations")
-        self._queue: WorkQueue[str] = WorkQueue(self._set_condition, workers=1)
+        self._client = ObjectClient(backend, manager=_MANAGER)
+        self._controller: Controller[str] = Controller(None, self._set_condition, workers=1)
+        self._controller.observe(self._schemas, _changed_schema)
+        self._controller.observe(self._levels, self._on_level)
+        self.start, self.close = self._controller.start, self._controller.close
 
-    def start(self) -> None:
-        self._queue.open()
-        for objects in (self._schemas, self._levels):
-            objects.observers.append(_Changes(objects, self._on_changes))
-
-    async def close(self) -> None:
-        await self._queue.close()
-
-    def _on_changes(self, objects: ResourceCache, changes: list[ObjectChange]) -> None:
-        if objects is self._schemas:
-            names = [change.new.name for change in changes if change.new is not None]
-        elif any(change.old is None or change.new is None for change in changes):
-            names = [cached.name for cached in self._schemas.snapshot(None)]
-        else:
-            return
-        for name in names:
-            self._queue.add(name)
+    def _on_level(self, change: ObjectChange) -> Iterable[str]:
+        """Return the names of all FlowSchemas if a priority level was created or deleted."""
+        if change.old is not None and change.new is not None:
+            return ()
+        return [cached.name for cached in self._schemas.snapshot(None)]
 
     async def _set_condition(self, name: str) -> None:
         cached = self._schemas.get(name)
@@ -62,29 +50,12 @@ class FlowSchemaStatus:
         wanted = dangling_condition(level, self._now(), exists=self._levels.get(level) is not None)
         if _has_condition(obj, wanted):
             return
-        applied: JsonObject = {
-            "apiVersion": f"{_GROUP}/v1",
-            "kind": "FlowSchema",
-            "metadata": {"name": name},
-            "status": {"conditions": [wanted]},
-        }
-        op = Operation.by_server(self._backend, "patch", resource.storage_version(), name, subresource="status")
-        options = PatchOptions(field_manager=_MANAGER, force=True)
-        await change_object(op, apply_change(op, AppliedConfiguration(applied, []), options), options, APPLY)
+        status = {"status": {"conditions": [wanted]}}
+        await self._client.apply(resource.storage_version(), cached, status, subresource="status")
 
 
-class _Changes:
-    """A cache observer that calls `on_changes` with the cache of a resource and the changes."""
-
-    def __init__(self, objects: ResourceCache, on_changes: Callable[[ResourceCache, list[ObjectChange]], None]) -> None:
-        self._objects = objects
-        self._on_changes = on_changes
-
-    def on_changes(self, changes: list[ObjectChange]) -> None:
-        self._on_changes(self._objects, changes)
-
-    def on_reset(self) -> None:
-        return
+def _changed_schema(change: ObjectChange) -> Iterable[str]:
+    return (change.new.name,) if change.new is not None else ()
 
 
 def _has_condition(obj: JsonObject, wanted: JsonObject) -> bool:

@@ -16,6 +16,7 @@ from polykind.apis.machinery.kinds import Kind
 from polykind.apis.networking.types import IP_ADDRESS, SERVICE_CIDR
 from polykind.cache.cached_object import Encoded, parse_stored
 from polykind.contract import JsonObject, KeyValue, RevisionConflictError, StoreError
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
 from polykind.strategies.core.ip_allocator import ip_address_object
 
@@ -54,6 +55,7 @@ class KubernetesService:
 
     def __init__(self, backend: Backend, now: Callable[[], str], advertise_address: str) -> None:
         self._backend = backend
+        self._client = ObjectClient(backend)
         self._network: ServiceNetwork = backend.service_network
         self._now = now
         self._address = advertise_address
@@ -96,12 +98,14 @@ class KubernetesService:
             obj = change(_decoded(stored) if stored is not None else None)
             if obj is None:
                 return
-            try:
-                revision = stored.revision if stored is not None else 0
-                await self._backend.store.put(key, Encoded(obj).stored(), expect=revision)
-            except RevisionConflictError:
+            if stored is not None:
+                try:
+                    await self._client.replace_stored(stored, Encoded(obj).stored())
+                except RevisionConflictError:
+                    continue
+            elif not await self._client.add_stored(key, Encoded(obj).stored()):
                 continue
-            if stored is None and kind is SERVICE:
+            elif kind is SERVICE:
                 await self._reserve_ip(obj)
             return
         log.warning("kubernetes service: other servers keep changing %s, giving up", key)
@@ -110,9 +114,7 @@ class KubernetesService:
         address = ip_address(self._network.server_ip)
         obj = ip_address_object(address, service, self._backend.ids.uid(), self._now())
         key = f"{self._backend.cache.prefix}{IP_ADDRESS.storage_prefix}/{address}"
-        try:
-            await self._backend.store.put(key, Encoded(obj).stored(), expect=0)
-        except RevisionConflictError:
+        if not await self._client.add_stored(key, Encoded(obj).stored()):
             log.debug("kubernetes service: cluster IP %s is already reserved, keeping it", address)
 
     def _service(self, old: JsonObject | None) -> JsonObject | None:

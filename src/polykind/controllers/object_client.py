@@ -24,7 +24,7 @@ from polykind.verbs.apply import AppliedConfiguration, apply_change
 from polykind.verbs.create import create_object
 from polykind.verbs.delete import delete_object
 from polykind.verbs.update import Change, change_object, check_precondition
-from polykind.verbs.write import APPLY, PATCH, POST, Origin, Write
+from polykind.verbs.write import APPLY, PATCH, POST, PUT, Origin, Write
 
 Edit = Callable[[JsonObject], None]
 """A function that sets fields of an object or of its metadata. Values below these are shared: replace, not modify."""
@@ -98,6 +98,18 @@ class ObjectClient:
         op = self._operation("update", version, seen.namespace, seen.name, subresource)
         await self._write(op, seen, edited, UpdateOptions(), PATCH, unchanged=unchanged)
 
+    async def replace(self, version: ServedVersion, obj: JsonObject, *, subresource: str = "") -> None:
+        """Replace an object by a changed copy of what was read. Raise ConflictError if the object has changed since."""
+        meta = obj["metadata"]
+        if not meta.get("uid") or not meta.get("resourceVersion"):
+            raise AssertionError("the copy does not show which object was read")
+
+        async def replaced(_old: JsonObject, _write: Write) -> JsonObject:
+            return obj
+
+        op = self._operation("update", version, meta.get("namespace", ""), meta["name"], subresource)
+        await change_object(op, replaced, UpdateOptions(), PUT)
+
     async def apply(
         self, version: ServedVersion, seen: CachedObject, fields: JsonObject, *, subresource: str = ""
     ) -> None:
@@ -126,6 +138,19 @@ class ObjectClient:
             return False
         return True
 
+    async def add_cached(
+        self, cache: ResourceCache, key: str, value: bytes, *, generation: int, build: CachedObjectFactory
+    ) -> bool:
+        """Store a new object whose bytes are normalized for a schema generation. Return False if the key exists.
+
+        The cache calls `build` instead of decoding the bytes.
+        """
+        try:
+            await self._put_expected(cache, key, value, 0, generation, build)
+        except RevisionConflictError:
+            return False
+        return True
+
     async def add_twice(self, key: str, first: bytes, second: bytes) -> int:
         """Store two values of a new object in one transaction. Return the revision of the first one."""
         return await self._backend.store.put_twice(key, first, second, expect=0)
@@ -149,16 +174,27 @@ class ObjectClient:
 
         If they are normalized for a schema generation, the cache learns this from `generation` and calls `build`.
         """
-        if generation is not None:
-            cache.expect_write(seen.key, value, generation, build)
-        try:
-            await self._backend.store.put(cache.prefix + seen.key, value, expect=seen.revision)
-        except BaseException:
-            cache.cancel_expected_write(seen.key)
-            raise
+        await self._put_expected(cache, seen.key, value, seen.revision, generation, build)
 
     async def remove_cached(self, cache: ResourceCache, seen: CachedObject) -> None:
         await self._backend.store.delete(cache.prefix + seen.key, expect=seen.revision)
+
+    async def _put_expected(
+        self,
+        cache: ResourceCache,
+        key: str,
+        value: bytes,
+        revision: int,
+        generation: int | None,
+        build: CachedObjectFactory,
+    ) -> None:
+        if generation is not None:
+            cache.expect_write(key, value, generation, build)
+        try:
+            await self._backend.store.put(cache.prefix + key, value, expect=revision)
+        except BaseException:
+            cache.cancel_expected_write(key)
+            raise
 
     # ------------------------------------------------------------------ operations
 

@@ -19,18 +19,18 @@ from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.bootstrap_objects import create_all
-from polykind.controllers.leader_job import LeaderJob
+from polykind.controllers.controller_runtime import Controller
+from polykind.controllers.object_client import ObjectClient
+from polykind.controllers.workqueue import UnfinishedError
 from polykind.operations.backend import Backend
-from polykind.operations.operation import Operation
-from polykind.operations.options import DeleteOptions, UpdateOptions
 from polykind.resources.resource import Resource
-from polykind.verbs.delete import delete_object
-from polykind.verbs.update import change_object
-from polykind.verbs.write import PUT, Write
 
 log = logging.getLogger("polykind.rbac")
 
 _MANAGER = "kube-apiserver"
+_ALL = "default roles and bindings"
+_MAX_DELAY = 1.0
+"""Maximum number of seconds between two attempts. The server is not ready before one has succeeded."""
 
 
 class UnreadableDefaultError(Exception):
@@ -48,7 +48,11 @@ class RBACBootstrap:
         self._backend = backend
         self._now = now
         self._leadership = leadership
-        self._job = LeaderJob(leadership, self._reconcile_all)
+        self._client = ObjectClient(backend, manager=_MANAGER)
+        self._controller: Controller[str] = Controller(
+            leadership, self._reconcile_all, keys=lambda: (_ALL,), max_delay=_MAX_DELAY
+        )
+        self.close = self._controller.close
         self._problem = "not finished"
 
     def check(self) -> str:
@@ -59,19 +63,17 @@ class RBACBootstrap:
         return self._problem if self._leadership.leading else ""
 
     async def start(self) -> None:
-        await self._job.start()
+        """If this replica is the leader, return after the first attempt, so that the server starts with the roles."""
+        await self._controller.start()
+        await self._controller.attempt(_ALL)
 
-    async def close(self) -> None:
-        await self._job.close()
-
-    async def _reconcile_all(self) -> bool:
-        """Reconcile all default roles and bindings. Return True if no reconciliation failed."""
+    async def _reconcile_all(self, _: str) -> None:
         failures = await self._reconcile_each([*default_roles(), *default_bindings()])
-        if failures:
-            log.warning("RBAC bootstrap: cannot reconcile all defaults, retrying: %s", "; ".join(failures))
         more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
         self._problem = f"not finished: {failures[0]}{more}" if failures else ""
-        return not failures
+        if failures:
+            log.warning("RBAC bootstrap: cannot reconcile all defaults, retrying: %s", "; ".join(failures))
+            raise UnfinishedError
 
     async def _reconcile_each(self, expected: Iterable[JsonObject]) -> list[str]:
         """Reconcile each object of `expected` and return the texts of the errors."""
@@ -95,19 +97,19 @@ class RBACBootstrap:
 
     async def _reconcile(self, expected: JsonObject) -> None:
         resource, meta = self._resource(expected), expected["metadata"]
-        await self._backend.cache.wait_until_fresh(resource.cache)
-        cached = resource.cache.get(resource.key(meta.get("namespace", ""), meta["name"]))
+        cached = await self._client.read(resource, resource.key(meta.get("namespace", ""), meta["name"]))
         if cached is None:
             await create_all(self._backend, resource, [expected], manager=_MANAGER, now=self._now())
             return
         existing = await self._read(resource, cached)
         wanted = _reconciled(existing, expected)
         if wanted is None:
-            uid = existing["metadata"]["uid"]
-            await delete_object(self._operation(resource, "DELETE", expected), DeleteOptions(uid=uid))
+            await self._client.delete(resource.storage_version(), cached)
             await create_all(self._backend, resource, [expected], manager=_MANAGER, now=self._now())
         elif wanted != existing:
-            await self._update(resource, expected)
+            await self._client.change(
+                resource.storage_version(), cached, lambda obj: obj.update(_reconciled(obj, expected) or {})
+            )
 
     def _resource(self, obj: JsonObject) -> Resource:
         resource = self._backend.registry.resource_of_kind(GROUP, obj["kind"])
@@ -122,23 +124,6 @@ class RBACBootstrap:
         except errors.APIError as error:
             raise UnreadableDefaultError(error.message) from None
         return read
-
-    async def _update(self, resource: Resource, expected: JsonObject) -> None:
-        async def reconciled(old: JsonObject, _: Write) -> JsonObject:
-            return _reconciled(old, expected) or old
-
-        await change_object(self._operation(resource, "update", expected), reconciled, UpdateOptions(), PUT)
-
-    def _operation(self, resource: Resource, verb: str, obj: JsonObject) -> Operation:
-        meta = obj["metadata"]
-        return Operation.by_server(
-            self._backend,
-            verb,
-            resource.storage_version(),
-            meta["name"],
-            namespace=meta.get("namespace"),
-            manager="kube-apiserver",
-        )
 
 
 def _reconciled(existing: JsonObject, expected: JsonObject) -> JsonObject | None:

@@ -10,6 +10,7 @@ from polykind.apis.networking.types import IP_ADDRESS
 from polykind.cache.cached_object import parse_stored
 from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import JsonObject
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
 from polykind.strategies.core.ip_allocator import ALLOCATOR_LABELS
 from polykind.strategies.core.node_port_allocator import NodePortAllocator
@@ -38,7 +39,7 @@ async def _release_addresses(backend: Backend) -> None:
         obj = parse_stored(stored.key.removeprefix(prefix), stored.value, stored.revision, False).decode()
         if _is_managed(obj) and not _is_used(obj, services):
             log.info("services: releasing cluster IP %s, which no service uses", obj["metadata"]["name"])
-            await backend.store.delete(stored.key, expect=stored.revision)
+            await ObjectClient(backend).remove_stored(stored)
     await NodePortAllocator(backend, backend.service_network).release_unused()
 
 

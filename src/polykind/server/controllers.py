@@ -144,12 +144,12 @@ class Controllers:
             self.crds.start(),
             self._admission.start(),
         )
-        self._flow_schemas.start()
+        await self._flow_schemas.start()
         await self.migrations.start()
         checks = {} if rbac is None else await self._start_rbac(rbac)
         if creates_accounts:
             await self._start_accounts(authority().decode())
-        self._event_expiry.start()
+        await self._event_expiry.start()
         if self._settings.quota_controller:
             self._quotas.start()
         if self._settings.garbage_collector:
