@@ -15,16 +15,13 @@ from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.informer import Informer
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
 from polykind.operations.charges import QuotaCharge
-from polykind.operations.operation import Operation
-from polykind.operations.options import UpdateOptions
-from polykind.verbs.update import change_object
-from polykind.verbs.write import PUT, Write
 
 log = logging.getLogger("polykind.quotas")
 
-RETRY_SECONDS = 1.0
+_RETRY_SECONDS = 1.0
 
 if TYPE_CHECKING:
     from polykind.admission.plugins.resource_quota import ResourceQuotas
@@ -136,8 +133,8 @@ class QuotaControllerStarter:
                 await controller.start()
                 return
             except StoreError as error:
-                log.warning("quota controller: cannot list quotas, retrying in %.0f s: %s", RETRY_SECONDS, error)
-                await asyncio.sleep(RETRY_SECONDS)
+                log.warning("quota controller: cannot list quotas, retrying in %.0f s: %s", _RETRY_SECONDS, error)
+                await asyncio.sleep(_RETRY_SECONDS)
 
 
 def _quota_controller(
@@ -157,21 +154,9 @@ class ServerStatusWriter:
 
     async def update_status(self, group: str, plural: str, obj: JsonObject) -> None:
         """Replace an object's status. Raise ConflictError if the object has changed since it was read."""
-        backend, meta = self._backend(), obj["metadata"]
+        backend = self._backend()
         resource = backend.registry.resource(group, plural)
         if resource is None:
             raise AssertionError("the object is of a served kind")
-        op = Operation.by_server(
-            backend,
-            "update",
-            resource.storage_version(),
-            meta["name"],
-            namespace=meta.get("namespace"),
-            subresource="status",
-            manager="kube-apiserver",
-        )
-
-        async def replace(_old: JsonObject, _write: Write) -> JsonObject:
-            return obj
-
-        await change_object(op, replace, UpdateOptions(), PUT)
+        client = ObjectClient(backend, manager="kube-apiserver")
+        await client.replace(resource.storage_version(), obj, subresource="status")

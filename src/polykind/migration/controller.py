@@ -6,6 +6,7 @@ The migrator is imported when the first migration exists, because most servers n
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from polykind.apis.storagemigration.state import STORAGE_MIGRATING, GroupResourc
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership
-from polykind.controllers.informer import Informer
+from polykind.controllers.controller_runtime import Controller
 from polykind.operations.backend import Backend
 from polykind.resources.builtin import BuiltinResource
 from polykind.strategies.apiextensions.strategy import CRDResource, summarize_stored_crd
@@ -29,6 +30,8 @@ _STATUS_BYTES = 65536
 
 The status is at the end, and searching the bytes is faster than decoding the CRD.
 """
+_WORKERS = 2
+"""The number of resources that are migrated at the same time."""
 _CONDITION_TYPE = f'"{STORAGE_MIGRATING}"'.encode()
 
 
@@ -39,8 +42,11 @@ class MigrationController:
         self._backend = backend
         self._resource = resource
         self._crds = crds
-        self._leadership = leadership
-        self._informer: Informer[None] = Informer(backend.cache, resource.cache, self._process_all, self._on_changes)
+        self._controller: Controller[GroupResource] = Controller(
+            leadership, self._reconcile, keys=self._unfinished, end=self._end, workers=_WORKERS
+        )
+        self._controller.follow(backend.cache, resource.cache, self._changed)
+        self.start, self.close = self._controller.start, self._controller.close
         self.resource_timeout = 60.0
         """The age in seconds at which a migration fails if its resource is still not served."""
 
@@ -48,57 +54,37 @@ class MigrationController:
     def _migrator(self) -> Migrator:
         from polykind.migration.migrator import Migrator
 
-        return Migrator(self._backend, self._resource, self._crds, lambda: self.resource_timeout)
+        return Migrator(self._backend, self._resource, self._crds, lambda: self.resource_timeout, self._controller.add)
 
     @property
     def _has_migrator(self) -> bool:
         """True if the migrator has been created. The first migration creates it."""
         return "_migrator" in self.__dict__
 
-    async def start(self) -> None:
-        await self._informer.start()
-        self._leadership.subscribe(self._on_leadership)
+    async def _reconcile(self, resource: GroupResource) -> float | None:
+        return await self._migrator.migrate(resource)
 
-    async def close(self) -> None:
-        await self._informer.close()
+    def _end(self) -> None:
         if self._has_migrator:
-            await self._migrator.close()
+            self._migrator.forget_waiting()
 
-    def _on_leadership(self, leading: bool) -> None:
-        """Cancel all work when the leader changes. If this replica is now the leader, process unfinished migrations."""
-        if self._has_migrator:
-            self._migrator.pause()
-        self._process_all()
+    def _unfinished(self) -> Iterable[GroupResource]:
+        """Return the resources of unfinished migrations, and of CRDs whose StorageMigrating condition is true.
 
-    def _process_all(self) -> None:
-        if not self._leadership.leading:
-            return
-        for cached in self._resource.cache.snapshot(None):
-            self._process(cached, deleted=False)
-        for cached in self._crds.cache.snapshot(None):
-            if cached.raw.find(_CONDITION_TYPE, max(0, len(cached.raw) - _STATUS_BYTES)) >= 0:
-                self._process_crd(cached)
-
-    def _process_crd(self, cached: CachedObject) -> None:
-        """Process a CRD's resource if its StorageMigrating condition is true.
-
-        If the migration has been deleted, the migrator then sets the condition to false.
+        If the migration of such a CRD has been deleted, the migrator sets the condition to false.
         """
-        try:
-            running = is_true(summarize_stored_crd(cached)["status"], STORAGE_MIGRATING)
-        except errors.APIError:
-            return
-        if running:
-            plural, _, group = cached.name.partition(".")
-            self._migrator.process(GroupResource(group, plural))
+        for cached in self._resource.cache.snapshot(None):
+            yield from self._target(cached, deleted=False)
+        for cached in self._crds.cache.snapshot(None):
+            if cached.raw.find(_CONDITION_TYPE, max(0, len(cached.raw) - _STATUS_BYTES)) >= 0 and _is_migrating(cached):
+                plural, _, group = cached.name.partition(".")
+                yield GroupResource(group, plural)
 
-    def _on_changes(self, changes: list[ObjectChange]) -> None:
-        if self._leadership.leading:
-            for change in changes:
-                self._process(change.cached, deleted=change.new is None)
+    def _changed(self, change: ObjectChange) -> Iterable[GroupResource]:
+        return self._target(change.cached, deleted=change.new is None)
 
-    def _process(self, cached: CachedObject, *, deleted: bool) -> None:
-        """Pass the resource of a migration to the migrator if the migration is unfinished or was deleted.
+    def _target(self, cached: CachedObject, *, deleted: bool) -> Iterable[GroupResource]:
+        """Return the resource of a migration if the migration is unfinished or was deleted.
 
         After a deletion, other migrations of the same resource may start.
         """
@@ -108,6 +94,15 @@ class MigrationController:
             log.error(
                 "migration controller: cannot decode stored migration %s, ignoring it: %s", cached.name, error.message
             )
-            return
+            return ()
         if (deleted and self._has_migrator) or (not deleted and is_unfinished(migration)):
-            self._migrator.process(target(migration))
+            return (target(migration),)
+        return ()
+
+
+def _is_migrating(cached: CachedObject) -> bool:
+    """True if the StorageMigrating condition of a CRD is true."""
+    try:
+        return is_true(summarize_stored_crd(cached)["status"], STORAGE_MIGRATING)
+    except errors.APIError:
+        return False

@@ -12,18 +12,19 @@ from polykind import errors
 from polykind.apis.storagemigration import state
 from polykind.apis.storagemigration.state import GroupResource, next_migration, target, unhandled
 from polykind.contract import JsonObject
-from polykind.controllers.workqueue import WorkQueue
 from polykind.migration.rewriter import NotServedError, Rewriter
-from polykind.migration.status_writers import CRDMigrationStatus, MigrationDeletedError, MigrationStatus
+from polykind.migration.status_writers import (
+    CRDMigrationStatus,
+    CRDReplacedError,
+    MigrationDeletedError,
+    MigrationStatus,
+)
 from polykind.operations.backend import Backend
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.resource import Resource
 from polykind.strategies.apiextensions.strategy import CRDResource
 
 log = logging.getLogger("polykind.migrations")
-
-_WORKERS = 2
-"""The number of resources that are migrated at the same time."""
 
 
 class _NotServedYetError(Exception):
@@ -38,35 +39,32 @@ class Migrator:
     """Runs the migrations of each resource in order. If the store fails, the migrations of the resource are retried."""
 
     def __init__(
-        self, backend: Backend, served: BuiltinResource, crds: CRDResource, resource_timeout: Callable[[], float]
+        self,
+        backend: Backend,
+        served: BuiltinResource,
+        crds: CRDResource,
+        resource_timeout: Callable[[], float],
+        add: Callable[[GroupResource], None],
     ) -> None:
+        """`add` is called with a resource whose migrations can go on."""
         self._backend = backend
+        self._add = add
         self._resource = served
         self._crds = crds
         self._resource_timeout = resource_timeout
         self._waiting: set[GroupResource] = set()
-        self._queue: WorkQueue[GroupResource] = WorkQueue(self._process, _WORKERS)
         backend.registry.observers.append(self._on_served)
 
-    def process(self, resource: GroupResource) -> None:
-        """Queue a resource, so that a worker runs its unfinished migrations."""
-        self._queue.add(resource)
-        self._queue.open()
-
-    def pause(self) -> None:
-        """Cancel all work. The controller calls this when the leader changes."""
+    def forget_waiting(self) -> None:
+        """Do not resume migrations that wait for their resource, because this replica is no longer the leader."""
         self._waiting.clear()
-        self._queue.pause()
-
-    async def close(self) -> None:
-        await self._queue.close()
 
     def _on_served(self, served: Resource) -> None:
         """Resume the migrations that waited for this resource. Called when the server starts to serve a resource."""
         resource = GroupResource(served.group, served.plural)
         if resource in self._waiting:
             self._waiting.discard(resource)
-            self._queue.add(resource)
+            self._add(resource)
 
     def _migrations(self, resource: GroupResource) -> Iterator[JsonObject]:
         for cached in self._resource.cache.snapshot(None):
@@ -77,21 +75,26 @@ class Migrator:
             if target(migration) == resource:
                 yield migration
 
-    async def _process(self, resource: GroupResource) -> None:
+    async def migrate(self, resource: GroupResource) -> float | None:
+        """Run the unfinished migrations of a resource.
+
+        If the resource is not served, return the seconds after which to try again.
+        """
         await self._backend.cache.wait_until_fresh(self._resource.cache)
-        crd_status = CRDMigrationStatus(self._backend, self._crds, resource)
         while migration := next_migration(self._migrations(resource)):
+            name = migration["metadata"]["name"]
             try:
-                await self._run(migration, crd_status)
+                await self._run(migration, CRDMigrationStatus(self._backend, self._crds, resource))
             except MigrationDeletedError:
-                log.info(
-                    "migrator: migration %s of %s was deleted, stopping it", migration["metadata"]["name"], resource
-                )
+                log.info("migrator: migration %s of %s was deleted, stopping it", name, resource)
+            except CRDReplacedError:
+                log.info("migrator: %s was created again, starting migration %s again", resource, name)
+                raise
             except _NotServedYetError as wait:
                 self._waiting.add(resource)
-                self._queue.add_after(resource, wait.seconds)
-                return
-        await crd_status.clear()
+                return wait.seconds
+        await CRDMigrationStatus(self._backend, self._crds, resource).clear()
+        return None
 
     async def _run(self, migration: JsonObject, crd_status: CRDMigrationStatus) -> None:
         status = MigrationStatus(self._backend, self._resource, migration)
@@ -105,13 +108,13 @@ class Migrator:
         if not (state.is_true(previous, state.RUNNING) and crd_status.is_marked()):
             await crd_status.begin(migration["metadata"]["name"])
         try:
-            message = await self._migrate(migration, status)
+            message = await self._migrate(migration, status, crd_status)
         except NotServedError:
             message = unhandled("unable to obtain GVR from discovery")
         await crd_status.finish(success=not message)
         await status.change(lambda old, now: state.failed(old, message, now) if message else state.succeeded(old, now))
 
-    async def _migrate(self, migration: JsonObject, status: MigrationStatus) -> str:
+    async def _migrate(self, migration: JsonObject, status: MigrationStatus, crd_status: CRDMigrationStatus) -> str:
         """Rewrite all objects of a migration. Return the failure message, or "" if the migration succeeds."""
         resource, name = target(migration), migration["metadata"]["name"]
         if self._backend.registry.resource(*resource) is None:
@@ -127,7 +130,12 @@ class Migrator:
         await status.change(lambda old, now: state.begun(old, now, revision))
         log.info("migrator: starting migration %s of %s", name, resource)
         started = asyncio.get_running_loop().time()
-        rewriter = Rewriter(self._backend, resource, status.check)
+
+        def check() -> None:
+            status.check()
+            crd_status.check()
+
+        rewriter = Rewriter(self._backend, resource, check)
         failures = await rewriter.run()
         seconds = asyncio.get_running_loop().time() - started
         log.info("migrator: migration %s of %s rewrote %d objects in %.1f s", name, resource, rewriter.written, seconds)

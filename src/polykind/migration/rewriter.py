@@ -11,6 +11,7 @@ from polykind.apis.storagemigration.state import Failures, GroupResource
 from polykind.cache.cached_object import CachedObject, Encoded, Representation
 from polykind.codec import json_codec
 from polykind.contract import RevisionConflictError
+from polykind.controllers.object_client import ObjectClient
 from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.operations.backend import Backend
 from polykind.resources.resource import Resource, ServedVersion
@@ -49,9 +50,10 @@ class Rewriter:
 
     def __init__(self, backend: Backend, target: GroupResource, check: Callable[[], None]) -> None:
         self._backend = backend
+        self._client = ObjectClient(backend)
         self._target = target
         self._check = check
-        """A function that raises an exception if the migration was deleted."""
+        """A function that raises an exception if the migration was deleted or the CRD was replaced."""
         self._conflicted = False
         self._splits_batches = False
         """True during the last attempt. Then even a batch whose call fails, for example by a timeout, is split in
@@ -172,16 +174,13 @@ class Rewriter:
 
     async def _put(self, version: ServedVersion, cached: CachedObject, encoded: Encoded) -> bool:
         """Replace a stored object. Return False if another client has written it first."""
-        cache, value = version.cache, encoded.stored()
-        if version.representer.stores_normalized:
-            cache.expect_write(cached.key, value, version.schema_generation, encoded.cached_object)
+        generation = version.schema_generation if version.representer.stores_normalized else None
         try:
-            await self._backend.store.put(cache.prefix + cached.key, value, expect=cached.revision)
-        except BaseException as error:
-            cache.cancel_expected_write(cached.key)
-            if isinstance(error, RevisionConflictError):
-                return False
-            raise
+            await self._client.replace_cached(
+                version.cache, cached, encoded.stored(), generation=generation, build=encoded.cached_object
+            )
+        except RevisionConflictError:
+            return False
         return True
 
     def _all_failed(self, message: str) -> Failures:

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from polykind import errors
 from polykind.apis.storagemigration import state
 from polykind.apis.storagemigration.state import GroupResource
+from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject
+from polykind.controllers.object_client import ObjectClient
+from polykind.controllers.object_metadata import is_same_object
+from polykind.controllers.workqueue import UnfinishedError
 from polykind.crd import versions
 from polykind.crd.summary import CRDSummary
 from polykind.operations.backend import Backend
-from polykind.operations.operation import Operation
-from polykind.operations.options import PatchOptions, UpdateOptions
+from polykind.operations.operation import timestamp
 from polykind.resources.builtin import BuiltinResource
 from polykind.strategies.apiextensions.strategy import CRDResource, summarize_stored_crd
-from polykind.verbs.apply import AppliedConfiguration, apply_change
-from polykind.verbs.update import change_object
-from polykind.verbs.write import APPLY, PATCH, Write
 
 _STATUS_MANAGER = "kube-controller-manager"
 _MANAGER = "migration-runner-controller"
@@ -28,22 +28,27 @@ class MigrationDeletedError(Exception):
     """The migration was deleted, or deleted and created again with the same name."""
 
 
+class CRDReplacedError(UnfinishedError):
+    """The CRD was deleted and created again during the migration. The objects of the new CRD have to be migrated, too."""
+
+
 class MigrationStatus:
     """Reads and writes the status of one migration."""
 
     def __init__(self, backend: Backend, resource: BuiltinResource, migration: JsonObject) -> None:
         self._backend = backend
+        self._client = ObjectClient(backend, manager=_STATUS_MANAGER)
         self._resource = resource
-        self._name: str = migration["metadata"]["name"]
-        self._uid = migration["metadata"].get("uid")
+        seen = resource.cache.get(migration["metadata"]["name"])
+        if seen is None:
+            raise MigrationDeletedError
+        self._seen: CachedObject = seen
 
     def check(self) -> None:
         """Raise MigrationDeletedError if the migration was deleted."""
-        cached = self._resource.cache.get(self._name)
+        current = self._resource.cache.get(self._seen.name)
         # While the cache is being reloaded, assume that the migration still exists.
-        if self._resource.cache.loaded and (
-            cached is None or self._resource.read(cached)["metadata"].get("uid") != self._uid
-        ):
+        if self._resource.cache.loaded and (current is None or not is_same_object(current, self._seen)):
             raise MigrationDeletedError
 
     async def change(self, change: Callable[[JsonObject, str], JsonObject]) -> None:
@@ -51,40 +56,45 @@ class MigrationStatus:
 
         Raise MigrationDeletedError if the migration has been deleted.
         """
-        op = Operation.by_server(
-            self._backend,
-            "update",
-            self._resource.storage_version(),
-            self._name,
-            subresource="status",
-            manager=_STATUS_MANAGER,
-        )
+        now = _now(self._backend)
 
-        async def updated(old: JsonObject, _: Write) -> JsonObject:
-            if old["metadata"].get("uid") != self._uid:
-                raise MigrationDeletedError
-            new = change(old.get("status") or {}, op.now())
-            return {**old, "metadata": dict(old["metadata"]), "status": new}
+        def updated(obj: JsonObject) -> None:
+            obj["status"] = change(obj.get("status") or {}, now)
 
+        version = self._resource.storage_version()
         try:
-            await change_object(op, updated, UpdateOptions(), PATCH)
-        except errors.NotFoundError:
+            await self._client.change(version, self._seen, updated, subresource="status")
+        except (errors.NotFoundError, errors.ConflictError):
             raise MigrationDeletedError from None
 
 
 class CRDMigrationStatus:
     """Reads and writes the StorageMigrating condition and the storedVersions of a resource's CRD.
 
-    For a built-in resource, which has no CRD, all methods that write do nothing.
+    For a built-in resource, which has no CRD, all methods that write do nothing. All methods raise CRDReplacedError if
+    the CRD is no longer the one that existed when this object was made.
     """
 
     def __init__(self, backend: Backend, crds: CRDResource, resource: GroupResource) -> None:
         self._backend = backend
+        self._client = ObjectClient(backend, manager=_MANAGER)
         self._crds = crds
         self._name = str(resource)
+        self._seen = crds.cache.get(self._name)
+
+    def check(self) -> None:
+        """Raise CRDReplacedError if the CRD was created again."""
+        self._current()
+
+    def _current(self) -> CachedObject | None:
+        """Return the CRD, or None if it does not exist."""
+        current = self._crds.cache.get(self._name)
+        if current is not None and (self._seen is None or not is_same_object(current, self._seen)):
+            raise CRDReplacedError
+        return current
 
     def _crd(self) -> CRDSummary | None:
-        cached = self._crds.cache.get(self._name)
+        cached = self._current()
         return summarize_stored_crd(cached) if cached is not None else None
 
     def is_marked(self) -> bool:
@@ -125,33 +135,28 @@ class CRDMigrationStatus:
         version = self._crds.versions["v1"]
         while True:
             await self._backend.cache.wait_until_fresh(self._crds.cache)
-            cached = self._crds.cache.get(self._name)
+            cached = self._current()
             if cached is None:
                 return
             crd = summarize_stored_crd(cached)
-            op = Operation.by_server(self._backend, "patch", version, self._name, subresource="status")
-            condition, stored = compute(crd, op.now())
+            condition, stored = compute(crd, _now(self._backend))
             status: JsonObject = {"conditions": [condition]}
             if stored is None and _owns_stored_versions(crd):
                 # If this field manager owns storedVersions, server-side apply removes them unless they are sent again.
                 stored = crd["status"]["storedVersions"]
             if stored is not None:
                 status["storedVersions"] = stored
-            applied: JsonObject = {
-                "apiVersion": version.api_version,
-                "kind": self._crds.kind,
-                # With this resourceVersion, the apply fails if the CRD has changed since the status was computed.
-                "metadata": {"name": self._name, "resourceVersion": str(cached.revision)},
-                "status": status,
-            }
-            options = PatchOptions(field_manager=_MANAGER, force=True)
             try:
-                await change_object(op, apply_change(op, AppliedConfiguration(applied, []), options), options, APPLY)
+                await self._client.apply(version, cached, {"status": status}, subresource="status")
                 return
             except errors.ConflictError:
                 continue
             except errors.NotFoundError:
                 return
+
+
+def _now(backend: Backend) -> str:
+    return timestamp(int(backend.clock.now().timestamp()))
 
 
 def _generation(crd: CRDSummary) -> int:
