@@ -299,7 +299,7 @@ async def test_resources_without_owners_are_not_loaded_into_the_cache(tmp_path: 
 async def test_new_resources_of_a_group_are_searched_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with live(tmp_path) as running:
         store, scanned = running.server.store, []
-        synced = running.server.controllers.garbage_collector._synced
+        synced = running.server.controllers.garbage_collector.builder.synced
         await synced.wait()
         absent = {"apiVersion": f"{GROUP}/v1", "kind": "Plant", "name": "none", "uid": "none"}
         leaf = plant("leaf", absent, uid="1")

@@ -48,6 +48,7 @@ class Controller(Generic[T]):
         self._observed: list[tuple[ResourceCache, _Observer[T]]] = []
         self._running = False
         self.add_after = self._queue.add_after
+        self.is_pending = self._queue.is_pending
         self.attempt = self._queue.attempt
         """Reconcile a key and wait for the result. Return at once if this replica does not lead."""
 

@@ -18,8 +18,9 @@ log = logging.getLogger("polykind.fallback")
 _ATTEMPTS = 5
 _EXPIRED = "the converter is available again: list again, because objects at this version were shown as last converted"
 
-WriteCondition = Callable[[str, JsonObject], Awaitable[bool]]
-"""A function that writes a condition into the status of the named CRD. False if another write was faster."""
+WriteCondition = Callable[[str, str, JsonObject], Awaitable[bool]]
+"""A function that writes a condition into the status of the CRD with a name and uid. False if another write was faster.
+"""
 
 
 class CRDFallbacks:
@@ -33,9 +34,9 @@ class CRDFallbacks:
 
     def replace(self, crd: JsonObject) -> ConversionFallback:
         """Return a new fallback for a CRD that was added or changed. The last conversions are kept."""
-        name, spec = crd["metadata"]["name"], crd["spec"]
+        name = crd["metadata"]["name"]
         self.close(name)
-        announce = partial(self._announce, name, spec["group"], spec["names"]["plural"])
+        announce = partial(self._announce, crd)
         fallback = self._fallbacks[name] = ConversionFallback(
             name, self._conversions, self._backend.clock, self._backend.metrics.fallback_used, announce
         )
@@ -55,20 +56,22 @@ class CRDFallbacks:
         for name in list(self._fallbacks):
             self.close(name)
 
-    async def _announce(self, name: str, group: str, plural: str, condition: JsonObject, recovered: str) -> None:
+    async def _announce(self, crd: JsonObject, condition: JsonObject, recovered: str) -> None:
         """Write the condition. If `recovered` is a version, expire its watches and all older resourceVersions.
 
         The write gives the store a new revision. So lists with objects as last converted have older resourceVersions
         than the write, and lists after the recovery do not.
         """
+        meta, spec = crd["metadata"], crd["spec"]
+        name, uid = meta["name"], meta.get("uid", "")
         for _ in range(_ATTEMPTS):
             try:
-                if await self._write_condition(name, condition):
+                if await self._write_condition(name, uid, condition):
                     break
             except StoreError as error:
                 log.warning("CRD %s: cannot write condition %s, trying again: %s", name, CONDITION, error)
-        resource = self._backend.registry.resource(group, plural)
-        if not recovered or not isinstance(resource, CustomResource):
+        resource = self._backend.registry.resource(spec["group"], spec["names"]["plural"])
+        if not recovered or not isinstance(resource, CustomResource) or resource.crd["metadata"].get("uid") != uid:
             return
         await self._backend.cache.wait_until_fresh(resource.cache)
         resource.expire_watches(recovered, self._backend.cache.revision, errors.ExpiredError(_EXPIRED))

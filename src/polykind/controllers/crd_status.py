@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import NamedTuple
 
 from polykind.apply import field_manager, managed_fields
 from polykind.cache.cached_object import CachedObject
-from polykind.contract import JsonObject, RevisionConflictError, Store
+from polykind.contract import JsonObject, RevisionConflictError
+from polykind.controllers.object_client import ObjectClient
 from polykind.crd.naming import AcceptedNames
-from polykind.operations.backend import Backend
+from polykind.crd.summary import CRDSummary
 from polykind.strategies.apiextensions.strategy import CRDResource, replace_stored_status
 
 _API_VERSION = "apiextensions.k8s.io/v1"
@@ -17,12 +19,19 @@ _CANCELLED_SECONDS = 5.0
 """Seconds within which the store has completed a write whose request was cancelled."""
 
 
+class SeenCRD(NamedTuple):
+    """A CRD as a controller has read it: the stored object, and its summary."""
+
+    cached: CachedObject
+    crd: CRDSummary
+
+
 class FirstStatus:
     """The first status of a new CRD, which is written together with the CRD."""
 
     def __init__(
         self,
-        store: Store,
+        client: ObjectClient,
         names_in_use: AcceptedNames,
         crd: JsonObject,
         value: bytes,
@@ -32,7 +41,7 @@ class FirstStatus:
 
         If the CRD is not written, `reconcile_waiting` is called with its group, because its names are free again.
         """
-        self._store = store
+        self._client = client
         self._names_in_use = names_in_use
         self._crd = crd
         self.value = value
@@ -43,7 +52,7 @@ class FirstStatus:
         # Reserve the accepted names until the watch cache contains the CRD.
         self._names_in_use.add(self._crd)
         try:
-            revision = await self._store.put_twice(key, value, self.value, expect=0)
+            revision = await self._client.add_twice(key, value, self.value)
         except asyncio.CancelledError:
             # The store may still write the CRD.
             asyncio.get_running_loop().call_later(_CANCELLED_SECONDS, self._release_names)
@@ -62,16 +71,16 @@ class FirstStatus:
 class CRDStatusWriter:
     """Writes the status of a CRD only if the CRD is still at the revision that the status was computed from."""
 
-    def __init__(self, backend: Backend, resource: CRDResource, now: Callable[[], str]) -> None:
-        self._backend = backend
+    def __init__(self, client: ObjectClient, resource: CRDResource, now: Callable[[], str]) -> None:
+        self._client = client
         self._resource = resource
         self._now = now
         self._first_entries: dict[tuple[object, ...], JsonObject] = {}
         """The entries of managedFields for first statuses, by the fields of the status."""
 
-    async def write(self, name: str, cached: CachedObject, crd: JsonObject, status: JsonObject) -> bool:
+    async def write(self, seen: SeenCRD, status: JsonObject) -> bool:
         """Write the status as field manager kube-apiserver. Return False if the CRD has changed meanwhile."""
-        return await self.write_untracked(name, cached, await self.track(crd, status), status)
+        return await self.write_untracked(seen, await self.track(seen.crd, status), status)
 
     async def track(self, crd: JsonObject, status: JsonObject) -> JsonObject:
         """Return the metadata of a CRD after field manager kube-apiserver has written the status."""
@@ -110,18 +119,14 @@ class CRDStatusWriter:
         entries = managed_fields.decode([listed[0], {**entry, "time": self._now()}], trusted=True) or {}
         return {**crd["metadata"], "managedFields": managed_fields.encode(entries, ordered=True)}
 
-    async def write_untracked(self, name: str, cached: CachedObject, metadata: JsonObject, status: JsonObject) -> bool:
+    async def write_untracked(self, seen: SeenCRD, metadata: JsonObject, status: JsonObject) -> bool:
         """Write metadata and status without tracking field managers. Return False if the CRD has changed meanwhile."""
         cache = self._resource.cache
-        value = replace_stored_status(cached, metadata, status)
-        cache.expect_write(name, value, cache.schema_generation)
+        value = replace_stored_status(seen.cached, metadata, status)
         try:
-            await self._backend.store.put(cache.prefix + name, value, expect=cached.revision)
-        except BaseException as error:
-            cache.cancel_expected_write(name)
-            if isinstance(error, RevisionConflictError):
-                return False
-            raise
+            await self._client.replace_cached(cache, seen.cached, value, generation=cache.schema_generation)
+        except RevisionConflictError:
+            return False
         return True
 
 

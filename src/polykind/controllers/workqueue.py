@@ -71,6 +71,10 @@ class WorkQueue(Generic[T]):
         self._due[item] = None
         self._dispatch()
 
+    def is_pending(self, item: T) -> bool:
+        """True if an item is being processed or waits for a worker."""
+        return item in self._processing or item in self._due
+
     async def attempt(self, item: T) -> None:
         """Add an item, and wait until a worker has processed it or has failed to. Do nothing if the queue is paused."""
         if not self._open:

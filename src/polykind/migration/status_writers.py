@@ -29,7 +29,7 @@ class MigrationDeletedError(Exception):
 
 
 class CRDReplacedError(UnfinishedError):
-    """The CRD was deleted and created again during the migration. The objects of the new CRD have to be migrated, too."""
+    """The CRD was deleted and created again during the migration. The objects of the new CRD must be migrated too."""
 
 
 class MigrationStatus:

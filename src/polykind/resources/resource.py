@@ -29,6 +29,8 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 PropagationPolicy = Literal["Background", "Foreground", "Orphan"]
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+"""The finalizers of objects that are deleted with the policies Foreground and Orphan."""
 
 Finish = Callable[[bool], Awaitable[None]]
 """A function that completes the effects of a write if its argument is True, and undoes them if it is False."""

@@ -153,7 +153,7 @@ class Controllers:
         if self._settings.quota_controller:
             self._quotas.start()
         if self._settings.garbage_collector:
-            self.garbage_collector.start()
+            await self.garbage_collector.start()
         await self._leadership.start()
         return checks
 

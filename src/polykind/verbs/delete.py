@@ -24,7 +24,7 @@ from polykind.operations.lane import is_large
 from polykind.operations.operation import Operation
 from polykind.operations.options import DeleteOptions, ListOptions
 from polykind.operations.responses import Response, Stream
-from polykind.resources.resource import PropagationPolicy
+from polykind.resources.resource import FOREGROUND, ORPHAN, PropagationPolicy
 from polykind.verbs import respond
 from polykind.verbs.admit import approve_delete
 from polykind.verbs.commit import LostRaceError, commit, remove
@@ -32,8 +32,6 @@ from polykind.verbs.list import collect
 from polykind.verbs.selection import RequestSelection, has_long_query
 from polykind.verbs.write import DELETE, Write
 
-FOREGROUND = "foregroundDeletion"
-ORPHAN = "orphan"
 _CONCURRENT_DELETES = 64
 """The number of concurrent deletes in a deletecollection. Concurrent deletes share commits of the store."""
 
