@@ -164,6 +164,19 @@ async def test_resource_removed_and_served_again_during_load(parts: Opened, monk
     assert state(anew)["a/late"] == late
 
 
+async def test_removed_resource_is_read_from_the_store(parts: Opened) -> None:
+    """A request that began before its CRD was deleted and created again sees the objects of the new CRD."""
+    store, root, cache = parts
+    await put(store, "a/x")
+    await root.wait_until_fresh(cache)
+    root.remove(cache)
+    for _ in range(2):
+        revision = await put(store, "a/x")
+        await root.wait_until_fresh(cache)
+        assert state(cache) == {"a/x": revision}
+    await root.reload(cache, 0.0)
+
+
 async def test_failed_load_can_be_retried(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
     await put(store, "a/x")

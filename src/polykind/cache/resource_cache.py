@@ -66,6 +66,8 @@ class ResourceCache:
         """The threads that compute the representations of large objects."""
         self._progress = progress
         self.loaded = False
+        self._detached = False
+        """True if the watch cache delivers no more events. The objects are then loaded again for each use."""
         self.events_received = 0
         """The number of events that the store has delivered for this resource since it was loaded first."""
         self.initializations = 0
@@ -223,7 +225,15 @@ class ResourceCache:
         self._window.clear()
         self._window_bytes = 0
         self.initializations += 1
-        self.loaded = True
+        self.loaded = not self._detached
+
+    def detach(self) -> None:
+        """Mark the objects as outdated forever, because the resource is no longer served.
+
+        A request that began before may still write to the resource. It must not find an object that was replaced.
+        """
+        self._detached = True
+        self.loaded = False
 
     def apply_events(self, events: list[StoreEvent], revision: int) -> None:
         """Apply a batch of store events, then notify the observers."""

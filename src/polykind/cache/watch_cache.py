@@ -131,6 +131,7 @@ class WatchCache:
 
     def remove(self, cache: ResourceCache) -> None:
         """Drop the cache of a resource that is no longer served."""
+        cache.detach()
         if self._resources.get(cache.prefix) is cache:
             del self._resources[cache.prefix]
 
@@ -154,8 +155,8 @@ class WatchCache:
         await asyncio.shield(task)
 
     async def reload(self, cache: ResourceCache, pause: float) -> None:
-        """Load a resource again after a reset, retrying until it succeeds."""
-        while not cache.loaded:
+        """Load a resource again after a reset, retrying until it succeeds or the resource is no longer served."""
+        while not cache.loaded and self._resources.get(cache.prefix) is cache:
             try:
                 await self.load(cache)
             except StoreError:

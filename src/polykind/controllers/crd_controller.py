@@ -70,17 +70,17 @@ class CRDController:
         self._names_in_use = self._registrar.names_in_use
         self.discovery = self._registrar.discovery
         self._statuses = CRDStatusWriter(self._client, resource, now)
-        self._finalizer = CRDFinalizer(backend, resource, self._find, self._statuses, leadership, now)
+        self.finalizer = CRDFinalizer(backend, resource, self._find, self._statuses, leadership, now)
         self._structural_conditions: dict[str, tuple[bytes, JsonObject | None]] = {}
         """By CRD name: the hash of the spec that was checked last, and its NonStructuralSchema condition."""
 
     async def start(self) -> None:
-        await self._finalizer.start()
+        await self.finalizer.start()
         await self._controller.start()
 
     async def close(self) -> None:
         await self._controller.close()
-        await self._finalizer.close()
+        await self.finalizer.close()
         if self._fallbacks is not None:
             self._fallbacks.close_all()
         await self._conversion_caches.close()
@@ -147,7 +147,7 @@ class CRDController:
             return
         current = self._crds.get(name)
         if current is not None and current["metadata"].get("deletionTimestamp"):
-            self._finalizer.add(name)
+            self.finalizer.add(name)
 
     async def _write_status(self, name: str) -> None:
         while (pending := self._pending_status(name)) is not None:

@@ -40,7 +40,6 @@ async def _release_addresses(backend: Backend) -> None:
         if _is_managed(obj) and not _is_used(obj, services):
             log.info("services: releasing cluster IP %s, which no service uses", obj["metadata"]["name"])
             await ObjectClient(backend).remove_stored(stored)
-    await NodePortAllocator(backend, backend.service_network).release_unused()
 
 
 def _is_managed(address: JsonObject) -> bool:
