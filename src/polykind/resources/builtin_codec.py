@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from polykind import errors
 from polykind.apis import machinery
 from polykind.apis.machinery.apply_types import apply_model, merge_strategy
+from polykind.apis.machinery.decoding_program import AtypicalError, typical_decoder
 from polykind.apis.machinery.empty_lists import null_empty_lists
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.protobuf_reader import decode_message
@@ -80,9 +81,13 @@ class BuiltinCodec(ObjectCodec):
         return list(custom_decoder_paths(value, self._kind))
 
     def conversion_error(self, value: JsonObject) -> str:
-        from polykind.apis.machinery.from_unstructured import conversion_error
+        try:
+            typical_decoder(self._kind).decode(value)
+        except AtypicalError:
+            from polykind.apis.machinery.from_unstructured import conversion_error
 
-        return conversion_error(value, self._kind)
+            return conversion_error(value, self._kind)
+        return ""
 
     def decode_converted(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
         try:

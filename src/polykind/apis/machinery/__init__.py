@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind.apis.machinery.decoding import DecodeError, Decoding
+from polykind.apis.machinery.decoding_program import AtypicalError, typical_decoder
 from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import ValueType
 from polykind.contract import JsonObject
@@ -24,6 +25,13 @@ def decode(value: object, struct: Struct, *, report: bool) -> tuple[JsonObject, 
 
     Raise UndecodableObjectError if the object does not match `struct`.
     """
+    try:
+        return typical_decoder(struct).decode(value), []
+    except AtypicalError:
+        return _decode(value, struct, report)
+
+
+def _decode(value: object, struct: Struct, report: bool) -> tuple[JsonObject, list[str]]:
     run = Decoding(report)
     try:
         decoded: JsonObject = struct.decode(value, None, run)
