@@ -69,6 +69,7 @@ class CRDController:
         self._crds = self._registrar.crds
         self._names_in_use = self._registrar.names_in_use
         self.discovery = self._registrar.discovery
+        self.rebuild_converters = self._registrar.rebuild_converters
         self._statuses = CRDStatusWriter(self._client, resource, now)
         self.finalizer = CRDFinalizer(backend, resource, self._find, self._statuses, leadership, now)
         self._structural_conditions: dict[str, tuple[bytes, JsonObject | None]] = {}

@@ -121,6 +121,19 @@ class CRDRegistrar:
         if previous is not None:
             previous.end_watches()
 
+    def rebuild_converters(self, handles: Callable[[str, str], bool]) -> None:
+        """Build the converters of some kinds again, drop their conversions, and end their watches.
+
+        `handles` is a function of group and kind.
+        """
+        for name, crd in list(self.crds.items()):
+            spec = crd["spec"]
+            resource = self._backend.registry.resource(spec["group"], spec["names"]["plural"])
+            if not isinstance(resource, CustomResource) or resource.crd["metadata"]["name"] != name:
+                continue
+            if handles(spec["group"], spec["names"]["kind"]):
+                self._register(crd, resource, resource.watchable_since)
+
     def remove(self, name: str) -> None:
         crd = self.crds.pop(name, None)
         self._waiting.pop(name, None)

@@ -38,6 +38,7 @@ from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
 from polykind.server.audit_settings import build_auditor, read_audit_policy
 from polykind.server.controllers import Controllers
+from polykind.server.converter_files import ConverterFiles
 from polykind.server.debugging_pages import DebuggingPages
 from polykind.server.dispatcher import Dispatcher
 from polykind.server.endpoints import Check, Endpoints
@@ -48,7 +49,7 @@ from polykind.server.network_identity import ALL_ADDRESSES, advertised_host, for
 from polykind.server.request_monitor import RequestMonitor
 from polykind.server.runtime_config import RuntimeConfig
 from polykind.server.server_metrics import ServerMetrics
-from polykind.server.settings import Settings, SettingsError
+from polykind.server.settings import Settings
 from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
@@ -60,7 +61,6 @@ from polykind.webhook.target import Resolver, parse_resolve
 if TYPE_CHECKING:
     from polykind.audit.audit_policy import AuditPolicy
     from polykind.console.console_pages import ConsolePages
-    from polykind.declare.library import Library
     from polykind.http.connection import App
     from polykind.server.encryption_settings import Encryption
     from polykind.server.rate_limits import RateLimits
@@ -84,7 +84,7 @@ class Server:
         self.runtime_config = RuntimeConfig(
             self.settings.runtime_config, all_kinds(), serve_v1beta1=self.settings.serve_v1beta1
         )
-        self._libraries = [_load_library(spec) for spec in self.settings.converter]
+        self._converters = ConverterFiles(self.settings.converter)
         self.clock = clock or SystemClock()
         self.ids = ids or SystemIdSource()
         storage_metrics = StorageMetrics()
@@ -289,11 +289,13 @@ class Server:
         self._write_kubeconfig()
 
     def _watch_files(self) -> None:
-        """Read certificates, tokens and keys again when their files change."""
+        """Read certificates, tokens, keys and converters again when their files change."""
         on_stop, identity = self._exit_stack.push_async_callback, self._identity
-        files = FileWatcher(identity.files(), self.reload)
+        files = FileWatcher(identity.files(), self._reload_identity)
         files.start()
         on_stop(files.close)
+        self._converters.start(self.crds.rebuild_converters)
+        on_stop(self._converters.close)
         identity.tls.start(self._write_kubeconfig)
         on_stop(identity.tls.close)
         config = self.settings.encryption_provider_config
@@ -385,7 +387,7 @@ class Server:
             crd,
             resolver=self._resolver,
             clock=self.clock,
-            libraries=self._libraries,
+            libraries=self._converters.libraries,
             feature_gates=self.settings.feature_gates,
             observer=self.metrics,
             on_health=on_health,
@@ -415,7 +417,11 @@ class Server:
         return resource.shown(cached) if cached is not None else None
 
     def reload(self) -> None:
-        """Read certificates, tokens and the registry of users again, and write the kubeconfig with them."""
+        """Read certificates, tokens, the registry of users and converters again, and write the kubeconfig."""
+        self._reload_identity()
+        self._converters.reload()
+
+    def _reload_identity(self) -> None:
         self._identity.reload()
         self.token = self._identity.token
         self._write_kubeconfig()
@@ -437,12 +443,3 @@ def _open_store(settings: Settings, on_commit: Callable[[float, int], None]) -> 
     store = EtcdStore(access, prefix + "/")
     identity = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     return store, EtcdLeadership(store, prefix, identity, settings.etcd_compaction_interval)
-
-
-def _load_library(spec: str) -> Library:
-    from polykind.conversion.loading import load_converter
-
-    try:
-        return load_converter(spec)
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
