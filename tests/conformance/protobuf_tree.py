@@ -13,13 +13,14 @@ import struct
 from functools import cache
 from typing import Any
 
-from polykind.apis.apidiscovery import types as discovery
-from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
+from polykind.apis.apidiscovery.types import API_GROUP_DISCOVERY_LIST
 from polykind.apis.groups import find_subresource_kind
 from polykind.apis.machinery import value_types as types
+from polykind.apis.machinery.json_schema_types import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.machinery.protobuf_envelope import MAGIC, decode_envelope, encode_envelope
 from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import BOOL, BYTES, INT32, INT64, STRING, STRINGS, ListOf, MapOf, ValueType
+from polykind.apis.meta.discovery_types import API_GROUP, API_GROUP_LIST, API_RESOURCE_LIST, API_VERSIONS
 from polykind.apis.meta.types import DELETE_OPTIONS, LIST_META, PARTIAL_OBJECT_METADATA, STATUS, WATCH_EVENT
 from polykind.codec.protobuf_wire import bytes_field, encode_utf8, iter_fields, varint_field
 
@@ -30,11 +31,11 @@ MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _META_KINDS: dict[str, Struct] = {
     kind.kind: kind
     for kind in (
-        discovery.API_GROUP,
-        discovery.API_GROUP_DISCOVERY_LIST,
-        discovery.API_GROUP_LIST,
-        discovery.API_RESOURCE_LIST,
-        discovery.API_VERSIONS,
+        API_GROUP,
+        API_GROUP_DISCOVERY_LIST,
+        API_GROUP_LIST,
+        API_RESOURCE_LIST,
+        API_VERSIONS,
         DELETE_OPTIONS,
         PARTIAL_OBJECT_METADATA,
         STATUS,

@@ -9,15 +9,34 @@ from typing import ClassVar
 import pytest
 
 from polykind.apis.machinery.kinds import Kind, Subresource
-from polykind.apis.machinery.structs import Field, GroupVersion
-from polykind.apis.machinery.value_types import INT32, STRING
+from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import TypeTable
 from polykind.contract import JsonObject
 from polykind.operations.operation import Operation
 from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, declare_builtins
 from polykind.resources.resource import Finish
 from tests.support.live import Live, live
 
-API = GroupVersion("toys.example.com", "v1", "com.example.toys.v1")
+TYPES = """
+models com.example.toys
+
+struct Lamp kind | A lamp.
+    metadata  1  meta.ObjectMeta
+    spec      2  LampSpec
+    status    3  LampStatus
+
+struct LampSpec
+    colour  1  string
+    watts   2  int32
+
+struct LampStatus
+    phase  1  string
+
+struct Bulb kind | A bulb.
+    metadata  1  meta.ObjectMeta
+    spec      2  string
+"""
+API = GroupVersion("toys.example.com", "v1", TypeTable("v1", lambda: TYPES))
 LAMPS, BULBS = ("/apis/toys.example.com/v1/namespaces/default/lamps", "/apis/toys.example.com/v1/bulbs")
 
 
@@ -63,14 +82,11 @@ class LampStrategy(BuiltinStrategy):
 LAMP = Kind(
     API,
     "Lamp",
-    "A lamp.",
-    Field("spec", 2, API.struct("LampSpec", "", Field("colour", 1, STRING), Field("watts", 2, INT32))),
-    Field("status", 3, API.struct("LampStatus", "", Field("phase", 1, STRING))),
     namespaced=True,
     subresources=(Subresource("status"), Subresource("fuse", ("create",))),
     strategy="tests.resources.test_builtin:LampStrategy",
 )
-BULB = Kind(API, "Bulb", "A bulb.", Field("spec", 2, STRING), verbs=("create", "get", "list"))
+BULB = Kind(API, "Bulb", verbs=("create", "get", "list"))
 
 
 @pytest.fixture

@@ -9,16 +9,36 @@ import pytest
 
 from polykind import errors
 from polykind.apis.machinery.kinds import Kind, Subresource
-from polykind.apis.machinery.structs import Field, GroupVersion
-from polykind.apis.machinery.value_types import INT32, STRING, STRINGS
+from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import TypeTable
 from polykind.apis.machinery.version_conversion import VersionConversion
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy, declare_builtins
 from tests.support.live import Live, live
 
-V1, V2 = (GroupVersion("lights.example.com", version) for version in ("v1", "v2"))
-OTHER = GroupVersion("other.example.com", "v2")
+_TYPES = """
+struct Light kind | A light.
+    metadata  1  meta.ObjectMeta
+    spec      2  LightSpec
+    status    3  LightStatus
+
+struct LightSpec
+    {colours}
+    watts    2  int32
+
+struct LightStatus
+    phase  1  string
+"""
+
+
+def _table(version: str, colours: str) -> TypeTable:
+    return TypeTable(version, lambda: _TYPES.format(colours=colours))
+
+
+V1 = GroupVersion("lights.example.com", "v1", _table("v1", "colour  1  string"))
+V2 = GroupVersion("lights.example.com", "v2", _table("v2", "colours  1  []string"))
+OTHER = GroupVersion("other.example.com", "v2", _table("v2", "colour  1  string"))
 AT_V1, AT_V2 = (f"/apis/lights.example.com/{version}/namespaces/default/lights" for version in ("v1", "v2"))
 AT_OTHER = "/apis/other.example.com/v2/namespaces/default/lights"
 
@@ -49,14 +69,10 @@ class LightStrategy(BuiltinStrategy):
         return [] if obj["spec"].get("colours") else [errors.required("spec.colours")]
 
 
-def _light(api: GroupVersion, colours: Field, conversion: str = "") -> Kind:
-    spec = api.struct("LightSpec", "", colours, Field("watts", 2, INT32))
+def _light(api: GroupVersion, conversion: str = "") -> Kind:
     return Kind(
         api,
         "Light",
-        "A light.",
-        Field("spec", 2, spec),
-        Field("status", 3, api.struct("LightStatus", "", Field("phase", 1, STRING))),
         namespaced=True,
         subresources=(Subresource("status"),),
         stored_group="lights.example.com",
@@ -66,9 +82,9 @@ def _light(api: GroupVersion, colours: Field, conversion: str = "") -> Kind:
     )
 
 
-LIGHT_V1 = _light(V1, Field("colour", 1, STRING), "ONE_COLOUR")
-LIGHT_V2 = _light(V2, Field("colours", 1, STRINGS))
-LIGHT_OTHER = _light(OTHER, Field("colour", 1, STRING), "ONE_COLOUR")
+LIGHT_V1 = _light(V1, "ONE_COLOUR")
+LIGHT_V2 = _light(V2)
+LIGHT_OTHER = _light(OTHER, "ONE_COLOUR")
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from polykind.apis.apiextensions import json_schema_props
 from polykind.apis.apiextensions.crd_codec import decode as decode_crd
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1
-from polykind.apis.machinery import decode
+from polykind.apis.machinery import decode, json_schema_types
 from polykind.contract import JsonObject, copy_json
 from polykind.crd import validate_create
 from polykind.crd.empty_values import drop_empty_from_schema
@@ -141,7 +140,7 @@ def with_key_order(schema: Any) -> Any:
 
 
 def test_decoding_and_checks_accept_plain_schemas_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_schema_props, "decode_plain", lambda schema: None)
+    monkeypatch.setattr(json_schema_types, "decode_plain", lambda schema: None)
     source = random.Random(1)
     roots = 0
     for _ in range(300):

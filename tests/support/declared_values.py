@@ -6,8 +6,8 @@ import base64
 from random import Random
 from typing import Any
 
-from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.machinery import value_types as types
+from polykind.apis.machinery.json_schema_types import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.machinery.structs import Struct
 from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 

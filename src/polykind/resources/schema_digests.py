@@ -44,7 +44,7 @@ def code_digest() -> str:
 
     root = Path(polykind.__file__).parent
     parts = [sys.version, polykind.__version__, *(f"{name} {metadata.version(name)}" for name in _DEPENDENCIES)]
-    sources = sorted(root.rglob("*.py"))
+    sources = sorted((*root.rglob("*.py"), *root.rglob("*.types")))
     for path in sources:
         parts += (str(path.relative_to(root)), _digest(path.read_bytes()))
     if not sources:

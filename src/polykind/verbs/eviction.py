@@ -10,6 +10,7 @@ from polykind import errors
 from polykind.apis.core.pod_preparation import set_condition
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 from polykind.apis.policy import disruption
 from polykind.apis.policy.types import EVICTION, POLICY_V1
 from polykind.codec import json_codec
@@ -39,9 +40,8 @@ def _evictions(version: str) -> ServedVersion:
     """Return the version that stands for `pods/eviction` when an Eviction of this version is decoded and admitted."""
     kind = EVICTION
     if version != POLICY_V1.version:
-        group_version = GroupVersion(POLICY_V1.group, version, POLICY_V1.models, group_priority=0, version_priority=0)
-        fields = "polykind.apis.policy.disruption_types:EVICTION_FIELDS"
-        kind = Kind(group_version, EVICTION.kind, EVICTION.doc, fields_in=fields, verbs=(), namespaced=True)
+        group_version = GroupVersion(POLICY_V1.group, version, type_table("policy", version, like="v1"))
+        kind = Kind(group_version, EVICTION.kind, verbs=(), namespaced=True)
     resource = BuiltinResource(None, kind)
     served = resource.serve(kind, BuiltinStrategy(kind))
     resource.group, resource.plural = "", "pods"

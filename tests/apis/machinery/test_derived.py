@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1
-from polykind.apis.core.container_types import CONTAINER
-from polykind.apis.core.types import CONFIG_MAP, NAMESPACE, SERVICE
+from polykind.apis.core.types import CONFIG_MAP, CORE_V1, NAMESPACE, SERVICE
 from polykind.apis.groups import find_decodable_kind, find_kind, kinds_by_group_version
 from polykind.apis.machinery.apply_types import apply_model, merge_strategy
 from polykind.apis.machinery.kinds import Kind
@@ -75,7 +74,7 @@ def test_lists_merge_by_their_merge_keys() -> None:
 
 def test_missing_keys_of_list_maps_stand_for_zero() -> None:
     """A container port without a number has the key 0, as in kube-apiserver."""
-    ports = apply_model(CONTAINER).root.map
+    ports = apply_model(CORE_V1.struct("Container")).root.map
     assert ports is not None
     items = ports.fields["ports"].type.list
     assert items is not None

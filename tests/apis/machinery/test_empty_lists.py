@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from polykind.apis.machinery.empty_lists import null_empty_lists
-from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.structs import Declaration, Field, Struct
 from polykind.apis.machinery.value_types import STRING, STRINGS, ListOf, MapOf
 from polykind.contract import JsonObject
 
 _INNER = Struct("v1.Inner", (Field("names", 1, STRINGS, omitempty=False), Field("note", 2, STRING)))
 _TREE: Struct = Struct(
     "v1.Tree",
-    lambda: (
-        Field("required", 1, ListOf(_INNER), omitempty=False),
-        Field("optional", 2, STRINGS),
-        Field("by_key", 3, MapOf(_INNER)),
-        Field("labels", 4, MapOf(STRING), omitempty=False),
-        Field("inner", 5, _INNER, pointer=True),
-        Field("child", 6, _TREE, pointer=True),
+    lambda: Declaration(
+        (
+            Field("required", 1, ListOf(_INNER), omitempty=False),
+            Field("optional", 2, STRINGS),
+            Field("by_key", 3, MapOf(_INNER)),
+            Field("labels", 4, MapOf(STRING), omitempty=False),
+            Field("inner", 5, _INNER, pointer=True),
+            Field("child", 6, _TREE, pointer=True),
+        )
     ),
 )
 

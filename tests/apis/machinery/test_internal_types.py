@@ -6,13 +6,29 @@ from typing import Any
 import orjson
 
 from polykind.apis.core.internal_pod_types import show_pod_template
-from polykind.apis.machinery.internal_types import InternalTypes, show_label_selector
+from polykind.apis.machinery.internal_types import show_internal, show_label_selector
+from polykind.apis.machinery.type_tables import TypeTable
 
-TYPES = InternalTypes("""
-Outer Name DNSPolicy Count:int Ready:bool Size:quantity Any:*
-  One:Inner Maybe:*Inner Many:[]Inner CephFS:*Inner=cephfs
-Inner Value
-""")
+TYPES = """
+internal Outer = name dnsPolicy count ready size any one maybe many cephfs Inner.value
+
+struct Outer
+    cephfs     1  *Inner             go=CephFS
+    name       2  string
+    dnsPolicy  3  string             go=DNSPolicy
+    count      4  *int32             internal=value
+    ready      5  bool
+    size       6  Quantity
+    any        7  map[string]string
+    one        8  Inner
+    maybe      9  *Inner
+    many      10  []Inner
+    hidden    11  string
+
+struct Inner
+    value  1  string
+"""
+OUTER = TypeTable("v1", lambda: TYPES).struct("Outer")
 
 
 def text(value: Any) -> str:
@@ -20,22 +36,22 @@ def text(value: Any) -> str:
 
 
 def test_unset_fields_have_their_zero_values() -> None:
-    assert text(TYPES.show("Outer", {})) == (
+    assert text(show_internal(OUTER, {})) == (
         '{"Name":"","DNSPolicy":"","Count":0,"Ready":false,"Size":"0","Any":null,'
-        '"One":{"Value":""},"Maybe":null,"Many":null,"CephFS":null}'
+        '"One":{"Value":""},"Maybe":null,"Many":null,"CephFS":null,"Value":""}'
     )
-    assert TYPES.show("Outer", None) is None
+    assert show_internal(OUTER, None) is None
 
 
 def test_fields_are_read_by_their_json_names() -> None:
-    value = {"dnsPolicy": "<a>", "maybe": {"value": "x"}, "many": [{}], "cephfs": {}, "any": {"b": 1, "a": 2}}
-    shown = json.loads(text(TYPES.show("Outer", value)))
+    value = {"dnsPolicy": "<a>", "maybe": {"value": "x"}, "many": [{}], "cephfs": {}, "any": {"b": "1", "a": "2"}}
+    shown = json.loads(text(show_internal(OUTER, value)))
     assert shown["DNSPolicy"] == "<a>"
     assert shown["Maybe"] == {"Value": "x"}
     assert shown["Many"] == [{"Value": ""}]
     assert shown["CephFS"] == {"Value": ""}
-    assert '"Any":{"a":2,"b":1}' in text(TYPES.show("Outer", value))
-    assert "\\u003ca\\u003e" in text(TYPES.show("Outer", value))
+    assert '"Any":{"a":"2","b":"1"}' in text(show_internal(OUTER, value))
+    assert "\\u003ca\\u003e" in text(show_internal(OUTER, value))
 
 
 def test_selectors_have_the_order_of_go() -> None:

@@ -12,7 +12,7 @@ from polykind.apis.resource.claim_validation import (
     validate_claim_status,
 )
 from polykind.apis.resource.defaults import default_resource_claim
-from polykind.apis.resource.types import RESOURCE_CLAIM
+from polykind.apis.resource.types import RESOURCE_CLAIM, RESOURCE_V1
 from polykind.contract import JsonObject
 from polykind.strategies.resource.strategy import ResourceClaimStrategy
 from tests.support.objects import edited, texts
@@ -73,8 +73,10 @@ def test_request_names_are_unique() -> None:
 
 
 def test_the_spec_is_immutable() -> None:
-    assert validate_claim_spec_update(SPEC, SPEC, "ClaimSpec") == []
-    [found] = texts(validate_claim_spec_update({"devices": {"requests": None}}, SPEC, "ClaimSpec"))
+    assert validate_claim_spec_update(SPEC, SPEC, RESOURCE_V1.struct("ResourceClaimSpec")) == []
+    [found] = texts(
+        validate_claim_spec_update({"devices": {"requests": None}}, SPEC, RESOURCE_V1.struct("ResourceClaimSpec"))
+    )
     shown = '{"Devices":{"Requests":null,"Constraints":null,"Config":null}}'
     assert found == f"spec: Invalid value: {shown}: field is immutable"
 

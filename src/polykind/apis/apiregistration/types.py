@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 
 APIREGISTRATION_V1 = GroupVersion(
-    "apiregistration.k8s.io",
-    "v1",
-    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1",
-    group_priority=20000,
-    version_priority=1000,
+    "apiregistration.k8s.io", "v1", type_table("apiregistration", "v1"), group_priority=20000, version_priority=1000
 )
 
 API_SERVICE = Kind(
     APIREGISTRATION_V1,
     "APIService",
-    "An API group version, and the server that serves it.",
-    fields_in="polykind.apis.apiregistration.api_service_types:API_SERVICE_FIELDS",
     columns="polykind.apis.apiregistration.columns:API_SERVICE",
     categories=("api-extensions",),
     subresources=(Subresource("status"),),

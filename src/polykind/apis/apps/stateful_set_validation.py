@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from polykind import errors, names
+from polykind.apis.apps.types import APPS_V1
 from polykind.apis.apps.validation import unmatched_labels_error, validate_long_running, validate_required_selector
 from polykind.apis.core.pod_annotation_validation import validate_pod_annotations
 from polykind.apis.core.pod_options import template_options
 from polykind.apis.core.pod_validation import validate_pod_template_spec
 from polykind.apis.core.volume_claim_validation import validate_volume_claim_spec
-from polykind.apis.machinery.internal_types import InternalTypes, show_label_selector
+from polykind.apis.machinery.internal_types import show_internal, show_label_selector
 from polykind.apis.meta.field_validation import (
     int_or_percent,
     validate_at_most_100_percent,
@@ -33,10 +34,6 @@ _IMMUTABLE_TEXT = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
-_TYPES = InternalTypes("""
-StatefulSetUpdateStrategy Type RollingUpdate:*RollingUpdateStatefulSetStrategy
-RollingUpdateStatefulSetStrategy Partition:int MaxUnavailable:*
-""")
 
 
 def validate_new_stateful_set(spec: JsonObject) -> list[FieldError]:
@@ -93,11 +90,11 @@ def _validate_update_strategy(strategy: JsonObject, at: str) -> list[FieldError]
         case "OnDelete":
             if rolling_update is None:
                 return []
-            shown = _TYPES.show("RollingUpdateStatefulSetStrategy", rolling_update)
+            shown = show_internal(APPS_V1.struct("RollingUpdateStatefulSetStrategy"), rolling_update)
             return [errors.invalid(f"{at}.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'")]
         case "RollingUpdate":
             return _validate_rolling_update(rolling_update or {}, f"{at}.rollingUpdate")
-    shown = _TYPES.show("StatefulSetUpdateStrategy", strategy)
+    shown = show_internal(APPS_V1.struct("StatefulSetUpdateStrategy"), strategy)
     return [errors.invalid(at, shown, "must be 'RollingUpdate' or 'OnDelete'")]
 
 

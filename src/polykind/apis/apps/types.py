@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 
-APPS_V1 = GroupVersion("apps", "v1", "io.k8s.api.apps.v1", group_priority=17800, version_priority=15)
+APPS_V1 = GroupVersion("apps", "v1", type_table("apps", "v1"), group_priority=17800, version_priority=15)
 
 DEPLOYMENT = Kind(
     APPS_V1,
     "Deployment",
-    "Runs pods from a template and replaces them gradually when the template changes.",
-    fields_in="polykind.apis.apps.deployment_types:DEPLOYMENT_FIELDS",
     strategy="polykind.strategies.apps.strategy:DeploymentStrategy",
     columns="polykind.apis.apps.columns:DEPLOYMENT",
     namespaced=True,
@@ -26,8 +25,6 @@ DEPLOYMENT = Kind(
 REPLICA_SET = Kind(
     APPS_V1,
     "ReplicaSet",
-    "Keeps a number of pods running.",
-    fields_in="polykind.apis.apps.deployment_types:REPLICA_SET_FIELDS",
     strategy="polykind.strategies.apps.strategy:ReplicaSetStrategy",
     columns="polykind.apis.apps.columns:REPLICA_SET",
     namespaced=True,
@@ -42,8 +39,6 @@ REPLICA_SET = Kind(
 STATEFUL_SET = Kind(
     APPS_V1,
     "StatefulSet",
-    "Runs pods with stable names and storage.",
-    fields_in="polykind.apis.apps.stateful_set_types:STATEFUL_SET_FIELDS",
     strategy="polykind.strategies.apps.strategy:StatefulSetStrategy",
     columns="polykind.apis.apps.columns:STATEFUL_SET",
     namespaced=True,
@@ -58,8 +53,6 @@ STATEFUL_SET = Kind(
 DAEMON_SET = Kind(
     APPS_V1,
     "DaemonSet",
-    "Runs one pod on each selected node.",
-    fields_in="polykind.apis.apps.stateful_set_types:DAEMON_SET_FIELDS",
     strategy="polykind.strategies.apps.strategy:DaemonSetStrategy",
     columns="polykind.apis.apps.columns:DAEMON_SET",
     namespaced=True,
@@ -71,8 +64,6 @@ DAEMON_SET = Kind(
 CONTROLLER_REVISION = Kind(
     APPS_V1,
     "ControllerRevision",
-    "A snapshot of the state of a DaemonSet or StatefulSet.",
-    fields_in="polykind.apis.apps.stateful_set_types:CONTROLLER_REVISION_FIELDS",
     strategy="polykind.strategies.apps.strategy:ControllerRevisionStrategy",
     columns="polykind.apis.apps.columns:CONTROLLER_REVISION",
     namespaced=True,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.apis.apps.defaults import ROLLBACK_ANNOTATION
+from polykind.apis.apps.types import APPS_V1
 from polykind.apis.core.pod_options import template_options
 from polykind.apis.core.pod_validation import validate_pod_template_spec
-from polykind.apis.machinery.internal_types import InternalTypes, show_label_selector
+from polykind.apis.machinery.internal_types import show_internal, show_label_selector
 from polykind.apis.meta.field_validation import (
     IMMUTABLE,
     int_or_percent,
@@ -19,11 +20,6 @@ from polykind.errors import FieldError
 from polykind.selectors.selector_objects import matches_labels, validate_label_selector
 
 _UNMATCHED_LABELS = "`selector` does not match template `labels`"
-_TYPES = InternalTypes("""
-DeploymentStrategy Type RollingUpdate:*RollingUpdate
-DaemonSetUpdateStrategy Type RollingUpdate:*RollingUpdate
-RollingUpdate MaxUnavailable:int MaxSurge:int
-""")
 
 
 def validate_deployment_spec(deployment: JsonObject, old: JsonObject | None) -> list[FieldError]:
@@ -114,7 +110,7 @@ def _validate_deployment_strategy(strategy: JsonObject, at: str) -> list[FieldEr
         case "RollingUpdate":
             return _validate_rolling_update(rolling_update or {}, f"{at}.rollingUpdate")
     supported = ("Recreate", "RollingUpdate")
-    return [errors.not_supported(at, _TYPES.show("DeploymentStrategy", strategy), supported)]
+    return [errors.not_supported(at, show_internal(APPS_V1.struct("DeploymentStrategy"), strategy), supported)]
 
 
 def _validate_rolling_update(rolling_update: JsonObject, at: str) -> list[FieldError]:
@@ -148,7 +144,7 @@ def _validate_daemon_set_strategy(strategy: JsonObject, at: str) -> list[FieldEr
         return []
     if strategy["type"] != "RollingUpdate":
         supported = ("RollingUpdate", "OnDelete")
-        return [errors.not_supported(at, _TYPES.show("DaemonSetUpdateStrategy", strategy), supported)]
+        return [errors.not_supported(at, show_internal(APPS_V1.struct("DaemonSetUpdateStrategy"), strategy), supported)]
     at = f"{at}.rollingUpdate"
     unavailable, surge = strategy["rollingUpdate"]["maxUnavailable"], strategy["rollingUpdate"]["maxSurge"]
     found = validate_int_or_percent(unavailable, f"{at}.maxUnavailable")

@@ -10,7 +10,8 @@ from polykind import errors
 from polykind.apis import machinery
 from polykind.apis.autoscaling import annotation_types
 from polykind.apis.autoscaling.defaults import DEFAULT_CPU_UTILIZATION, cpu_metric
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.autoscaling.types import AUTOSCALING_V2
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.machinery.structs import Struct
 from polykind.apis.machinery.version_conversion import VersionConversion
 from polykind.contract import JsonObject
@@ -29,11 +30,6 @@ _ANNOTATIONS = (
     "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 )
-_TYPES = InternalTypes("""
-HorizontalPodAutoscalerBehavior ScaleUp:*HPAScalingRules ScaleDown:*HPAScalingRules
-HPAScalingRules StabilizationWindowSeconds:* SelectPolicy:* Policies:[]HPAScalingPolicy Tolerance:*
-HPAScalingPolicy Type Value:int PeriodSeconds:int
-""")
 _BEHAVIOR_KEYS = {
     name.lower(): name
     for name in (
@@ -268,7 +264,11 @@ def _encode_list(items: list[JsonObject], struct: Struct) -> str | None:
 
 
 def _encode_behavior(behavior: JsonObject | None) -> str | None:
-    return None if behavior is None else go_json(_TYPES.show("HorizontalPodAutoscalerBehavior", behavior))
+    return (
+        None
+        if behavior is None
+        else go_json(show_internal(AUTOSCALING_V2.struct("HorizontalPodAutoscalerBehavior"), behavior))
+    )
 
 
 def _decode_list(text: str | None, struct: Struct) -> list[JsonObject] | None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from polykind import errors
 from polykind.apis.batch.job_indexes import IndexesError, count_indexes, overlapping_index
 from polykind.apis.batch.job_validation import is_indexed
-from polykind.apis.machinery.internal_types import InternalTypes, show_json
+from polykind.apis.batch.types import BATCH_V1
+from polykind.apis.machinery.internal_types import show_internal, show_json
 from polykind.apis.meta.field_validation import validate_nonnegative_fields
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError
 
-_TYPES = InternalTypes("UncountedTerminatedPods Succeeded:* Failed:*")
 _TERMINAL_CONDITIONS = ("Failed", "Complete", "FailureTarget")
 
 
@@ -113,7 +113,7 @@ class _StatusUpdate:
             yield errors.required("status.startTime", "startTime is required for finished job")
         has_uncounted = any(uncounted.values())
         if has_uncounted and (self._finished_changed or self._changed("uncountedTerminatedPods")):
-            shown = _TYPES.show("UncountedTerminatedPods", uncounted)
+            shown = show_internal(BATCH_V1.struct("UncountedTerminatedPods"), uncounted)
             yield errors.invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job")
 
     def _indexes(self) -> Iterator[FieldError]:

@@ -11,10 +11,11 @@ from polykind.apis.batch.job_policies import (
     validate_pod_replacement_policy,
     validate_success_policy,
 )
+from polykind.apis.batch.types import BATCH_V1
 from polykind.apis.core.internal_pod_types import show_pod_spec, show_pod_template
 from polykind.apis.core.pod_options import template_options
 from polykind.apis.core.pod_validation import validate_pod_template_spec
-from polykind.apis.machinery.internal_types import InternalTypes, show_label_selector
+from polykind.apis.machinery.internal_types import show_internal, show_label_selector
 from polykind.apis.meta.field_validation import IMMUTABLE, validate_immutable, validate_nonnegative_fields
 from polykind.contract import JsonObject, copy_json
 from polykind.errors import FieldError
@@ -40,15 +41,6 @@ _MAX_MANAGED_BY = 63
 _PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _is_path = re.compile(_PATH).fullmatch
 _NO_LABELS_MATCH = "`selector` does not match template `labels`"
-_TYPES = InternalTypes("""
-PodFailurePolicy Rules:[]PodFailurePolicyRule
-PodFailurePolicyRule Action OnExitCodes:*PodFailurePolicyOnExitCodesRequirement
-  OnPodConditions:[]PodFailurePolicyOnPodConditionsPattern
-PodFailurePolicyOnExitCodesRequirement ContainerName:* Operator Values:*
-PodFailurePolicyOnPodConditionsPattern Type Status
-SuccessPolicy Rules:[]SuccessPolicyRule
-SuccessPolicyRule SucceededIndexes:* SucceededCount:*
-""")
 
 
 def is_indexed(spec: JsonObject) -> bool:
@@ -129,7 +121,7 @@ def validate_job_spec(spec: JsonObject, old_spec: JsonObject | None, at: str) ->
         if is_indexed(spec):
             found += validate_success_policy(spec, at)
         else:
-            shown = _TYPES.show("SuccessPolicy", spec["successPolicy"])
+            shown = show_internal(BATCH_V1.struct("SuccessPolicy"), spec["successPolicy"])
             found.append(errors.invalid(f"{at}.successPolicy", shown, "requires indexed completion mode"))
     found += validate_pod_replacement_policy(spec, at)
     found += validate_pod_template_spec(
@@ -222,10 +214,10 @@ def validate_job_update(job: JsonObject, old: JsonObject) -> list[FieldError]:
     found += _validate_template_update(spec, old)
     shown: tuple[tuple[str, Any], ...] = (
         ("completionMode", spec.get("completionMode")),
-        ("podFailurePolicy", _TYPES.show("PodFailurePolicy", spec.get("podFailurePolicy"))),
+        ("podFailurePolicy", show_internal(BATCH_V1.struct("PodFailurePolicy"), spec.get("podFailurePolicy"))),
         ("backoffLimitPerIndex", spec.get("backoffLimitPerIndex")),
         ("managedBy", spec.get("managedBy")),
-        ("successPolicy", _TYPES.show("SuccessPolicy", spec.get("successPolicy"))),
+        ("successPolicy", show_internal(BATCH_V1.struct("SuccessPolicy"), spec.get("successPolicy"))),
     )
     changed = [(name, value) for name, value in shown if spec.get(name) != old_spec.get(name)]
     return found + [errors.invalid(f"spec.{name}", value, IMMUTABLE) for name, value in changed]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 from polykind.selectors.selectable_fields import DerivedField
 
-BATCH_V1 = GroupVersion("batch", "v1", "io.k8s.api.batch.v1", group_priority=17400, version_priority=15)
+BATCH_V1 = GroupVersion("batch", "v1", type_table("batch", "v1"), group_priority=17400, version_priority=15)
 
 JOB = Kind(
     BATCH_V1,
     "Job",
-    "Runs pods until a number of them succeed.",
-    fields_in="polykind.apis.batch.job_types:JOB_FIELDS",
     strategy="polykind.strategies.batch.strategy:JobStrategy",
     columns="polykind.apis.batch.columns:JOB",
     namespaced=True,
@@ -24,8 +23,6 @@ JOB = Kind(
 CRON_JOB = Kind(
     BATCH_V1,
     "CronJob",
-    "Creates Jobs on a schedule.",
-    fields_in="polykind.apis.batch.job_types:CRON_JOB_FIELDS",
     strategy="polykind.strategies.batch.strategy:CronJobStrategy",
     columns="polykind.apis.batch.columns:CRON_JOB",
     namespaced=True,

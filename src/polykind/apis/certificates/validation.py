@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from polykind import errors, names
 from polykind.apis.certificates.request_parsing import certificate_error, request_error
-from polykind.apis.certificates.signing_request_types import KEY_USAGES
+from polykind.apis.certificates.types import CERTIFICATES_V1
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
@@ -55,10 +55,11 @@ def validate_request(csr: JsonObject, old: JsonObject | None = None) -> list[Fie
 
 def _validate_usages(usages: Sequence[str], old: Sequence[str]) -> list[FieldError]:
     found = [] if usages else [errors.required("spec.usages")]
-    if set(old) <= set(KEY_USAGES):
+    known = CERTIFICATES_V1.types.values("KeyUsage")
+    if set(old) <= set(known):
         for index, usage in enumerate(usages):
-            if usage not in KEY_USAGES:
-                found.append(errors.not_supported(f"spec.usages[{index}]", usage, KEY_USAGES))
+            if usage not in known:
+                found.append(errors.not_supported(f"spec.usages[{index}]", usage, known))
     if len(set(old)) == len(old):
         for index, usage in enumerate(usages):
             if usage in usages[:index]:

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from polykind.apis.machinery.structs import Field, Struct
-from polykind.apis.machinery.value_types import BOOL, INT32, STRING, STRINGS, ListOf
-
-_STREAMS = (
-    Field("stdin", 1, BOOL),
-    Field("stdout", 2, BOOL),
-    Field("stderr", 3, BOOL),
-    Field("tty", 4, BOOL),
-    Field("container", 5, STRING),
-)
-_PATH = (Field("path", 1, STRING),)
-
-
-def _options(kind: str, fields: tuple[Field, ...]) -> Struct:
-    return Struct(f"v1.{kind}", fields, kind=kind, version="v1")
-
+from polykind.apis.core.types import CORE_V1
 
 CONNECT_OPTIONS = {
-    ("pods", "attach"): _options("PodAttachOptions", _STREAMS),
-    ("pods", "exec"): _options("PodExecOptions", (*_STREAMS, Field("command", 6, STRINGS, omitempty=False))),
-    ("pods", "portforward"): _options("PodPortForwardOptions", (Field("ports", 1, ListOf(INT32)),)),
-    ("pods", "proxy"): _options("PodProxyOptions", _PATH),
-    ("services", "proxy"): _options("ServiceProxyOptions", _PATH),
-    ("nodes", "proxy"): _options("NodeProxyOptions", _PATH),
+    ("pods", "attach"): CORE_V1.struct("PodAttachOptions"),
+    ("pods", "exec"): CORE_V1.struct("PodExecOptions"),
+    ("pods", "portforward"): CORE_V1.struct("PodPortForwardOptions"),
+    ("pods", "proxy"): CORE_V1.struct("PodProxyOptions"),
+    ("services", "proxy"): CORE_V1.struct("ServiceProxyOptions"),
+    ("nodes", "proxy"): CORE_V1.struct("NodeProxyOptions"),
 }
 """The type of the options, by the plural of the resource and the subresource."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from polykind import errors, names
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.utf8 import byte_length
 
 _MAX_LENGTH = 128
 _MAX_NOTE_LENGTH = 1024
-_TYPES = InternalTypes(
-    """
-ObjectReference Kind Namespace Name UID APIVersion ResourceVersion FieldPath
-EventSource Component Host
-"""
-)
 _IMMUTABLE = (
     *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type"),
     *("eventTime", "action", "related", "reportingComponent", "reportingInstance"),
@@ -104,7 +99,7 @@ def _comparable(event: JsonObject, field: str) -> object:
 def _shown(field: str, value: object) -> object:
     """Return a field's value as kube-apiserver's error message shows it."""
     if field in ("involvedObject", "related") and isinstance(value, dict):
-        return _TYPES.show("ObjectReference", value)
+        return show_internal(CORE_V1.struct("ObjectReference"), value)
     if field == "source" and isinstance(value, dict):
-        return _TYPES.show("EventSource", value)
+        return show_internal(CORE_V1.struct("EventSource"), value)
     return value

@@ -7,8 +7,9 @@ import re
 from polykind import errors, names
 from polykind.addresses import cidr_errors, parse_cidr
 from polykind.apis.core.resource_validation import validate_quantity
+from polykind.apis.core.types import CORE_V1
 from polykind.apis.core.validation import data_key_errors
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.validation import label_name_errors, positive_errors, supported_errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -19,14 +20,6 @@ TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MAX_FEATURE_NAME = 253
 _is_feature_name = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
 _ONE_CONFIG_SOURCE = "exactly one reference subfield must be non-nil"
-_TYPES = InternalTypes(
-    """
-Taint Key Value Effect TimeAdded:*
-NodeAddress Type Address
-NodeConfigSource ConfigMap:*ConfigMapNodeConfigSource
-ConfigMapNodeConfigSource Namespace Name UID ResourceVersion KubeletConfigKey
-"""
-)
 
 
 def validate_node(node: JsonObject) -> list[FieldError]:
@@ -74,7 +67,10 @@ def validate_taints(taints: list[JsonObject] | tuple[()], at: str) -> list[Field
             found.append(errors.invalid(f"{here}.value", value, ";".join(reasons)))
         found += supported_errors(effect, f"{here}.effect", TAINT_EFFECTS)
         if (key, effect) in known:
-            shown, detail = _TYPES.show("Taint", taint), "taints must be unique by key and effect pair"
+            shown, detail = (
+                show_internal(CORE_V1.struct("Taint"), taint),
+                "taints must be unique by key and effect pair",
+            )
             found.append(FieldError("FieldValueDuplicate", here, shown, detail))
         known.add((key, effect))
     return found
@@ -133,7 +129,9 @@ def _duplicate_addresses(status: JsonObject) -> list[FieldError]:
     for index, address in enumerate(status.get("addresses") or ()):
         key = (address.get("type"), address.get("address"))
         if key in known:
-            found.append(errors.duplicate(f"status.addresses[{index}]", _TYPES.show("NodeAddress", address)))
+            found.append(
+                errors.duplicate(f"status.addresses[{index}]", show_internal(CORE_V1.struct("NodeAddress"), address))
+            )
         known.add(key)
     return found
 
@@ -152,7 +150,7 @@ def _validate_config(spec: JsonObject, status: JsonObject) -> list[FieldError]:
 def _validate_config_source(source: JsonObject, at: str, *, in_spec: bool) -> list[FieldError]:
     config_map, path = source.get("configMap"), f"{at}.configMap"
     if config_map is None:
-        return [errors.invalid(at, _TYPES.show("NodeConfigSource", source), _ONE_CONFIG_SOURCE)]
+        return [errors.invalid(at, show_internal(CORE_V1.struct("NodeConfigSource"), source), _ONE_CONFIG_SOURCE)]
     found: list[FieldError] = []
     for field in ("uid", "resourceVersion"):
         if in_spec and config_map.get(field):

@@ -10,8 +10,9 @@ from polykind.apis.core import volume_source_validation as sources
 from polykind.apis.core.node_selector_validation import has_invalid_label_values, validate_node_selector
 from polykind.apis.core.path_validation import path_step_errors
 from polykind.apis.core.resource_validation import validate_basic_quantity, validate_positive_quantity
+from polykind.apis.core.types import CORE_V1
 from polykind.apis.core.volume_claim_validation import VOLUME_MODES, validate_access_modes
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.contract import JsonObject, copy_json
 from polykind.errors import FieldError
 from polykind.golang.utf8 import byte_length
@@ -32,14 +33,6 @@ _STABLE_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-_TYPES = InternalTypes(
-    """
-VolumeNodeAffinity Required:*NodeSelector
-NodeSelector NodeSelectorTerms:[]NodeSelectorTerm
-NodeSelectorTerm MatchExpressions:[]NodeSelectorRequirement MatchFields:[]NodeSelectorRequirement
-NodeSelectorRequirement Key Operator Values:*
-"""
-)
 _IMMUTABLE_SOURCE = "spec.persistentvolumesource is immutable after creation"
 
 
@@ -255,7 +248,7 @@ def validate_volume_update(new: JsonObject, old: JsonObject) -> list[FieldError]
 def _validate_affinity_update(new: JsonObject | None, old: JsonObject | None) -> list[FieldError]:
     if old is None or new == old or new == _with_stable_labels(old, new):
         return []
-    shown = _TYPES.show("VolumeNodeAffinity", new)
+    shown = show_internal(CORE_V1.struct("VolumeNodeAffinity"), new)
     reason = "field is immutable, except for updating from beta label to GA"
     return [errors.invalid("nodeAffinity", shown, reason)]
 

@@ -9,7 +9,6 @@ from polykind.apis.core.container_validation import (
     validate_ephemeral_containers,
     validate_init_containers,
 )
-from polykind.apis.core.internal_pod_types import POD_TYPES
 from polykind.apis.core.pod_options import PodValidationOptions
 from polykind.apis.core.pod_resources import aggregate_resources, all_containers, quantities
 from polykind.apis.core.resource_names import is_huge_pages
@@ -23,8 +22,10 @@ from polykind.apis.core.scheduling_validation import (
     validate_topology_spread_constraints,
 )
 from polykind.apis.core.security_context_validation import validate_pod_security_context
+from polykind.apis.core.types import CORE_V1
 from polykind.apis.core.volume_validation import validate_volumes
 from polykind.apis.core.windows_validation import validate_host_process, validate_os
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.validation import range_errors, supported_errors
 from polykind.contract import JsonObject
 from polykind.errors import (
@@ -167,7 +168,7 @@ def _validate_claim_source(claim: JsonObject, at: str) -> list[FieldError]:
         reason = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
         if used:
             reason = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-        found.append(invalid(at, POD_TYPES.show("PodResourceClaim", claim), reason))
+        found.append(invalid(at, show_internal(CORE_V1.struct("PodResourceClaim"), claim), reason))
     for field in used:
         found += _name_errors(dns1123_subdomain(claim[field]), claim[field], f"{at}.{field}")
     return found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from polykind.apis.core.container_validation import image_whitespace_errors
-from polykind.apis.core.internal_pod_types import POD_TYPES, show_pod_spec
+from polykind.apis.core.internal_pod_types import show_pod_spec
 from polykind.apis.core.pod_annotation_validation import APP_ARMOR_CONTAINER_PREFIX, validate_pod_annotations
 from polykind.apis.core.pod_options import PodValidationOptions
 from polykind.apis.core.pod_resources import equal_specs
 from polykind.apis.core.pod_spec_validation import MIRROR_POD_ANNOTATION, NO_FIELD
 from polykind.apis.core.pod_validation import validate_pod
 from polykind.apis.core.scheduling_validation import validate_tolerations
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.validation import range_errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, forbidden, invalid, required
@@ -92,7 +94,9 @@ def validate_ephemeral_containers_update(
         if name not in containers:
             found.append(forbidden(at, f"existing ephemeral containers {go_quote(name)} may not be removed\n"))
         elif not equal_specs(containers[name], container):
-            shown = (POD_TYPES.show("EphemeralContainer", value) for value in (container, containers[name]))
+            shown = (
+                show_internal(CORE_V1.struct("EphemeralContainer"), value) for value in (container, containers[name])
+            )
             reason = f"existing ephemeral containers {go_quote(name)} may not be changed\n{json_diff(*shown)}"
             found.append(forbidden(at, reason))
     return found
@@ -193,11 +197,11 @@ def _validate_stricter_affinity(new: JsonObject | None, old: JsonObject | None) 
     )
     at = f"spec.affinity.nodeAffinity.{_REQUIRED_TERMS}.nodeSelectorTerms"
     if old_terms and len(terms) != len(old_terms):
-        shown = [POD_TYPES.show("NodeSelectorTerm", term) for term in terms] or None
+        shown = [show_internal(CORE_V1.struct("NodeSelectorTerm"), term) for term in terms] or None
         return [invalid(at, shown, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")]
     reason = "only additions are allowed (no mutations or deletions)"
     return [
-        invalid(f"{at}[{index}]", POD_TYPES.show("NodeSelectorTerm", term), reason)
+        invalid(f"{at}[{index}]", show_internal(CORE_V1.struct("NodeSelectorTerm"), term), reason)
         for index, (term, old_term) in enumerate(zip(terms, old_terms, strict=False))
         if not _has_only_additions(term, old_term)
     ]

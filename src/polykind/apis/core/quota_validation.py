@@ -5,7 +5,8 @@ from __future__ import annotations
 from polykind import errors
 from polykind.apis.core.resource_names import is_standard_for_quota
 from polykind.apis.core.resource_validation import validate_quantity, validate_quota_resource_name
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.quantity import parse_quantity
@@ -28,12 +29,6 @@ _CONFLICTING_SCOPES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerm
 _MUST_EXIST = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
-)
-_TYPES = InternalTypes(
-    """
-ScopeSelector MatchExpressions:[]ScopedResourceSelectorRequirement
-ScopedResourceSelectorRequirement ScopeName Operator Values:*
-"""
 )
 
 
@@ -99,7 +94,7 @@ def _validate_scope_selector(spec: JsonObject) -> list[FieldError]:
         scope = expression.get("scopeName") or ""
         if scope not in _SCOPE_RESOURCES:
             found.append(errors.invalid(f"{at}.scopeName", scope, "unsupported scope"))
-        shown = _TYPES.show("ScopeSelector", spec["scopeSelector"])
+        shown = show_internal(CORE_V1.struct("ScopeSelector"), spec["scopeSelector"])
         found += [errors.invalid(at, shown, "unsupported scope applied to resource") for _ in _unsupported(spec, scope)]
         found += _validate_scope_expression(expression, scope, at)
     # As in kube-apiserver, the error shows the field `scopes` as the invalid value.

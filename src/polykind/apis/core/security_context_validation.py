@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from polykind.apis.core.internal_pod_types import POD_TYPES
 from polykind.apis.core.path_validation import relative_path_errors
 from polykind.apis.core.pod_options import PodValidationOptions
+from polykind.apis.core.types import CORE_V1
 from polykind.apis.core.windows_validation import validate_windows_options
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.validation import range_errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required, too_long
@@ -126,7 +127,9 @@ def _validate_seccomp_profile(profile: JsonObject | None, at: str) -> list[Field
             found += relative_path_errors(local, f"{at}.localhostProfile")
     elif local is not None:
         reason = "can only be set when seccomp type is Localhost"
-        found.append(invalid(f"{at}.localhostProfile", POD_TYPES.show("SeccompProfile", profile), reason))
+        found.append(
+            invalid(f"{at}.localhostProfile", show_internal(CORE_V1.struct("SeccompProfile"), profile), reason)
+        )
     return found
 
 
@@ -156,7 +159,7 @@ def _validate_escalation(context: JsonObject, at: str) -> list[FieldError]:
     if context.get("allowPrivilegeEscalation") is not False:
         return []
     found = []
-    shown = POD_TYPES.show("SecurityContext", context)
+    shown = show_internal(CORE_V1.struct("SecurityContext"), context)
     if context.get("privileged"):
         reason = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         found.append(invalid(at, shown, reason))

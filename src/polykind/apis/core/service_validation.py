@@ -16,13 +16,13 @@ from polykind.apis.core.service_defaults import (
     load_balancer_ingress,
     needs_health_check,
 )
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.validation import port_errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.schema.metadata_validation import validate_labels
 
-_INTERNAL_TYPES = InternalTypes("ServicePort Name Protocol AppProtocol:* Port:int TargetPort:int NodePort:int")
 _TYPES = ("ClusterIP", EXTERNAL_NAME, "LoadBalancer", "NodePort")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _AFFINITIES = ("ClientIP", "None")
@@ -191,7 +191,7 @@ def _duplicate_ports(spec: JsonObject) -> list[FieldError]:
     for index, port in enumerate(spec.get("ports") or ()):
         protocol, number = port.get("protocol") or "", port.get("port", 0)
         if (protocol, number) in known:
-            value = _INTERNAL_TYPES.show("ServicePort", {"protocol": protocol, "port": number})
+            value = show_internal(CORE_V1.struct("ServicePort"), {"protocol": protocol, "port": number})
             found.append(errors.duplicate(f"spec.ports[{index}]", value))
         known.add((protocol, number))
     return found

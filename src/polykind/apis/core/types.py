@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 from polykind.selectors.selectable_fields import DerivedField
 
-CORE_V1 = GroupVersion("", "v1", "io.k8s.api.core.v1", group_priority=18000, version_priority=1)
+CORE_V1 = GroupVersion("", "v1", type_table("core", "v1"), group_priority=18000, version_priority=1)
 
 PERSISTENT_VOLUME_CLAIM = Kind(
     CORE_V1,
     "PersistentVolumeClaim",
-    "A request for storage, which is bound to a PersistentVolume.",
-    fields_in="polykind.apis.core.volume_claim_types:PERSISTENT_VOLUME_CLAIM_FIELDS",
     columns="polykind.apis.core.columns:PERSISTENT_VOLUME_CLAIM",
     namespaced=True,
     short_names=("pvc",),
@@ -24,8 +23,6 @@ PERSISTENT_VOLUME_CLAIM = Kind(
 PERSISTENT_VOLUME = Kind(
     CORE_V1,
     "PersistentVolume",
-    "A piece of storage in the cluster.",
-    fields_in="polykind.apis.core.persistent_volume_types:PERSISTENT_VOLUME_FIELDS",
     columns="polykind.apis.core.columns:PERSISTENT_VOLUME",
     short_names=("pv",),
     subresources=(Subresource("status"),),
@@ -36,8 +33,6 @@ PERSISTENT_VOLUME = Kind(
 POD = Kind(
     CORE_V1,
     "Pod",
-    "A group of containers that run on one node.",
-    fields_in="polykind.apis.core.pod_types:POD_FIELDS",
     columns="polykind.apis.core.pod_columns:POD",
     namespaced=True,
     short_names=("po",),
@@ -74,8 +69,6 @@ POD = Kind(
 POD_TEMPLATE = Kind(
     CORE_V1,
     "PodTemplate",
-    "A template from which pods can be created.",
-    fields_in="polykind.apis.core.pod_types:POD_TEMPLATE_FIELDS",
     columns="polykind.apis.core.columns:POD_TEMPLATE",
     namespaced=True,
     strategy="polykind.strategies.core.pod_template_strategy:PodTemplateStrategy",
@@ -85,8 +78,6 @@ POD_TEMPLATE = Kind(
 BINDING = Kind(
     CORE_V1,
     "Binding",
-    "An assignment of a pod to a node.",
-    fields_in="polykind.apis.core.pod_types:BINDING_FIELDS",
     namespaced=True,
     verbs=("create",),
 )
@@ -94,8 +85,6 @@ BINDING = Kind(
 NODE = Kind(
     CORE_V1,
     "Node",
-    "A machine of the cluster that runs pods.",
-    fields_in="polykind.apis.core.node_types:NODE_FIELDS",
     columns="polykind.apis.core.node_columns:NODE",
     short_names=("no",),
     subresources=(
@@ -109,8 +98,6 @@ NODE = Kind(
 SERVICE = Kind(
     CORE_V1,
     "Service",
-    "A stable name and address for a set of pods.",
-    fields_in="polykind.apis.core.service_types:SERVICE_FIELDS",
     columns="polykind.apis.core.columns:SERVICE",
     namespaced=True,
     short_names=("svc",),
@@ -127,8 +114,6 @@ SERVICE = Kind(
 ENDPOINTS = Kind(
     CORE_V1,
     "Endpoints",
-    "The addresses behind a Service. EndpointSlice replaces it.",
-    fields_in="polykind.apis.core.service_types:ENDPOINTS_FIELDS",
     columns="polykind.apis.core.columns:ENDPOINTS",
     plural="endpoints",
     namespaced=True,
@@ -140,8 +125,6 @@ ENDPOINTS = Kind(
 REPLICATION_CONTROLLER = Kind(
     CORE_V1,
     "ReplicationController",
-    "Keeps a number of pods running. ReplicaSet replaces it.",
-    fields_in="polykind.apis.core.replication_types:REPLICATION_CONTROLLER_FIELDS",
     columns="polykind.apis.core.columns:REPLICATION_CONTROLLER",
     namespaced=True,
     short_names=("rc",),
@@ -157,8 +140,6 @@ REPLICATION_CONTROLLER = Kind(
 RESOURCE_QUOTA = Kind(
     CORE_V1,
     "ResourceQuota",
-    "Limits on the total consumption of a namespace.",
-    fields_in="polykind.apis.core.quota_types:RESOURCE_QUOTA_FIELDS",
     columns="polykind.apis.core.columns:RESOURCE_QUOTA",
     namespaced=True,
     short_names=("quota",),
@@ -170,8 +151,6 @@ RESOURCE_QUOTA = Kind(
 LIMIT_RANGE = Kind(
     CORE_V1,
     "LimitRange",
-    "Limits and defaults for the resources of the objects in a namespace.",
-    fields_in="polykind.apis.core.quota_types:LIMIT_RANGE_FIELDS",
     namespaced=True,
     short_names=("limits",),
     strategy="polykind.strategies.core.quota_strategy:LimitRangeStrategy",
@@ -180,8 +159,6 @@ LIMIT_RANGE = Kind(
 EVENT = Kind(
     CORE_V1,
     "Event",
-    "A report about something that happened to an object, kept for a limited time.",
-    fields_in="polykind.apis.core.event_types:EVENT_FIELDS",
     columns="polykind.apis.core.event_columns:CORE_EVENT",
     namespaced=True,
     short_names=("ev",),
@@ -199,14 +176,11 @@ EVENT = Kind(
         ".type",
     ),
     strategy="polykind.strategies.core.event_strategy:EventStrategy",
-    metadata_required=True,
 )
 
 NAMESPACE = Kind(
     CORE_V1,
     "Namespace",
-    "A scope for names.",
-    fields_in="polykind.apis.core.namespace_types:NAMESPACE_FIELDS",
     columns="polykind.apis.core.columns:NAMESPACE",
     short_names=("ns",),
     without_verbs=("deletecollection",),
@@ -221,8 +195,6 @@ NAMESPACE = Kind(
 COMPONENT_STATUS = Kind(
     CORE_V1,
     "ComponentStatus",
-    "The health of a component of the control plane. Deprecated.",
-    fields_in="polykind.apis.core.namespace_types:COMPONENT_STATUS_FIELDS",
     columns="polykind.apis.core.columns:COMPONENT_STATUS",
     plural="componentstatuses",
     short_names=("cs",),
@@ -233,8 +205,6 @@ COMPONENT_STATUS = Kind(
 CONFIG_MAP = Kind(
     CORE_V1,
     "ConfigMap",
-    "Configuration that other objects use.",
-    fields_in="polykind.apis.core.secret_types:CONFIG_MAP_FIELDS",
     columns="polykind.apis.core.columns:CONFIG_MAP",
     namespaced=True,
     short_names=("cm",),
@@ -244,8 +214,6 @@ CONFIG_MAP = Kind(
 SECRET = Kind(
     CORE_V1,
     "Secret",
-    "Confidential data that other objects use.",
-    fields_in="polykind.apis.core.secret_types:SECRET_FIELDS",
     columns="polykind.apis.core.columns:SECRET",
     namespaced=True,
     selectable=(".type",),
@@ -255,8 +223,6 @@ SECRET = Kind(
 SERVICE_ACCOUNT = Kind(
     CORE_V1,
     "ServiceAccount",
-    "An identity for processes that run in pods.",
-    fields_in="polykind.apis.core.secret_types:SERVICE_ACCOUNT_FIELDS",
     columns="polykind.apis.core.columns:SERVICE_ACCOUNT",
     namespaced=True,
     short_names=("sa",),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 
-EVENTS_V1 = GroupVersion("events.k8s.io", "v1", "io.k8s.api.events.v1", group_priority=17750, version_priority=15)
+EVENTS_V1 = GroupVersion("events.k8s.io", "v1", type_table("events", "v1"), group_priority=17750, version_priority=15)
 
 EVENT = Kind(
     EVENTS_V1,
     "Event",
-    "A report about something that happened to an object, kept for a limited time.",
-    fields_in="polykind.apis.events.recorded_event_types:EVENT_FIELDS",
     columns="polykind.apis.core.event_columns:EVENT",
     namespaced=True,
     stored_group="",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from polykind import errors, names
 from polykind.apis.flowcontrol.bootstrap import EXEMPT, flow_schemas, mandatory_specs, priority_levels
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.flowcontrol.types import FLOWCONTROL_V1
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 
@@ -23,22 +24,6 @@ _PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 _NAMESPACE_RULE = "each member of this list must be '*' or a DNS-1123 label; "
 _MANDATORY_SCHEMAS = mandatory_specs(flow_schemas(""))
 _MANDATORY_LEVELS = mandatory_specs(priority_levels())
-_INTERNAL = InternalTypes("""
-FlowSchemaSpec PriorityLevelConfiguration:Reference MatchingPrecedence:int DistinguisherMethod:*Method Rules:[]Rule
-Reference Name
-Method Type
-Rule Subjects:[]Subject ResourceRules:[]ResourceRule NonResourceRules:[]NonResourceRule
-Subject Kind User:*UserSubject Group:*UserSubject ServiceAccount:*ServiceAccountSubject
-UserSubject Name
-ServiceAccountSubject Namespace Name
-ResourceRule Verbs:* APIGroups:*=apiGroups Resources:* ClusterScope:bool Namespaces:*
-NonResourceRule Verbs:* NonResourceURLs:*
-PriorityLevelSpec Type Limited:*Limited Exempt:*Exempt
-Limited NominalConcurrencyShares:int LimitResponse:LimitResponse LendablePercent:* BorrowingLimitPercent:*
-Exempt NominalConcurrencyShares:* LendablePercent:*
-LimitResponse Type Queuing:*Queuing
-Queuing Queues:int HandSize:int QueueLengthLimit:int
-""")
 
 
 def validate_flow_schema(flow_schema: JsonObject) -> list[FieldError]:
@@ -54,7 +39,7 @@ def validate_flow_schema(flow_schema: JsonObject) -> list[FieldError]:
         found.append(errors.invalid(at, precedence, "only the schema named 'exempt' may have matchingPrecedence 1"))
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type") not in _DISTINGUISHERS:
-        shown = _INTERNAL.show("Method", method)
+        shown = show_internal(FLOWCONTROL_V1.struct("FlowDistinguisherMethod"), method)
         found.append(errors.not_supported("spec.distinguisherMethod.type", shown, _DISTINGUISHERS))
     level = (spec.get("priorityLevelConfiguration") or {}).get("name", "")
     at = "spec.priorityLevelConfiguration.name"
@@ -65,7 +50,7 @@ def validate_flow_schema(flow_schema: JsonObject) -> list[FieldError]:
     for index, rule in enumerate(spec.get("rules") or ()):
         found += _validate_rule(rule, f"spec.rules[{index}]")
     if name in _MANDATORY_SCHEMAS and spec != _MANDATORY_SCHEMAS[name]:
-        shown = _INTERNAL.show("FlowSchemaSpec", spec)
+        shown = show_internal(FLOWCONTROL_V1.struct("FlowSchemaSpec"), spec)
         found.append(errors.invalid("spec", shown, f"spec of '{name}' must equal the fixed value"))
     return found
 
@@ -227,7 +212,7 @@ def _validate_mandatory(name: str, spec: JsonObject) -> list[FieldError]:
     fixed = _MANDATORY_LEVELS.get(name)
     if fixed is None:
         return []
-    shown = _INTERNAL.show("PriorityLevelSpec", spec)
+    shown = show_internal(FLOWCONTROL_V1.struct("PriorityLevelConfigurationSpec"), spec)
     if name == EXEMPT:
         # Clients can change the field spec.exempt of the level `exempt`, but no other field.
         if {**spec, "exempt": fixed["exempt"]} == fixed:

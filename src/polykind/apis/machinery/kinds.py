@@ -8,16 +8,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from polykind.apis.machinery.lazy_imports import import_by_path
-from polykind.apis.machinery.structs import Field, GroupVersion, Struct
-from polykind.apis.meta.types import OBJECT_META, TYPE_META
+from polykind.apis.machinery.structs import GroupVersion, Struct
 from polykind.codec.table import CREATED_AT, Column, TableFormat
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_METADATA = Field("metadata", 1, OBJECT_META, "Standard object's metadata.", default={})
-_REQUIRED_METADATA = replace(_METADATA, required=True)
 
 
 _STORAGE_PREFIXES = {
@@ -43,20 +38,17 @@ class Subresource(NamedTuple):
 
 
 class Kind(Struct):
-    """A kind at one version, served as a resource.
+    """A kind at one version, served as a resource. The table of its group version declares its fields.
 
-    The fields apiVersion, kind and metadata are added to the declared fields. `fields_in` is the path
-    (`package.module:NAME`) of further fields, which are imported when they are first used. `columns` can be such a
-    path, too, of a tuple of columns or of a TableFormat.
+    `columns` can be the path (`package.module:NAME`) of a tuple of columns or of a TableFormat, which is imported when
+    it is first used.
     """
 
     def __init__(
         self,
         group_version: GroupVersion,
         name: str,
-        doc: str,
-        *fields: Field,
-        fields_in: str = "",
+        *,
         plural: str = "",
         namespaced: bool = False,
         short_names: tuple[str, ...] = (),
@@ -76,20 +68,12 @@ class Kind(Struct):
         conversion: str = "",
         opaque: bool = False,
         delete_returns_object: bool = False,
-        metadata_required: bool = False,
     ) -> None:
         super().__init__(
             f"{group_version.version}.{name}",
-            lambda: (
-                *TYPE_META,
-                _REQUIRED_METADATA if metadata_required else _METADATA,
-                *fields,
-                *(import_by_path(fields_in) if fields_in else ()),
-            ),
+            lambda: group_version.types.declaration(name),
             kind=name,
             version=group_version.version,
-            model=f"{group_version.models}.{name}",
-            doc=doc,
         )
         self.group_version = group_version
         self.group = group_version.group

@@ -8,8 +8,9 @@ from typing import Any
 from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.structs import Field, Struct, Union
+from polykind.apis.machinery.type_tables import TYPE_META
 from polykind.apis.machinery.value_types import ListOf, MapOf, String, ValueType
-from polykind.apis.meta.types import LIST_META, TYPE_META
+from polykind.apis.meta.types import LIST_META
 from polykind.contract import JsonObject
 
 Model = Mapping[str, Any]
@@ -120,13 +121,11 @@ def _property(field: Field) -> Model:
     doc = field.doc
     if doc is None:
         doc = value_type.doc if value_type.model else ""
-    out = _schema(value_type, doc, default, field.enum)
-    if isinstance(value_type, ListOf):
-        if field.keys:
-            out["x-kubernetes-list-map-keys"] = list(field.keys)
-        if field.list_type:
-            out["x-kubernetes-list-type"] = field.list_type
-    out |= field.published or {}
+    out = _schema(value_type, doc, default)
+    if field.keys:
+        out["x-kubernetes-list-map-keys"] = list(field.keys)
+    if list_type := field.list_type or ("atomic" if isinstance(value_type, ListOf) else ""):
+        out["x-kubernetes-list-type"] = list_type
     if field.map_type:
         out["x-kubernetes-map-type"] = field.map_type
     if field.merge_key:
@@ -146,17 +145,17 @@ def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:
     return value_type.zero() if isinstance(value_type, String | types.Bool | types.Int) and not omitempty else None
 
 
-def _element(value_type: ValueType, enum: tuple[str, ...] = ()) -> JsonObject:
+def _element(value_type: ValueType) -> JsonObject:
     """Return the schema of the items of a list or map. Its default is the zero value of the items' type."""
-    return _schema(value_type, "", _zero_default(value_type, omitempty=False), enum)
+    return _schema(value_type, "", _zero_default(value_type, omitempty=False))
 
 
-def _schema(value_type: ValueType, doc: str = "", default: Any = None, enum: tuple[str, ...] = ()) -> JsonObject:
+def _schema(value_type: ValueType, doc: str = "", default: Any = None) -> JsonObject:
     out: JsonObject = {"description": doc}
     if value_type.model:
         return out | ({} if default is None else {"default": default}) | {"$ref": value_type.model}
     if isinstance(value_type, ListOf):
-        return {**out, "type": "array", "items": _element(value_type.item, enum)}
+        return {**out, "type": "array", "items": _element(value_type.item)}
     if isinstance(value_type, types.Wrapped):
         return {**out, "type": "array", "items": _element(types.STRING)}
     if isinstance(value_type, MapOf):
@@ -178,8 +177,6 @@ def _schema(value_type: ValueType, doc: str = "", default: Any = None, enum: tup
         )
     if default is not None:
         out["default"] = default
-    if isinstance(value_type, String):
-        enum = enum or value_type.values
-    if enum:
-        out["enum"] = list(enum)
+    if isinstance(value_type, String) and value_type.values:
+        out["enum"] = list(value_type.values)
     return out

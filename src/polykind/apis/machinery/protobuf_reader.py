@@ -10,12 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.machinery import value_types as types
 from polykind.apis.machinery.decoding import MAX_DEPTH
+from polykind.apis.machinery.json_schema_types import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import INT32, INT64, STRING, ListOf, MapOf, ValueType
-from polykind.apis.meta.types import LIST_META
 from polykind.codec.protobuf_wire import (
     BYTES,
     UNEXPECTED_EOF,
@@ -29,26 +28,6 @@ from polykind.contract import JsonObject
 from polykind.errors import RequestTooLargeError
 from polykind.golang.base64 import encode_base64
 
-_GO_NAMES = {
-    "$ref": "Ref",
-    "$schema": "Schema",
-    "apiGroups": "APIGroups",
-    "apiVersion": "APIVersion",
-    "apiVersions": "APIVersions",
-    "caBundle": "CABundle",
-    "id": "ID",
-    "jsonPath": "JSONPath",
-    "uid": "UID",
-    "url": "URL",
-    "x-kubernetes-embedded-resource": "XEmbeddedResource",
-    "x-kubernetes-int-or-string": "XIntOrString",
-    "x-kubernetes-list-map-keys": "XListMapKeys",
-    "x-kubernetes-list-type": "XListType",
-    "x-kubernetes-map-type": "XMapType",
-    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
-    "x-kubernetes-validations": "XValidations",
-}
-"""The Go names of fields, by JSON name, if the Go name is not just the JSON name with a capital first letter."""
 _INT_OR_STRING = Struct(
     "intstr.IntOrString", (Field("type", 1, INT64), Field("intVal", 2, INT32), Field("strVal", 3, STRING))
 )
@@ -313,10 +292,7 @@ def _texts(data: bytes) -> list[str]:
 
 
 def _wrong_wire(wire: int, field: Field) -> ProtobufError:
-    name = _GO_NAMES.get(field.name) or field.name[:1].upper() + field.name[1:] or field.type.go.rpartition(".")[2]
-    if field.name == "metadata":
-        name = "ListMeta" if field.type is LIST_META else "ObjectMeta"
-    return ProtobufError(f"proto: wrong wireType = {wire} for field {name}")
+    return ProtobufError(f"proto: wrong wireType = {wire} for field {field.go}")
 
 
 def _time(data: bytes) -> str | None:

@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from typing import Any, Final
 
-from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.machinery import value_types as types
+from polykind.apis.machinery.json_schema_types import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 from polykind.codec.protobuf_wire import BYTES, FIXED64, VARINT, bytes_field, encode_utf8, varint_field
@@ -164,7 +164,7 @@ def _heads(number: int) -> tuple[bytes, ...]:
 def _zero(field: Field) -> bytes:
     """Return the bytes that Go writes for a field that is not set."""
     value_type = field.type
-    if field.pointer or isinstance(value_type, ListOf | MapOf | types.Bytes):
+    if field.pointer or isinstance(value_type, ListOf | MapOf | types.Bytes | types.Wrapped):
         return b""
     if isinstance(value_type, types.Bool | types.Int):
         return varint_field(field.number, 0)

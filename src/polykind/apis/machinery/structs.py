@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from polykind.apis.machinery.decoding import Decoding, Location, PromotedName, next_depth
 from polykind.apis.machinery.value_types import ValueType
 from polykind.contract import JsonObject
+
+if TYPE_CHECKING:
+    from polykind.apis.machinery.type_tables import TypeTable
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -33,10 +36,8 @@ class Field(msgspec.Struct, frozen=True):
     """True if OpenAPI lists the field as required. None means: required unless it is a pointer or has `omitempty`."""
     default: Any = None
     """The OpenAPI default, which is also the default of a list map key."""
-    enum: tuple[str, ...] = ()
-    """The allowed strings of the field or, if the field is a list, of its items."""
-    list_type: str = "atomic"
-    """x-kubernetes-list-type: atomic, set, map (implied by `keys`), or empty if Kubernetes publishes none."""
+    list_type: str = ""
+    """x-kubernetes-list-type: atomic, set or map (implied by `keys`). If empty, a list is atomic."""
     keys: tuple[str, ...] = ()
     """The x-kubernetes-list-map-keys: the fields that identify an item of a list of type map."""
     map_type: str = ""
@@ -44,8 +45,10 @@ class Field(msgspec.Struct, frozen=True):
     merge_key: str = ""
     """The patchMergeKey of strategic merge patches. It implies the patch strategy `merge`."""
     patch_strategy: str = ""
-    published: Mapping[str, Any] | None = None
-    """Keys of the OpenAPI schema that cannot be derived from the other attributes."""
+    go_name: str = ""
+    """The name of the field in Go, if it is not just the JSON name with a capital first letter."""
+    internal_value: bool = False
+    """True if the field is a pointer, but not in kube-apiserver's internal type."""
 
     def __post_init__(self) -> None:
         if self.keys:
@@ -58,11 +61,12 @@ class Field(msgspec.Struct, frozen=True):
             return False
         return not self.omitempty or (self.type.go_struct and not self.pointer)
 
-
-Fields = Sequence[Field] | Callable[[], Sequence[Field]]
-"""The fields of a struct, or a function that returns them at the first use of the struct."""
-
-_DERIVED = frozenset(("_always", "_index", "fields", "numbered", "promoted"))
+    @property
+    def go(self) -> str:
+        """The name of the field in Go. The name of an embedded struct, such as metadata, is that of its type."""
+        if self.name in ("", "metadata") and isinstance(self.type, Struct):
+            return self.type.name
+        return self.go_name or self.name[:1].upper() + self.name[1:]
 
 
 class Union(msgspec.Struct, frozen=True):
@@ -73,50 +77,69 @@ class Union(msgspec.Struct, frozen=True):
     """The field whose value is the name of the member that is set."""
 
 
+class Declaration(NamedTuple):
+    """The declaration of a struct, apart from its name."""
+
+    fields: Sequence[Field] = ()
+    model: str = ""
+    doc: str = ""
+    atomic: bool = False
+    unions: Sequence[Union] = ()
+    internal: Sequence[Field] = ()
+
+
+_DERIVED = frozenset(
+    ("_always", "_index", "atomic", "doc", "fields", "internal", "model", "numbered", "promoted", "unions")
+)
+
+
 class Struct(ValueType):
     """A Go struct. `kind` and `version` are set if the struct is an object with the fields apiVersion and kind.
 
-    `atomic` is Kubernetes' marker structType=atomic: a field manager owns the struct as one value.
+    `declared` are its fields, or a function that returns its declaration at the first use of the struct. So structs can
+    be recursive, and those that are not used cost nothing. `atomic` is Kubernetes' marker structType=atomic: a field
+    manager owns the struct as one value. `internal` are the fields of kube-apiserver's internal type, in its order.
     """
 
-    __slots__ = ("_declared", "atomic", "kind", "name", "unions", "version", *sorted(_DERIVED))
+    __slots__ = ("_declared", "kind", "name", "version", *sorted(_DERIVED - {"doc", "model"}))
 
     go_struct = True
     fields: tuple[Field, ...]
     numbered: tuple[Field, ...]
     promoted: dict[str, PromotedName]
+    atomic: bool
+    unions: Sequence[Union]
+    internal: tuple[Field, ...]
 
     def __init__(
         self,
         go: str,
-        fields: Fields = (),
+        declared: Sequence[Field] | Callable[[], Declaration] = (),
         *,
         kind: str = "",
         version: str = "",
-        model: str = "",
-        doc: str = "",
-        atomic: bool = False,
-        unions: Sequence[Union] = (),
     ) -> None:
-        super().__init__(go, model, doc)
+        self.go = go
         self.name = go.rpartition(".")[2]
         self.kind, self.version = kind, version
-        self.atomic = atomic
-        self.unions = unions
-        self._declared = fields
+        self._declared = declared
 
     def __getattr__(self, name: str) -> Any:
-        """Compute the tables of fields at their first use, so that declarations are cheap and can be recursive."""
         if name not in _DERIVED:
             raise AttributeError(name)
-        self._define(self._declared() if callable(self._declared) else self._declared)
+        declared = self._declared
+        self._define(declared() if callable(declared) else Declaration(declared))
         return getattr(self, name)
 
-    def _define(self, fields: Sequence[Field]) -> None:
+    def _define(self, declaration: Declaration) -> None:
+        fields = declaration.fields
+        self.model, self.doc = declaration.model, declaration.doc
+        self.atomic, self.unions = declaration.atomic, declaration.unions
         self.numbered = tuple(sorted((f for f in fields if f.number), key=lambda f: f.number))
         self.fields = tuple(
             own for f in fields for own in (f.type.fields if not f.name and isinstance(f.type, Struct) else (f,))
         )
+        self.internal = tuple(declaration.internal) or self.fields
         self.promoted = {
             own.name: PromotedName(
                 own.name, f"{f.type.name}.{getattr(f.type.promoted.get(own.name), 'path', own.name)}"
@@ -173,12 +196,11 @@ def _null() -> None:
 
 
 class GroupVersion(msgspec.Struct, frozen=True):
-    """An API group at one version, in which structs are declared."""
+    """An API group at one version, and the table of its types."""
 
     group: str
     version: str
-    models: str = ""
-    """The prefix of OpenAPI model names."""
+    types: TypeTable
     group_priority: int = 0
     version_priority: int = 0
     """kube-apiserver's priorities, which order groups and versions in discovery."""
@@ -187,23 +209,6 @@ class GroupVersion(msgspec.Struct, frozen=True):
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    def struct(
-        self,
-        name: str,
-        doc: str = "",
-        *fields: Field,
-        atomic: bool = False,
-        kind: bool = False,
-        unions: Sequence[Union] = (),
-    ) -> Struct:
-        """Declare a struct of this group version. `kind` is true if the struct has the fields apiVersion and kind."""
-        return Struct(
-            f"{self.version}.{name}",
-            fields,
-            kind=name if kind else "",
-            version=self.version if kind else "",
-            model=f"{self.models}.{name}" if self.models else "",
-            doc=doc,
-            atomic=atomic,
-            unions=unions,
-        )
+    def struct(self, name: str) -> Struct:
+        """Return a struct of this group version."""
+        return self.types.struct(name)

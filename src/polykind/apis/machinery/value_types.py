@@ -330,6 +330,27 @@ def decode_separately(value_type: ValueType, value: Any, at: Location | None) ->
     return decoded
 
 
+class Duration(ValueType):
+    """A duration as text, such as 1m30s."""
+
+    __slots__ = ()
+
+    def zero(self) -> str:
+        return "0s"
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        from polykind.golang.duration import format_duration, parse_duration
+
+        if not isinstance(value, str):
+            run.mismatch(value, "string", at)
+            return "0s"
+        try:
+            return format_duration(parse_duration(value))
+        except ValueError as error:
+            run.fail(str(error))
+            return "0s"
+
+
 _APIMACHINERY = "io.k8s.apimachinery.pkg"
 """The prefix of the names of OpenAPI models from Kubernetes' apimachinery module."""
 
@@ -348,10 +369,13 @@ QUANTITY = Quantity(
     f"{_APIMACHINERY}.api.resource.Quantity",
     "A number with an optional unit, such as 500m, 1.5, 2Gi or 1e3.",
 )
-RESOURCE_LIST = MapOf(QUANTITY, "v1.ResourceList")
+DURATION = Duration("v1.Duration")
+UID = String("types.UID")
 INT_OR_STRING = IntOrString(
     "intstr.IntOrString", f"{_APIMACHINERY}.util.intstr.IntOrString", "A number, or a text such as a name or 50%."
 )
 RAW_EXTENSION = Verbatim("runtime.RawExtension", f"{_APIMACHINERY}.runtime.RawExtension", "Any object.")
+RAW_OBJECT = Raw("runtime.RawExtension")
+"""An object that is written with sorted keys, in the reviews that the server exchanges with webhooks."""
 STRINGS = ListOf(STRING)
 STRING_MAP = MapOf(STRING)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 
 NETWORKING_V1 = GroupVersion(
-    "networking.k8s.io", "v1", "io.k8s.api.networking.v1", group_priority=17200, version_priority=15
+    "networking.k8s.io", "v1", type_table("networking", "v1"), group_priority=17200, version_priority=15
 )
 
 INGRESS = Kind(
     NETWORKING_V1,
     "Ingress",
-    "Rules that route HTTP requests from outside the cluster to services.",
-    fields_in="polykind.apis.networking.ingress_types:INGRESS_FIELDS",
     columns="polykind.apis.networking.columns:INGRESS",
     plural="ingresses",
     namespaced=True,
@@ -25,8 +24,6 @@ INGRESS = Kind(
 INGRESS_CLASS = Kind(
     NETWORKING_V1,
     "IngressClass",
-    "A controller that implements Ingresses, and its parameters.",
-    fields_in="polykind.apis.networking.ingress_types:INGRESS_CLASS_FIELDS",
     columns="polykind.apis.networking.columns:INGRESS_CLASS",
     plural="ingressclasses",
     strategy="polykind.strategies.networking.strategy:IngressClassStrategy",
@@ -35,8 +32,6 @@ INGRESS_CLASS = Kind(
 NETWORK_POLICY = Kind(
     NETWORKING_V1,
     "NetworkPolicy",
-    "The network traffic that a set of pods may receive and send.",
-    fields_in="polykind.apis.networking.network_policy_types:NETWORK_POLICY_FIELDS",
     columns="polykind.apis.networking.columns:NETWORK_POLICY",
     plural="networkpolicies",
     namespaced=True,
@@ -47,8 +42,6 @@ NETWORK_POLICY = Kind(
 IP_ADDRESS = Kind(
     NETWORKING_V1,
     "IPAddress",
-    "An allocated IP address, with the object that uses it.",
-    fields_in="polykind.apis.networking.service_cidr_types:IP_ADDRESS_FIELDS",
     columns="polykind.apis.networking.columns:IP_ADDRESS",
     plural="ipaddresses",
     short_names=("ip",),
@@ -58,8 +51,6 @@ IP_ADDRESS = Kind(
 SERVICE_CIDR = Kind(
     NETWORKING_V1,
     "ServiceCIDR",
-    "A range of IP addresses from which services get their cluster IPs.",
-    fields_in="polykind.apis.networking.service_cidr_types:SERVICE_CIDR_FIELDS",
     columns="polykind.apis.networking.columns:SERVICE_CIDR",
     subresources=(Subresource("status"),),
     strategy="polykind.strategies.networking.strategy:ServiceCIDRStrategy",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from polykind import addresses, errors, names
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.field_validation import IMMUTABLE
 from polykind.apis.networking.ingress_validation import validate_path_segments
+from polykind.apis.networking.types import NETWORKING_V1
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.utf8 import byte_length
@@ -15,7 +16,6 @@ from polykind.golang.utf8 import byte_length
 _MAX_CONTROLLER = 250
 _SCOPES = ("Cluster", "Namespace")
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_INTERNAL = InternalTypes("ParentReference Group Resource Namespace Name")
 _is_http_path = re.compile(_HTTP_PATH).fullmatch
 
 
@@ -82,7 +82,7 @@ def validate_ip_address_update(new: JsonObject, old: JsonObject) -> list[FieldEr
     parent = new["spec"].get("parentRef")
     if parent == old["spec"].get("parentRef"):
         return []
-    return [errors.invalid("spec.parentRef", _INTERNAL.show("ParentReference", parent), IMMUTABLE)]
+    return [errors.invalid("spec.parentRef", show_internal(NETWORKING_V1.struct("ParentReference"), parent), IMMUTABLE)]
 
 
 def validate_service_cidr(spec: JsonObject) -> list[FieldError]:

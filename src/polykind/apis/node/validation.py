@@ -5,13 +5,13 @@ from __future__ import annotations
 from polykind import errors, names
 from polykind.apis.core.resource_requirements_validation import validate_resource_requirements
 from polykind.apis.core.scheduling_validation import validate_tolerations
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.schema.metadata_validation import validate_labels
 
 _TOLERATION_KEYS = ("key", "operator", "value", "effect")
-_INTERNAL = InternalTypes("Toleration Key Operator Value Effect TolerationSeconds:*")
 
 
 def validate_runtime_class(runtime_class: JsonObject) -> list[FieldError]:
@@ -37,6 +37,6 @@ def _validate_tolerations(tolerations: list[JsonObject], at: str) -> list[FieldE
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name, "") for name in _TOLERATION_KEYS)
         if key in known:
-            found.append(errors.duplicate(f"{at}[{index}]", _INTERNAL.show("Toleration", toleration)))
+            found.append(errors.duplicate(f"{at}[{index}]", show_internal(CORE_V1.struct("Toleration"), toleration)))
         known.add(key)
     return found

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.field_validation import (
     validate_at_most_100_percent,
     validate_int_or_percent,
     validate_nonnegative_fields,
 )
 from polykind.apis.meta.validation import validate_conditions
+from polykind.apis.policy.types import POLICY_V1
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.selectors.selector_objects import validate_label_selector
 
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 _COUNTERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-_TYPES = InternalTypes(
-    "PodDisruptionBudgetSpec MinAvailable:* Selector:* MaxUnavailable:* UnhealthyPodEvictionPolicy:*"
-)
 
 
 def validate_disruption_budget_spec(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
@@ -26,7 +24,7 @@ def validate_disruption_budget_spec(spec: JsonObject, old: JsonObject | None) ->
     found = []
     if "minAvailable" in spec and "maxUnavailable" in spec:
         text = "minAvailable and maxUnavailable cannot be both set"
-        found.append(errors.invalid("spec", _TYPES.show("PodDisruptionBudgetSpec", spec), text))
+        found.append(errors.invalid("spec", show_internal(POLICY_V1.struct("PodDisruptionBudgetSpec"), spec), text))
     for name in ("minAvailable", "maxUnavailable"):
         if name in spec:
             found += validate_int_or_percent(spec[name], f"spec.{name}")

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from polykind import addresses, errors, names
 from polykind.apis.core.node_selector_validation import validate_node_selector
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.machinery.internal_types import show_internal
+from polykind.apis.machinery.structs import Struct
 from polykind.apis.meta.field_validation import IMMUTABLE
 from polykind.apis.meta.validation import validate_conditions
+from polykind.apis.resource.types import RESOURCE_V1
 from polykind.apis.resource.validation import (
     MAX_CONFIGS,
     MAX_REQUESTS,
@@ -29,6 +33,7 @@ from polykind.apis.resource.validation import (
 from polykind.apis.storage.validation import validate_csi_driver_name
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.golang.json import encode_json, escape_html
 from polykind.golang.utf8 import byte_length
 
 _MAX_CONSTRAINTS = 32
@@ -46,32 +51,7 @@ _ONE_OF = "exactly one of `exactly` or `firstAvailable` is required"
 _UNKNOWN_REQUEST = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
-_INTERNAL = InternalTypes("""
-ClaimSpec Devices:DeviceClaim
-TemplateSpec @metadata Spec:ClaimSpec
-DeviceClaim Requests:[]DeviceRequest Constraints:[]Constraint Config:[]ClaimConfig
-DeviceRequest Name Exactly:*ExactRequest FirstAvailable:[]SubRequest
-ExactRequest DeviceClassName Selectors:[]Selector AllocationMode Count:int AdminAccess:* Tolerations:[]Toleration
- Capacity:*Capacity
-SubRequest Name DeviceClassName Selectors:[]Selector AllocationMode Count:int Tolerations:[]Toleration
- Capacity:*Capacity
-Selector CEL:*Expression
-Expression Expression
-Toleration Key Operator Value Effect TolerationSeconds:*
-Capacity Requests:*
-Constraint Requests:* MatchAttribute:* DistinctAttribute:*
-ClaimConfig Requests:* Opaque:*Opaque
-Opaque Driver Parameters:*
-AllocationResult Devices:DeviceResults NodeSelector:*NodeSelector AllocationTimestamp:*
-NodeSelector NodeSelectorTerms:[]NodeSelectorTerm
-NodeSelectorTerm MatchExpressions:[]Requirement MatchFields:[]Requirement
-Requirement Key Operator Values:*
-DeviceResults Results:[]Result Config:[]AllocationConfig
-Result Request Driver Pool Device AdminAccess:* Tolerations:[]Toleration BindingConditions:*
- BindingFailureConditions:* ShareID:* ConsumedCapacity:*
-AllocationConfig Source Requests:* Opaque:*Opaque
-DeviceID Driver Pool Device ShareID
-""")
+
 
 RequestNames = Mapping[str, frozenset[str]]
 """The names of the requests in a claim, each with the names of its subrequests."""
@@ -159,12 +139,9 @@ def _validate_reference(name: str, at: str, requests: RequestNames) -> list[Fiel
     return found if is_known else [*found, errors.invalid(at, name, _UNKNOWN_REQUEST)]
 
 
-def validate_claim_spec_update(new: JsonObject, old: JsonObject, struct: str) -> list[FieldError]:
-    """Validate that an update does not change a spec.
-
-    `struct` is the internal type of the spec in the error message.
-    """
-    return [] if new == old else [errors.invalid("spec", _INTERNAL.show(struct, new), IMMUTABLE)]
+def validate_claim_spec_update(new: JsonObject, old: JsonObject, struct: Struct) -> list[FieldError]:
+    """Validate that an update does not change a spec. `struct` is the type of the spec, for the error message."""
+    return [] if new == old else [errors.invalid("spec", show_internal(struct, new), IMMUTABLE)]
 
 
 def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -196,7 +173,7 @@ def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError
         requests = _request_names((claim.get("spec") or {}).get("devices") or {})
         return found + _validate_allocation(allocation, "status.allocation", requests)
     if allocation != before["allocation"]:
-        shown = _INTERNAL.show("AllocationResult", allocation)
+        shown = show_internal(RESOURCE_V1.struct("AllocationResult"), allocation)
         found.append(errors.invalid("status.allocation", shown, IMMUTABLE))
     return found
 
@@ -207,7 +184,9 @@ def device_id(device: JsonObject) -> tuple[str, ...]:
 
 
 def _shown_id(device: JsonObject) -> Any:
-    return _INTERNAL.show("DeviceID", device)
+    names = {"Driver": "driver", "Pool": "pool", "Device": "device", "ShareID": "shareID"}
+    shown = {go_name: device.get(name) or "" for go_name, name in names.items()}
+    return orjson.Fragment(escape_html(encode_json(shown, sort_keys=False)))
 
 
 def _validate_consumer(reference: JsonObject, at: str) -> list[FieldError]:

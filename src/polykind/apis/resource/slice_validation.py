@@ -8,8 +8,9 @@ from typing import Any
 
 from polykind import errors, names
 from polykind.apis.core.node_selector_validation import validate_node_selector
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.field_validation import validate_immutable
+from polykind.apis.resource.types import RESOURCE_V1
 from polykind.apis.resource.validation import (
     by_name,
     validate_binding_conditions,
@@ -43,12 +44,6 @@ _DEVICE_NODE_FIELDS = (
     "in the ResourceSlice spec"
 )
 _SCALARS = ("int", "bool", "string", "version")
-_INTERNAL = InternalTypes("""
-Attribute IntValue:*=int BoolValue:*=bool StringValue:*=string VersionValue:*=version IntValues:*=ints
- BoolValues:*=bools StringValues:*=strings VersionValues:*=versions
-NodeSelectorTerm MatchExpressions:[]Requirement MatchFields:[]Requirement
-Requirement Key Operator Values:*
-""")
 _PRERELEASE = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _is_semver = re.compile(
     r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)"
@@ -100,7 +95,9 @@ def _validate_nodes(spec: JsonObject) -> list[FieldError]:
     selector = spec.get("nodeSelector")
     if selector is not None and len(selector.get("nodeSelectorTerms") or ()) != 1:
         terms = selector.get("nodeSelectorTerms")
-        shown = None if terms is None else [_INTERNAL.show("NodeSelectorTerm", term) for term in terms]
+        shown = (
+            None if terms is None else [show_internal(RESOURCE_V1.struct("NodeSelectorTerm"), term) for term in terms]
+        )
         at = "spec.nodeSelector.nodeSelectorTerms"
         error = errors.invalid(at, shown, "must have exactly one node selector term")
         later = next((i for i, e in enumerate(found) if e.field == "spec.allNodes"), len(found))
@@ -230,7 +227,7 @@ def _validate_attribute(attribute: JsonObject, at: str) -> list[FieldError]:
             found.append(errors.too_long(f"{at}.version", _MAX_VALUE_LENGTH))
     count = sum(attribute.get(field) is not None for field in _SCALARS)
     if count != 1:
-        shown = _INTERNAL.show("Attribute", attribute) if count else ""
+        shown = show_internal(RESOURCE_V1.struct("DeviceAttribute"), attribute) if count else ""
         found.append(errors.invalid(at, shown, "exactly one value must be specified"))
     return found
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 
 SCHEDULING_V1 = GroupVersion(
-    "scheduling.k8s.io", "v1", "io.k8s.api.scheduling.v1", group_priority=16600, version_priority=15
+    "scheduling.k8s.io", "v1", type_table("scheduling", "v1"), group_priority=16600, version_priority=15
 )
 
 PRIORITY_CLASS = Kind(
     SCHEDULING_V1,
     "PriorityClass",
-    "A name for a scheduling priority.",
-    fields_in="polykind.apis.scheduling.priority_class_types:PRIORITY_CLASS_FIELDS",
     columns="polykind.apis.scheduling.columns:PRIORITY_CLASS",
     plural="priorityclasses",
     short_names=("pc",),

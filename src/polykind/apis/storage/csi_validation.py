@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from polykind import errors, names
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.field_validation import IMMUTABLE, validate_immutable, validate_nonnegative
+from polykind.apis.storage.types import STORAGE_V1
 from polykind.apis.storage.validation import validate_csi_driver_name
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -21,7 +22,6 @@ TOKENS_IN_SECRETS_WARNING = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
     "logging of tokens in volume attributes"
 )
-_INTERNAL = InternalTypes("CSINodeDriver Name NodeID TopologyKeys:* Allocatable:*")
 
 
 def validate_csi_driver_spec(spec: JsonObject) -> list[FieldError]:
@@ -118,7 +118,9 @@ def _validate_topology_keys(keys: list[str], at: str) -> list[FieldError]:
 def validate_csi_node_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Validate that an update of an existing driver changes no field except `allocatable`."""
     return [
-        errors.invalid("spec.drivers", _INTERNAL.show("CSINodeDriver", _without_allocatable(driver)), IMMUTABLE)
+        errors.invalid(
+            "spec.drivers", show_internal(STORAGE_V1.struct("CSINodeDriver"), _without_allocatable(driver)), IMMUTABLE
+        )
         for before in old.get("drivers") or ()
         for driver in new.get("drivers") or ()
         if driver.get("name") == before.get("name") and _without_allocatable(driver) != _without_allocatable(before)

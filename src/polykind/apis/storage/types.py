@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
 from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 
-STORAGE_V1 = GroupVersion("storage.k8s.io", "v1", "io.k8s.api.storage.v1", group_priority=16800, version_priority=15)
+STORAGE_V1 = GroupVersion(
+    "storage.k8s.io", "v1", type_table("storage", "v1"), group_priority=16800, version_priority=15
+)
 
 STORAGE_CLASS = Kind(
     STORAGE_V1,
     "StorageClass",
-    "A class of storage, with the provisioner that creates its volumes.",
-    fields_in="polykind.apis.storage.storage_class_types:STORAGE_CLASS_FIELDS",
     columns="polykind.apis.storage.columns:STORAGE_CLASS",
     plural="storageclasses",
     short_names=("sc",),
@@ -22,8 +23,6 @@ STORAGE_CLASS = Kind(
 VOLUME_ATTRIBUTES_CLASS = Kind(
     STORAGE_V1,
     "VolumeAttributesClass",
-    "A set of mutable attributes of volumes, such as their performance.",
-    fields_in="polykind.apis.storage.storage_class_types:VOLUME_ATTRIBUTES_CLASS_FIELDS",
     columns="polykind.apis.storage.columns:VOLUME_ATTRIBUTES_CLASS",
     plural="volumeattributesclasses",
     short_names=("vac",),
@@ -34,8 +33,6 @@ VOLUME_ATTRIBUTES_CLASS = Kind(
 VOLUME_ATTACHMENT = Kind(
     STORAGE_V1,
     "VolumeAttachment",
-    "A request to attach a volume to a node.",
-    fields_in="polykind.apis.storage.storage_class_types:VOLUME_ATTACHMENT_FIELDS",
     columns="polykind.apis.storage.columns:VOLUME_ATTACHMENT",
     subresources=(Subresource("status"),),
     strategy="polykind.strategies.storage.strategy:VolumeAttachmentStrategy",
@@ -45,8 +42,6 @@ VOLUME_ATTACHMENT = Kind(
 CSI_DRIVER = Kind(
     STORAGE_V1,
     "CSIDriver",
-    "A driver of the Container Storage Interface that is installed in the cluster.",
-    fields_in="polykind.apis.storage.csi_types:CSI_DRIVER_FIELDS",
     columns="polykind.apis.storage.columns:CSI_DRIVER",
     strategy="polykind.strategies.storage.strategy:CSIDriverStrategy",
     delete_returns_object=True,
@@ -55,8 +50,6 @@ CSI_DRIVER = Kind(
 CSI_NODE = Kind(
     STORAGE_V1,
     "CSINode",
-    "The storage drivers that are installed on a node.",
-    fields_in="polykind.apis.storage.csi_types:CSI_NODE_FIELDS",
     columns="polykind.apis.storage.columns:CSI_NODE",
     strategy="polykind.strategies.storage.strategy:CSINodeStrategy",
     delete_returns_object=True,
@@ -65,8 +58,6 @@ CSI_NODE = Kind(
 CSI_STORAGE_CAPACITY = Kind(
     STORAGE_V1,
     "CSIStorageCapacity",
-    "The storage that a driver can still provide in one part of the cluster.",
-    fields_in="polykind.apis.storage.csi_types:CSI_STORAGE_CAPACITY_FIELDS",
     plural="csistoragecapacities",
     namespaced=True,
     strategy="polykind.strategies.storage.strategy:CSIStorageCapacityStrategy",

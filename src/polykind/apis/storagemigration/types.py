@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from polykind.apis.machinery.kinds import Kind, Subresource
-from polykind.apis.machinery.structs import Field, GroupVersion
-from polykind.apis.machinery.value_types import STRING, ListOf
-from polykind.apis.meta.types import CONDITION, META_V1
+from polykind.apis.machinery.structs import GroupVersion
+from polykind.apis.machinery.type_tables import type_table
 from polykind.codec.table import Column
 from polykind.contract import JsonObject
 
 GROUP = "storagemigration.k8s.io"
 STORAGEMIGRATION_V1 = GroupVersion(
-    GROUP, "v1", "io.k8s.api.storagemigration.v1", group_priority=15800, version_priority=15
+    GROUP, "v1", type_table("storagemigration", "v1", like="v1beta1"), group_priority=15800, version_priority=15
 )
 STORAGEMIGRATION_V1BETA1 = GroupVersion(
-    GROUP, "v1beta1", "io.k8s.api.storagemigration.v1beta1", group_priority=15800, version_priority=9
-)
-
-_GROUP_RESOURCE = META_V1.struct(
-    "GroupResource",
-    "A resource, without a version.",
-    Field("group", 1, STRING, "The API group; empty for the core group.", omitempty=False),
-    Field("resource", 2, STRING, "The plural name of the resource.", omitempty=False),
+    GROUP, "v1beta1", type_table("storagemigration", "v1beta1"), group_priority=15800, version_priority=9
 )
 
 
@@ -41,31 +33,9 @@ def _state(obj: JsonObject) -> str:
 
 def _migration(group_version: GroupVersion, deprecation: str = "") -> Kind:
     """Declare one version of the kind. The versions have the same fields, and objects are stored at v1beta1."""
-    spec = group_version.struct(
-        "StorageVersionMigrationSpec",
-        "The resource whose objects are migrated.",
-        Field("resource", 1, _GROUP_RESOURCE, "The resource. Cannot be changed.", omitempty=False),
-    )
-    status = group_version.struct(
-        "StorageVersionMigrationStatus",
-        "The progress of a migration.",
-        Field(
-            "conditions",
-            1,
-            ListOf(CONDITION),
-            "Running, Succeeded or Failed.",
-            list_type="map",
-            keys=("type",),
-            merge_key="type",
-        ),
-        Field("resourceVersion", 2, STRING, "The version of the collection when the migration started."),
-    )
     return Kind(
         group_version,
         "StorageVersionMigration",
-        "A migration of all objects of a resource to its current storage version.",
-        Field("spec", 2, spec, "The resource whose objects are migrated."),
-        Field("status", 3, status, "The progress of the migration."),
         subresources=(Subresource("status"),),
         columns=(
             Column("Resource", "string", "The resource whose objects are migrated", _resource),

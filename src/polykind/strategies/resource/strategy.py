@@ -14,6 +14,7 @@ from polykind.apis.resource.claim_validation import (
     validate_claim_status,
 )
 from polykind.apis.resource.slice_validation import validate_slice_spec
+from polykind.apis.resource.types import RESOURCE_V1
 from polykind.apis.resource.validation import validate_device_class_spec
 from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
 from polykind.auth.authorizer import Access
@@ -129,7 +130,7 @@ class ResourceClaimStrategy(BuiltinStrategy):
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self.meta_errors(new, None) + self.meta_errors(new, old)
-        return found + validate_claim_spec_update(new["spec"], old["spec"], "ClaimSpec")
+        return found + validate_claim_spec_update(new["spec"], old["spec"], RESOURCE_V1.struct("ResourceClaimSpec"))
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         new = only_status_changed(new, old)
@@ -166,7 +167,9 @@ class ResourceClaimTemplateStrategy(BuiltinStrategy):
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self.create_errors(new) + self.meta_errors(new, old)
-        return found + validate_claim_spec_update(new["spec"], old["spec"], "TemplateSpec")
+        return found + validate_claim_spec_update(
+            new["spec"], old["spec"], RESOURCE_V1.struct("ResourceClaimTemplateSpec")
+        )
 
 
 class ResourceSliceResource(BuiltinResource):

@@ -6,28 +6,15 @@ from typing import ClassVar
 
 from polykind import errors
 from polykind.apis.core.node_labels import label_selector_warnings
-from polykind.apis.machinery.internal_types import InternalTypes
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.apis.meta.field_validation import IMMUTABLE
 from polykind.apis.storage import csi_validation, validation
 from polykind.apis.storage.defaults import default_csi_driver, default_storage_class
+from polykind.apis.storage.types import STORAGE_V1
 from polykind.apply.ownership import MAIN_RESET, STATUS_RESET
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy, only_status_changed
-
-_INTERNAL = InternalTypes("""
-VolumeAttachmentSpec Attacher Source:Source NodeName
-Source PersistentVolumeName:* InlineVolumeSpec:*VolumeSpec
-VolumeSpec Capacity:* GCEPersistentDisk:*=gcePersistentDisk AWSElasticBlockStore:*=awsElasticBlockStore HostPath:*
- Glusterfs:* NFS:* RBD:* Quobyte:* ISCSI:* FlexVolume:* Cinder:* CephFS:*=cephfs FC:* Flocker:* AzureFile:*
- VsphereVolume:* AzureDisk:* PhotonPersistentDisk:* PortworxVolume:* ScaleIO:* Local:* StorageOS:*=storageos
- CSI:*CSIVolume AccessModes:* ClaimRef:* PersistentVolumeReclaimPolicy StorageClassName MountOptions:* VolumeMode:*
- NodeAffinity:* VolumeAttributesClassName:*
-CSIVolume Driver VolumeHandle ReadOnly:bool FSType VolumeAttributes:* ControllerPublishSecretRef:*SecretReference
- NodeStageSecretRef:*SecretReference NodePublishSecretRef:*SecretReference ControllerExpandSecretRef:*SecretReference
- NodeExpandSecretRef:*SecretReference
-SecretReference Name Namespace
-""")
 
 
 class StorageClassStrategy(BuiltinStrategy):
@@ -76,7 +63,9 @@ class VolumeAttachmentStrategy(BuiltinStrategy):
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self.create_errors(new)
         if new["spec"] != old["spec"]:
-            found.append(errors.invalid("spec", _INTERNAL.show("VolumeAttachmentSpec", new["spec"]), IMMUTABLE))
+            found.append(
+                errors.invalid("spec", show_internal(STORAGE_V1.struct("VolumeAttachmentSpec"), new["spec"]), IMMUTABLE)
+            )
         return found
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
