@@ -67,10 +67,10 @@ conformance: $(VENV)/.test
 floors: $(VENV)/.test
 	$(BIN)/python -m tests.conformance.floors
 
-# Many kills and faults of the store, with writers and watchers. Takes about an hour; less with ARGS="--kills 50".
-# Then all attacks, and the property tests with new examples: `make test` always draws the same ones.
+# Kills, faults and long histories in all environments, and a table of what clients did and saw. Takes about an hour;
+# less with ARGS="--kills 40 --faults 20 --minutes 3". Then all attacks, and the property tests with new examples: `make test` always draws the same ones.
 torture: $(VENV)/.test
-	$(BIN)/python -m tests.robustness.torture $(ARGS)
+	$(BIN)/python -m tests.histories.torture $(ARGS)
 	POLYKIND_ATTACK_ROUNDS=5 $(BIN)/pytest -q -s tests/robustness/test_attacks.py
 	$(BIN)/pytest -q -n $(WORKERS) -m hypothesis --hypothesis-profile=explore --timeout 1800
 

@@ -1,105 +1,40 @@
-"""Processes are killed, paused and cut off under load: no write is lost, no read is stale, no watch has a gap."""
+"""Replicas and etcd fail under load: no write is lost, no read is stale, and no watch has a gap."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
+from tests.histories import faults
+from tests.histories.registers import client, define, path, register
+from tests.histories.scenarios import Scenario, one_member, run
+from tests.histories.torture import Row, fault_rows, kill_rows
 from tests.replicas.conftest import Fleet
-from tests.replicas.history import faults, gaps, writes
-from tests.replicas.load import Load, client, define, path, register
 from tests.support.etcd import Etcd
 from tests.support.proxy import Proxy
 from tests.support.server import ServerProcess
 
 GROUP = "faults.example.com"
+ON_ETCD = [row for row in [*kill_rows(), *fault_rows()] if "etcd" in row.environment]
 
 
-async def check_history(load: Load) -> None:
-    """Check that no acknowledged write is lost and that one order explains the history."""
-    assert faults(load.history) == []
-    assert gaps(load.history, load.seen, load.after) == []
-    async with client(load.servers[0]) as reading:
-        listed = (await reading.call("GET", path(load.group))).json()["items"]
-    held = {item["metadata"]["name"]: int(item["metadata"]["resourceVersion"]) for item in listed}
-    for revision, (name, _) in writes(load.history).items():
-        assert held.get(name, 0) >= revision
-
-
-@asynccontextmanager
-async def under_load(replicas: list[ServerProcess]) -> AsyncIterator[Load]:
-    """Run load while the body injects a fault, then check the history."""
-    await define(replicas, GROUP)
-    load = Load(replicas, GROUP)
-    await load.start()
-    try:
-        await until_progress(load, 0)
-        yield load
-        await until_progress(load, progress(load))
-        await load.stop()
-    finally:
-        await load.close()
-    await check_history(load)
-
-
-def progress(load: Load) -> int:
-    return len(writes(load.history))
-
-
-async def until_progress(load: Load, since: int, more: int = 20, seconds: float = 10) -> None:
-    async with asyncio.timeout(seconds):
-        while progress(load) < since + more:
-            await asyncio.sleep(0.05)
-
-
-async def test_replica_is_killed_and_restarted(cluster: Etcd, fleet: Fleet) -> None:
-    replicas = fleet.start(3, cluster.servers)
-    async with under_load(replicas) as load:
-        replicas[1].kill()
-        await until_progress(load, progress(load))
-        await asyncio.sleep(1)
-        await asyncio.to_thread(replicas[1].start)
+async def test_replica_is_killed_and_restarted(tmp_path: Path) -> None:
+    result = await run(Scenario("etcd", "kill", one_member, faults.kill), 3, tmp_path)
+    assert result.violations == []
 
 
 @pytest.mark.etcd
-async def test_etcd_member_is_killed_and_restarted(three: Etcd, fleet: Fleet) -> None:
-    replicas = fleet.start(2, three.servers)
-    async with under_load(replicas) as load:
-        for member in (three.leader(), three.members[0]):
-            member.kill()
-            await until_progress(load, progress(load))
-            await asyncio.sleep(0.5)
-            await asyncio.to_thread(three.restart, member)
-
-
-@pytest.mark.etcd
-async def test_etcd_leader_is_paused(three: Etcd, fleet: Fleet) -> None:
-    replicas = fleet.start(2, three.servers)
-    async with under_load(replicas) as load:
-        leader = three.leader()
-        leader.signal(signal.SIGSTOP)
-        try:
-            await until_progress(load, progress(load))
-            await asyncio.sleep(3)
-        finally:
-            leader.signal(signal.SIGCONT)
-
-
-@pytest.mark.etcd
-async def test_replica_is_cut_off_under_load(cluster: Etcd, fleet: Fleet) -> None:
-    async with Proxy(cluster.members[0].port) as proxy:
-        (well,) = fleet.start(1, cluster.servers)
-        (cut,) = await asyncio.to_thread(fleet.start, 1, proxy.url)
-        async with under_load([well, cut]):
-            proxy.cut()
-            await asyncio.sleep(3)
-            proxy.heal()
-            await until_ready(cut, True)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("row", ON_ETCD, ids=lambda row: f"{row.name}, {row.environment}")
+async def test_history_with_faults_has_no_violation(tmp_path: Path, row: Row) -> None:
+    if row.impossible:
+        pytest.skip(row.impossible)
+    result = await row.run(2, tmp_path, 0)
+    assert result.violations == []
+    assert result.times == 2
 
 
 async def test_cut_off_replica_reports_unready_and_recovers(cluster: Etcd, fleet: Fleet) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.histories.registers import client, define, path, register
 from tests.replicas.conftest import Fleet
-from tests.replicas.load import client, define, path, register
 from tests.replicas.test_replicas import a_leader
 from tests.support.etcd import Etcd
 from tests.support.server import ServerProcess

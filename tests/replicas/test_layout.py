@@ -14,7 +14,7 @@ from polykind.server.server import Server
 from polykind.server.settings import Settings
 from polykind.store.etcd import EtcdAccess, EtcdStore, rpc_messages
 from polykind.store.etcd.rpc_messages import bytes_field, message_field
-from tests.replicas.load import definition, path, register
+from tests.histories.registers import definition, path, register
 from tests.support.client import Client
 from tests.support.etcd import Etcd
 

@@ -6,8 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+from tests.histories.registers import client, definition, established, path, register
 from tests.replicas.conftest import Fleet
-from tests.replicas.load import client, definition, established, path, register
 from tests.replicas.test_replicas import a_leader
 from tests.support.etcd import Etcd
 from tests.support.migrations import MIGRATIONS, condition_of, migration

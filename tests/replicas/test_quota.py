@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from tests.controllers.test_quota_controller import CORE, COUNT, CRD, VATS, vat
+from tests.histories.registers import client
 from tests.replicas.conftest import Fleet
-from tests.replicas.load import client
 from tests.replicas.test_replicas import a_leader
 from tests.support.etcd import Etcd
 from tests.support.live import DEFINITIONS

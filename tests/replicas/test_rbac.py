@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from tests.histories.registers import client
 from tests.replicas.conftest import Fleet
-from tests.replicas.load import client
 from tests.replicas.test_replicas import a_leader
 from tests.support.etcd import Etcd
 from tests.support.server import ServerProcess

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack
 from statistics import median
 
 from polykind.store.etcd import EtcdAccess, EtcdStore
+from tests.histories.registers import client, define, definition, established, path, register
 from tests.replicas.conftest import Fleet
-from tests.replicas.load import client, define, definition, established, path, register
 from tests.support.client import Client
 from tests.support.etcd import Etcd
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.histories.registers import client
 from tests.replicas.conftest import Fleet
-from tests.replicas.load import client
 from tests.support.etcd import Etcd
 from tests.support.server import ServerProcess
 

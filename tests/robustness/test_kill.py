@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.robustness.faults import kill
-from tests.robustness.storm import Storm
-from tests.support.server import ServerProcess
+from tests.histories.faults import kill
+from tests.histories.scenarios import Scenario, run, sqlite
 
 KILLS = 50
 
 
-@pytest.mark.timeout(240)
-async def test_acknowledged_writes_survive_and_watchers_see_each_event_once(tmp_path: Path) -> None:
-    storm = Storm(ServerProcess(tmp_path / "data"))
-    await storm.run(lambda storm: kill(storm, KILLS))
-    assert len(storm.acknowledged) > 2 * KILLS, "hardly anything was written"
+@pytest.mark.timeout(300)
+async def test_history_with_kills_has_no_violation(tmp_path: Path) -> None:
+    result = await run(Scenario("SQLite", "kill", sqlite, kill), KILLS, tmp_path)
+    assert result.violations == []
+    assert result.changes > 2 * KILLS, "hardly anything was written"

@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from tests.robustness import faults
-from tests.robustness.storm import Storm
-from tests.robustness.torture import FailingSyncServer
-from tests.support.etcd import etcd
-from tests.support.proxy import Proxy
-from tests.support.server import ServerProcess
+from tests.histories import faults
+from tests.histories.faults import Fault
+from tests.histories.scenarios import (
+    Scenario,
+    altered_sqlite,
+    may_mount,
+    one_member,
+    run,
+    run_set_back,
+    sqlite,
+    sqlite_on_a_small_disk,
+)
 
-Fault = Callable[[Storm, int], Awaitable[None]]
 
-
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "fault", [faults.full_disk, faults.missing_file, faults.flipped_bits, faults.truncation], ids=lambda f: f.__name__
 )
 async def test_disk(tmp_path: Path, fault: Fault) -> None:
-    # Without RBAC, because a server with a damaged default role is not ready until an administrator repairs the role.
-    server = ServerProcess(tmp_path / "data", "--authorization-mode=AlwaysAllow")
-    await Storm(server).run(lambda storm: fault(storm, 3))
+    result = await run(Scenario("SQLite", fault.__name__, sqlite, fault), 3, tmp_path)
+    assert result.violations == []
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.skipif(not may_mount(), reason="only root can mount a small file system")
+async def test_small_disk(tmp_path: Path) -> None:
+    result = await run(Scenario("SQLite", "full disk", sqlite_on_a_small_disk, faults.filled_disk), 2, tmp_path)
+    assert result.violations == []
+
+
 async def test_failed_sync(tmp_path: Path) -> None:
-    await Storm(FailingSyncServer(tmp_path / "data")).run(lambda storm: faults.failed_sync(storm, 3))
+    result = await run(Scenario("SQLite", "failed sync", altered_sqlite, faults.failed_sync), 3, tmp_path)
+    assert result.violations == []
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", ["restart", "pause", "partition", "set_back"])
-async def test_etcd(tmp_path: Path, name: str) -> None:
-    with etcd(tmp_path / "etcd") as cluster:
-        async with Proxy(cluster.members[0].port) as proxy:
-            server = ServerProcess(tmp_path / "data", f"--etcd-servers={proxy.url}")
-            fault = getattr(faults.EtcdFaults(cluster, proxy), name)
-            await Storm(server).run(lambda storm: fault(storm, 2))
+@pytest.mark.parametrize(
+    "fault", [faults.restart_member, faults.pause_member, faults.partition], ids=lambda f: f.__name__
+)
+async def test_etcd(tmp_path: Path, fault: Fault) -> None:
+    result = await run(Scenario("etcd", fault.__name__, one_member, fault), 2, tmp_path)
+    assert result.violations == []
+
+
+async def test_etcd_is_set_back(tmp_path: Path) -> None:
+    result = await run_set_back(2, tmp_path)
+    assert result.violations == []

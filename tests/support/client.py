@@ -91,9 +91,10 @@ class Client:
         if status != 200:
             raise AssertionError(f"GET {path}: {status}")
         if length := int(headers.get(b"content-length", b"0")):
-            # A watch that fails at its start is one event.
+            # A watch that fails at its start is a complete response, with the events before the failure.
             reader, _ = await self.connect()
-            yield await reader.readexactly(length)
+            for line in (await reader.readexactly(length)).splitlines():
+                yield line
             return
         rest = b""
         async for chunk in self.chunks():

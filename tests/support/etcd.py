@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.network import Network
 from tests.support.server import free_port
 
 PATIENCE = 30.0
@@ -36,22 +37,24 @@ def binary() -> str:
 class Member:
     """One etcd process. Tests can kill it, pause it and restart it on the same data."""
 
-    def __init__(self, name: str, folder: Path, *flags: str, tls: bool = False) -> None:
-        self.name, self.folder, self.flags = name, folder, flags
+    def __init__(self, name: str, folder: Path, *flags: str, tls: bool = False, namespace: str = "", host: str) -> None:
+        """`namespace` is the network namespace in which the process runs, if it is not this one."""
+        self.name, self.folder, self.flags, self.namespace, self.host = name, folder, flags, namespace, host
         self.port, self.peer_port = free_port(), free_port()
         self.health_port = self.port
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        self.url = f"{'https' if tls else 'http'}://{host}:{self.port}"
         if tls:
             # The health endpoint must answer without a client certificate.
             self.health_port = free_port()
-            self.flags = (*flags, f"--listen-metrics-urls=http://127.0.0.1:{self.health_port}")
-        self.peer_url = f"http://127.0.0.1:{self.peer_port}"
+            self.flags = (*flags, f"--listen-metrics-urls=http://{host}:{self.health_port}")
+        self.peer_url = f"http://{host}:{self.peer_port}"
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, cluster: Sequence[Member]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         everyone = ",".join(f"{member.name}={member.peer_url}" for member in cluster)
         command = [
+            *(("ip", "netns", "exec", self.namespace) if self.namespace else ()),
             binary(),
             f"--name={self.name}",
             f"--data-dir={self.folder / 'data'}",
@@ -83,7 +86,7 @@ class Member:
             self.process.wait(PATIENCE)
 
     def healthy(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=2)
+        connection = http.client.HTTPConnection(self.host, self.health_port, timeout=2)
         try:
             connection.request("GET", "/health")
             return bool(json.loads(connection.getresponse().read()).get("health") == "true")
@@ -94,11 +97,11 @@ class Member:
 
     def leads(self) -> bool:
         """True if this member leads the cluster."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=2)
         try:
             connection.request("POST", "/v3/maintenance/status", b"{}")
             status = json.loads(connection.getresponse().read())
-            return bool(status["leader"] == status["header"]["member_id"])
+            return bool(status.get("leader") == status["header"]["member_id"])
         finally:
             connection.close()
 
@@ -109,8 +112,14 @@ class Member:
 class Etcd:
     """An etcd cluster."""
 
-    def __init__(self, folder: Path, members: int = 1, *flags: str, tls: bool = False) -> None:
-        self.members = [Member(f"m{n}", folder / f"m{n}", *flags, tls=tls) for n in range(members)]
+    def __init__(
+        self, folder: Path, members: int = 1, *flags: str, tls: bool = False, network: Network | None = None
+    ) -> None:
+        self.members = []
+        for number in range(members):
+            namespace, host = network.places[number] if network is not None else ("", "127.0.0.1")
+            name = f"m{number}"
+            self.members.append(Member(name, folder / name, *flags, tls=tls, namespace=namespace, host=host))
 
     @property
     def urls(self) -> list[str]:
@@ -140,7 +149,14 @@ class Etcd:
         self.await_health()
 
     def leader(self) -> Member:
-        return next(member for member in self.members if member.leads())
+        """Return the leading member. Wait while an election runs."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            for member in self.members:
+                if member.leads():
+                    return member
+            assert time.monotonic() < deadline, "etcd has no leader"
+            time.sleep(0.02)
 
     def stop(self) -> None:
         for member in self.members:
@@ -148,8 +164,10 @@ class Etcd:
 
 
 @contextmanager
-def etcd(folder: Path, members: int = 1, *flags: str, tls: bool = False) -> Iterator[Etcd]:
-    cluster = Etcd(folder, members, *flags, tls=tls)
+def etcd(
+    folder: Path, members: int = 1, *flags: str, tls: bool = False, network: Network | None = None
+) -> Iterator[Etcd]:
+    cluster = Etcd(folder, members, *flags, tls=tls, network=network)
     try:
         cluster.start()
         yield cluster

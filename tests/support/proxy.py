@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback that can go silent like a partitioned network."""
+"""A TCP proxy on loopback that can go silent like a partitioned network, or become slow."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from types import TracebackType
 
 
 class Proxy:
-    """Relay connections to a port on 127.0.0.1. While cut, no bytes pass; once healed, the connections continue."""
+    """Relay connections to a port of a host. While cut, no bytes pass; once healed, the connections continue."""
 
-    def __init__(self, port: int) -> None:
-        self._target = port
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._host, self._target = host, port
         self._open = asyncio.Event()
         self._open.set()
         self._relays: set[asyncio.Task[None]] = set()
         self.port = 0
+        self.delay = 0.0
+        """Seconds by which bytes are delayed in each direction."""
 
     @property
     def url(self) -> str:
@@ -29,7 +31,7 @@ class Proxy:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._open.wait()
         try:
-            inward, outward = await asyncio.open_connection("127.0.0.1", self._target)
+            inward, outward = await asyncio.open_connection(self._host, self._target)
         except OSError:
             writer.transport.abort()
             return
@@ -42,6 +44,8 @@ class Proxy:
         try:
             while data := await source.read(65536):
                 await self._open.wait()
+                if self.delay:
+                    await asyncio.sleep(self.delay)
                 sink.write(data)
                 await sink.drain()
         except OSError:
