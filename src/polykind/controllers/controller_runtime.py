@@ -46,7 +46,7 @@ class Controller(Generic[T]):
         self._queue: WorkQueue[T] = WorkQueue(reconcile, workers, max_delay)
         self._informers: list[Informer[Any]] = []
         self._observed: list[tuple[ResourceCache, _Observer[T]]] = []
-        self._running = False
+        self._running = self._closed = False
         self.add_after = self._queue.add_after
         self.is_pending = self._queue.is_pending
         self.attempt = self._queue.attempt
@@ -73,6 +73,7 @@ class Controller(Generic[T]):
         self._on_leadership(self._leadership is None or self._leadership.leading)
 
     async def close(self) -> None:
+        self._closed = True
         self._on_leadership(False)
         for objects, observer in self._observed:
             if observer in objects.observers:
@@ -100,7 +101,7 @@ class Controller(Generic[T]):
             self._running = False
             self._queue.pause()
             self._end()
-        if leading:
+        if leading and not self._closed:
             self._running = True
             self._begin()
             self._queue.open()

@@ -9,17 +9,18 @@ from typing import Any
 
 from polykind import errors
 from polykind.auth.user import ADMIN_GROUP, User
+from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
 from polykind.operations.operation import Operation
-from polykind.operations.options import CreateOptions, DeleteOptions, UpdateOptions
+from polykind.operations.options import CreateOptions
 from polykind.resources.builtin import BuiltinResource
+from polykind.resources.resource import ServedVersion
 from polykind.resources.stored_objects import StoredObjects
 from polykind.verbs.create import create_object
-from polykind.verbs.delete import delete_object
-from polykind.verbs.update import change_object
-from polykind.verbs.write import PATCH, POST, Write
+from polykind.verbs.write import POST, Write
 
 GROUPS = {
     "cronjobs": "batch",
@@ -49,6 +50,7 @@ class SimulatedCluster:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._stored = StoredObjects(backend.cache, backend.registry)
+        self._client = ObjectClient(backend, manager=_MANAGER, user=_USER)
 
     def now(self) -> str:
         """Return the current time of the server's clock in RFC 3339 format."""
@@ -92,22 +94,22 @@ class SimulatedCluster:
         If `subresource` is "status", write the status instead of the other fields. Do nothing if the object has been
         deleted.
         """
-        meta = obj["metadata"]
-        stored = await self.get(plural, meta.get("namespace", ""), meta["name"])
-        if stored is None or stored["metadata"]["uid"] != meta["uid"]:
+        found = await self._find(plural, obj)
+        if found is None:
             return
+        version, seen, stored = found
         changed = copy.deepcopy(stored)
         change(changed)
         if changed == stored:
             return
 
-        async def apply_change(old: JsonObject, _: Write) -> JsonObject:
-            new = copy.deepcopy(old)
-            change(new)
-            return new
+        def apply_change(new: JsonObject) -> None:
+            copied = copy.deepcopy(new)
+            change(copied)
+            new.clear()
+            new.update(copied)
 
-        op = self._operation("patch", plural, meta.get("namespace"), meta["name"], subresource)
-        await change_object(op, apply_change, UpdateOptions(), PATCH)
+        await self._client.change(version, seen, apply_change, subresource=subresource)
 
     async def update_status(self, plural: str, obj: JsonObject, change: Change) -> None:
         """Call `change` with the status of an object, which `change` modifies in place, and write the status."""
@@ -115,10 +117,20 @@ class SimulatedCluster:
 
     async def delete(self, plural: str, obj: JsonObject, *, now: bool = False) -> None:
         """Delete an object. If `now` is true, skip its grace period, as the kubelet does when a pod has ended."""
-        meta = obj["metadata"]
-        op = self._operation("delete", plural, meta.get("namespace"), meta["name"])
-        options = DeleteOptions(grace_period_seconds=0 if now else None, uid=meta["uid"])
-        await delete_object(op, options)
+        found = await self._find(plural, obj)
+        if found is None:
+            raise errors.NotFoundError(plural, GROUPS[plural], obj["metadata"]["name"])
+        version, seen, _ = found
+        await self._client.delete(version, seen, grace_period=0 if now else None)
+
+    async def _find(self, plural: str, obj: JsonObject) -> tuple[ServedVersion, CachedObject, JsonObject] | None:
+        """Return the newest state of an object, or None if it has been deleted, although its name may exist."""
+        meta, resource = obj["metadata"], self.resource(plural)
+        seen = await self._client.read(resource, resource.key(meta.get("namespace", ""), meta["name"]))
+        stored = resource.shown(seen) if seen is not None else None
+        if seen is None or stored is None or stored["metadata"]["uid"] != meta["uid"]:
+            return None
+        return resource.storage_version(), seen, stored
 
     async def bind(self, pod: JsonObject, node: str) -> None:
         """Assign a pod to a node through its subresource `binding`."""
