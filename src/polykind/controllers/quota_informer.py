@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -13,15 +11,14 @@ from polykind.admission.plugins.builtin_plugin import PluginServices
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
-from polykind.contract import JsonObject, Leadership, StoreError
+from polykind.contract import JsonObject, Leadership
+from polykind.controllers.controller_runtime import Controller
 from polykind.controllers.informer import Informer
 from polykind.controllers.object_client import ObjectClient
 from polykind.operations.backend import Backend
 from polykind.operations.charges import QuotaCharge
 
-log = logging.getLogger("polykind.quotas")
-
-_RETRY_SECONDS = 1.0
+_NAME = "quota controller"
 
 if TYPE_CHECKING:
     from polykind.admission.plugins.resource_quota import ResourceQuotas
@@ -106,35 +103,28 @@ class QuotaControllerStarter:
             _quota_controller, backend, leadership, informer, sole_writer=sole_writer, quiet_seconds=quiet_seconds
         )
         self._controller: QuotaController | None = None
-        self._starting: asyncio.Task[None] | None = None
+        self._started = False
+        self._starter: Controller[str] = Controller(None, self._start_once, keys=self._keys)
 
-    def start(self) -> None:
-        self._informer.on_first_quota = self._begin
-        if self._informer.quota_namespaces:
-            self._begin()
+    async def start(self) -> None:
+        self._informer.on_first_quota = self._starter.add_all
+        await self._starter.start()
 
     async def close(self) -> None:
         self._informer.on_first_quota = lambda: None
-        if self._starting is not None:
-            self._starting.cancel()
-            await asyncio.gather(self._starting, return_exceptions=True)
+        await self._starter.close()
         if self._controller is not None:
             await self._controller.close()
 
-    def _begin(self) -> None:
+    def _keys(self) -> Iterable[str]:
+        return (_NAME,) if self._informer.quota_namespaces else ()
+
+    async def _start_once(self, _: str) -> None:
         if self._controller is None:
             self._controller = self._build()
-            self._starting = asyncio.get_running_loop().create_task(self._start(self._controller))
-
-    @staticmethod
-    async def _start(controller: QuotaController) -> None:
-        while True:
-            try:
-                await controller.start()
-                return
-            except StoreError as error:
-                log.warning("quota controller: cannot list quotas, retrying in %.0f s: %s", _RETRY_SECONDS, error)
-                await asyncio.sleep(_RETRY_SECONDS)
+        if not self._started:
+            await self._controller.start()
+            self._started = True
 
 
 def _quota_controller(

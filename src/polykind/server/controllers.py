@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 class _Component(Protocol):
     """A part of the server that runs until it is closed."""
 
+    async def start(self) -> None: ...
+
     async def close(self) -> None: ...
 
 
@@ -122,39 +124,27 @@ class Controllers:
         `rbac` is the authorizer whose roles an informer reads. `creates_accounts` is true if every namespace gets a
         service account and a ConfigMap with the certificate that `authority` returns.
         """
-        cache = self._backend.cache
-        self._close_at_stop(
-            self._stored_versions,
-            self._bootstrap_objects,
-            self._flow_schemas,
-            self.namespaces,
-            self.crds,
-            self._admission,
-            self.migrations,
-            self.garbage_collector,
-            self._leadership,
-            self._event_expiry,
-            self._quotas,
-        )
+        cache, settings = self._backend.cache, self._settings
+        self._on_stop(self._stored_versions.close)
         await asyncio.gather(
-            self.namespaces.start(),
-            self._bootstrap_objects.start(),
+            self._run(self.namespaces),
+            self._run(self._bootstrap_objects),
             cache.load(cache.resource_at(SERVICE.storage_prefix)),
             cache.load(self._migration_resource.cache),
-            self.crds.start(),
-            self._admission.start(),
+            self._run(self.crds),
+            self._run(self._admission),
         )
-        await self._flow_schemas.start()
-        await self.migrations.start()
+        await self._run(self._flow_schemas)
+        await self._run(self.migrations)
         checks = {} if rbac is None else await self._start_rbac(rbac)
         if creates_accounts:
             await self._start_accounts(authority().decode())
-        await self._event_expiry.start()
-        if self._settings.quota_controller:
-            self._quotas.start()
-        if self._settings.garbage_collector:
-            await self.garbage_collector.start()
-        await self._leadership.start()
+        await self._run(self._event_expiry)
+        if settings.quota_controller:
+            await self._run(self._quotas)
+        if settings.garbage_collector:
+            await self._run(self.garbage_collector)
+        await self._run(self._leadership)
         return checks
 
     async def _start_rbac(self, rbac: RBACAuthorizer) -> dict[str, Check]:
@@ -162,26 +152,21 @@ class Controllers:
         from polykind.controllers.rbac_informer import RBACInformer
 
         backend = self._backend
-        informer = RBACInformer(backend.cache, rbac, backend.registry)
         bootstrap = RBACBootstrap(backend, self._now, self._leadership)
-        self._close_at_stop(informer, bootstrap)
-        await informer.start()
-        await bootstrap.start()
+        await self._run(RBACInformer(backend.cache, rbac, backend.registry))
+        await self._run(bootstrap)
         if self._settings.clusterrole_aggregation:
             from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregationController
 
-            aggregation = ClusterRoleAggregationController(backend, self._leadership)
-            self._close_at_stop(aggregation)
-            await aggregation.start()
+            await self._run(ClusterRoleAggregationController(backend, self._leadership))
         return {"poststarthook/rbac/bootstrap-roles": bootstrap.check}
 
     async def _start_accounts(self, authority: str) -> None:
         from polykind.controllers.default_accounts import DefaultAccountsController
 
-        accounts = DefaultAccountsController(self._backend, self._leadership, authority)
-        self._close_at_stop(accounts)
-        await accounts.start()
+        await self._run(DefaultAccountsController(self._backend, self._leadership, authority))
 
-    def _close_at_stop(self, *components: _Component) -> None:
-        for component in components:
-            self._on_stop(component.close)
+    async def _run(self, component: _Component) -> None:
+        """Start a component. The server closes it when it stops, the one that was started last first."""
+        self._on_stop(component.close)
+        await component.start()
