@@ -127,6 +127,44 @@ def test_invalid_patch_is_rejected(patch: Any, kind: type[errors.APIError], text
     assert caught.value.message == text
 
 
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        ({"$setElementOrder/x": []}, 'unable to find api field in struct Namespace for the json field "x"'),
+        ({"$setElementOrder/": []}, 'unable to find api field in struct Namespace for the json field ""'),
+        (
+            {"metadata": {"$setElementOrder/x": []}},
+            'unable to find api field in struct ObjectMeta for the json field "x"',
+        ),
+        ({"$setElementOrder/status": []}, "expected slice or array type, but got: struct"),
+        ({"$setElementOrder/apiVersion": []}, "expected slice or array type, but got: struct"),
+        (
+            {"metadata": {"annotations": {"$setElementOrder/x": []}}},
+            "merging an object in json but data type is not struct, instead is: map",
+        ),
+    ],
+)
+def test_order_of_what_is_no_list_is_rejected(patch: Any, text: str) -> None:
+    document: Any = {"metadata": {"annotations": {"a": "b"}}}
+    with pytest.raises(errors.UnknownReasonError) as caught:
+        apply_patch(patch, document)
+    assert caught.value.message == text
+
+
+@pytest.mark.parametrize("name", ["finalizers", "Finalizers", "ownerReferences", "deletionTimestamp"])
+def test_order_of_an_absent_list_changes_nothing(name: str) -> None:
+    document: Any = {"metadata": {"name": "n"}}
+    assert apply_patch({"metadata": {f"$setElementOrder/{name}": ["a"]}}, document) == document
+
+
+def test_order_with_items_that_are_no_objects_is_rejected() -> None:
+    with pytest.raises(errors.UnknownReasonError, match="value for key 1 is not a map"):
+        apply_patch(
+            {"metadata": {"$setElementOrder/ownerReferences": [{"uid": "a"}, "b"]}},
+            {"metadata": {"ownerReferences": [{"uid": "c"}]}},
+        )
+
+
 def test_list_of_lists_is_rejected() -> None:
     with pytest.raises(PatchRejectedError):
         apply_patch({"metadata": {"finalizers": [["x"]]}}, {"metadata": {"finalizers": []}})

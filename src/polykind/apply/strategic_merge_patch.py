@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from polykind import errors
 from polykind.apply.merge_patch import without_nulls
 from polykind.apply.patch_errors import PatchRejectedError, nesting_error
 from polykind.contract import JsonObject
-from polykind.golang.fmt import go_print, go_type
+from polykind.golang.fmt import go_print, go_quote, go_type
 from polykind.golang.json import json_type_name
 
 _PATCH = "$patch"
@@ -18,6 +18,9 @@ _RETAIN = "$retainKeys"
 _DELETE = "$deleteFromPrimitiveList"
 _ORDER = "$setElementOrder"
 _NO_POSITION = float("inf")
+
+
+FieldType = Literal["list", "pointer", "other"]
 
 
 class Strategy(NamedTuple):
@@ -30,6 +33,28 @@ class Strategy(NamedTuple):
     key: str | None = None
     replaces_object: bool = False
     """True if an object in a patch replaces the original object as a whole."""
+    go_kind: str = ""
+    """The kind of the Go type: struct, ptr (to a struct) or map. "" if the type is not known or is another."""
+    go_name: str = ""
+    """The name of the Go struct."""
+    types: Mapping[str, FieldType] = {}
+    """The types of all fields of the struct, by name."""
+
+    def check_list(self, name: str) -> None:
+        """Raise UnknownReasonError unless this struct has a list of that name, which a patch can order."""
+        if not self.go_kind:
+            return
+        if self.go_kind == "map":
+            raise errors.UnknownReasonError("merging an object in json but data type is not struct, instead is: map")
+        found = self.types.get(name)
+        if found is None:
+            folded = name.lower()
+            found = next((one for other, one in self.types.items() if other.lower() == folded), None)
+        if found is None:
+            text = f"unable to find api field in struct {self.go_name} for the json field {go_quote(name)}"
+            raise errors.UnknownReasonError(text)
+        if found == "other":
+            raise errors.UnknownReasonError(f"expected slice or array type, but got: {self.go_kind}")
 
 
 REPLACE = Strategy()
@@ -164,6 +189,7 @@ def _merge_ordered_list(out: JsonObject, patch: JsonObject, directive: str, orde
     for container in (out, patch):
         if name in container and not isinstance(container[name], list):
             raise _wrong_type("[]interface {}", container[name])
+    strategy.check_list(name)
     before, value = out.get(name), patch.get(name)
     _check_order(value or [], order, field.key or "")
     if before is None and value is None:
@@ -277,6 +303,9 @@ def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) ->
 
     Items that are not in `order` are inserted by their position in the live list `before`.
     """
+    for index, item in enumerate(order):
+        if key and items and not isinstance(item, dict):
+            raise errors.UnknownReasonError(f"value for key {index} is not a map")
     expected = _Positions(_merge_key_value(item, key) for item in order)
     live_order = _Positions(_merge_key_value(item, key) for item in before)
     in_patch = [expected.find(_merge_key_value(item, key)) is not None for item in items]

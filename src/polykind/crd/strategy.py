@@ -17,7 +17,7 @@ def empty_status() -> JsonObject:
 
 def prepare_create(crd: JsonObject) -> JsonObject:
     """Set the initial status of a new CRD, with its storage version in storedVersions, and generation 1."""
-    crd["status"] = _with_storage_version(empty_status(), crd)
+    crd["status"] = with_storage_version(empty_status(), crd)
     crd["metadata"]["generation"] = 1
     return crd
 
@@ -26,7 +26,7 @@ def prepare_update(new: JsonObject, old: JsonObject) -> JsonObject:
     """Keep the old status, add the storage version to storedVersions, and increment generation if the spec changed."""
     generation = old["metadata"].get("generation", 0)
     _set_generation(new, generation if equal_specs(new["spec"], old["spec"]) else generation + 1)
-    new["status"] = _with_storage_version(old["status"], new)
+    new["status"] = with_storage_version(old["status"], new)
     return new
 
 
@@ -34,7 +34,7 @@ def prepare_status_update(new: JsonObject, old: JsonObject) -> JsonObject:
     """Keep the old spec. If storedVersions is empty, set it to the storage version."""
     new["spec"] = old["spec"]
     if not new["status"]["storedVersions"]:
-        new["status"] = _with_storage_version(new["status"], new)
+        new["status"] = with_storage_version(new["status"], new)
     _set_generation(new, old["metadata"].get("generation", 0))
     return new
 
@@ -47,7 +47,8 @@ def _set_generation(crd: JsonObject, generation: int) -> None:
         meta.pop("generation", None)
 
 
-def _with_storage_version(status: JsonObject, crd: JsonObject) -> JsonObject:
+def with_storage_version(status: JsonObject, crd: JsonObject) -> JsonObject:
+    """Return the status with the storage version of a CRD in storedVersions."""
     for version in crd["spec"]["versions"] or ():
         if version["storage"]:
             stored = status["storedVersions"] or []

@@ -10,6 +10,7 @@ from polykind.apis.meta.types import OBJECT_META
 from polykind.contract import JsonObject
 from polykind.crd import api_conversion
 from polykind.crd.empty_values import equal_specs
+from polykind.crd.strategy import with_storage_version
 from polykind.crd.validation import validate_internal_create
 from polykind.errors import InvalidError
 
@@ -39,15 +40,36 @@ def decode(body: object, version: Version, report: bool, *, validate: bool = Tru
         return crd, unknown
     crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1BETA1, report=report)
     _default_v1beta1(crd)
-    internal = api_conversion.v1beta1_to_internal(crd["spec"])
     crd_v1 = api_conversion.from_v1beta1(crd)
-    if validate and not equal_specs(api_conversion.to_internal(crd_v1["spec"]), internal):
-        errors = validate_internal_create(
-            {**crd_v1, "spec": {**crd_v1["spec"], "versions": internal["versions"]}}, internal, version
-        )
+    if validate and not _is_lossless(crd, crd_v1):
+        internal = api_conversion.v1beta1_to_internal(crd["spec"])
+        checked = {**crd_v1, "spec": {**crd_v1["spec"], "versions": internal["versions"]}}
+        checked["status"] = with_storage_version(crd_v1["status"], checked)
+        errors = validate_internal_create(checked, internal, version)
         if errors:
             raise InvalidError(KIND, GROUP, crd_v1["metadata"].get("name", ""), errors)
     return crd_v1, unknown
+
+
+def decode_unconverted(body: object, version: Version, report: bool) -> tuple[JsonObject, list[str]]:
+    """Decode and default a CRD at its own version. Return it and, if `report` is true, the paths of unknown fields.
+
+    It is not validated. A v1beta1 CRD that v1 cannot represent is returned as it is: its strategy rejects it.
+    """
+    if version == "v1":
+        return decode(body, version, report)
+    crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1BETA1, report=report)
+    _default_v1beta1(crd)
+    crd_v1 = api_conversion.from_v1beta1(crd)
+    if not _is_lossless(crd, crd_v1):
+        return crd, unknown
+    return encode(crd_v1, version), unknown
+
+
+def _is_lossless(crd: JsonObject, crd_v1: JsonObject) -> bool:
+    """True if a v1beta1 CRD and its conversion to v1 have the same meaning."""
+    internal = api_conversion.v1beta1_to_internal(crd["spec"])
+    return equal_specs(api_conversion.to_internal(crd_v1["spec"]), internal)
 
 
 def encode(crd: JsonObject, version: Version) -> JsonObject:

@@ -9,7 +9,7 @@ from polykind.apis.machinery.structs import Field, Struct
 from polykind.apis.machinery.value_types import ListOf, MapOf, ValueType
 from polykind.apply import model
 from polykind.apply.model import ANY, BOOLEAN, DEDUCED, NUMERIC, SCALAR, STRING, UNTYPED, ListType, MapType, Type
-from polykind.apply.strategic_merge_patch import Strategy
+from polykind.apply.strategic_merge_patch import FieldType, Strategy
 from polykind.apply.typemodel import TypeModel
 
 
@@ -79,7 +79,9 @@ def merge_strategy(struct: Struct) -> Strategy:
     return _struct_strategy(struct, None, {})
 
 
-def _struct_strategy(struct: Struct, key: str | None, known: dict[Struct, dict[str, Strategy]]) -> Strategy:
+def _struct_strategy(
+    struct: Struct, key: str | None, known: dict[Struct, dict[str, Strategy]], *, pointer: bool = False
+) -> Strategy:
     fields = known.get(struct)
     if fields is None:
         fields = known[struct] = {}
@@ -89,7 +91,23 @@ def _struct_strategy(struct: Struct, key: str | None, known: dict[Struct, dict[s
             if field.patch_strategy == "replace":
                 fields[field.name] = Strategy(replaces_object=True)
             elif isinstance(inner, Struct):
-                fields[field.name] = _struct_strategy(inner, merged, known)
+                fields[field.name] = _struct_strategy(inner, merged, known, pointer=field.pointer)
             elif merged is not None:
                 fields[field.name] = Strategy(key=merged)
-    return Strategy(fields, key)
+            elif isinstance(inner, MapOf):
+                fields[field.name] = _MAP
+    return Strategy(
+        fields, key, go_kind="ptr" if pointer else "struct", go_name=struct.name, types=_field_types(struct)
+    )
+
+
+_MAP = Strategy(go_kind="map")
+
+
+def _field_types(struct: Struct) -> dict[str, FieldType]:
+    """Return what a strategic merge patch needs to know about the Go types of all fields of a struct."""
+    found: dict[str, FieldType] = {"apiVersion": "other", "kind": "other"} if struct.kind else {}
+    for field in struct.fields:
+        is_list = isinstance(field.type, ListOf | types.Wrapped)
+        found[field.name] = "list" if is_list else "pointer" if field.pointer else "other"
+    return found

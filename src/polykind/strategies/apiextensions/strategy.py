@@ -142,8 +142,7 @@ class CRDCodec(BuiltinCodec):
         self._api: Api = api
 
     def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
-        crd, unknown = crd_codec.decode(value, self._api, report_unknown)
-        return _from_v1(crd, self._api), unknown
+        return crd_codec.decode_unconverted(value, self._api, report_unknown)
 
 
 _INLINE_BYTES: Final = 6 * 1024
@@ -188,6 +187,7 @@ class CRDStrategy(BuiltinStrategy):
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         old_crd = self._canonical(old)
+        new["spec"] = old["spec"]
         self._in_v1(new, lambda crd: crd_rules.prepare_status_update(crd, old_crd))
         return new
 
