@@ -303,9 +303,8 @@ def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) ->
 
     Items that are not in `order` are inserted by their position in the live list `before`.
     """
-    for index, item in enumerate(order):
-        if key and items and not isinstance(item, dict):
-            raise errors.UnknownReasonError(f"value for key {index} is not a map")
+    if key and items:
+        _check_objects(order)
     expected = _Positions(_merge_key_value(item, key) for item in order)
     live_order = _Positions(_merge_key_value(item, key) for item in before)
     in_patch = [expected.find(_merge_key_value(item, key)) is not None for item in items]
@@ -318,6 +317,13 @@ def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) ->
             out.append(others.popleft())
         out.append(item)
     return [*out, *others]
+
+
+def _check_objects(order: list[Any]) -> None:
+    """Raise UnknownReasonError if an item of a $setElementOrder directive for objects is not an object."""
+    for index, item in enumerate(order):
+        if not isinstance(item, dict):
+            raise errors.UnknownReasonError(f"value for key {index} is not a map")
 
 
 def _sorted(items: list[Any], order: _Positions, key: str) -> list[Any]:
