@@ -62,6 +62,25 @@ async def test_grace_period_can_only_become_shorter(running: Live) -> None:
     await running.ask("GET", f"{PODS}/web", expect=404)
 
 
+async def test_node_may_remove_a_pod_before_its_forced_deletion_ends(
+    running: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await running.ask("POST", PODS, pod(nodeName="n"))
+    store = running.server.store
+    delete = store.delete
+
+    async def delete_twice(key: str, expect: int | None = None) -> int:
+        """Delete the object twice: first as the node, then for the request."""
+        monkeypatch.setattr(store, "delete", delete)
+        await delete(key, expect=expect)
+        return await delete(key, expect=expect)
+
+    monkeypatch.setattr(store, "delete", delete_twice)
+    deleted = await running.ask("DELETE", f"{PODS}/web?gracePeriodSeconds=0", expect=200)
+    assert (deleted["kind"], deleted["metadata"]["deletionGracePeriodSeconds"]) == ("Pod", 0)
+    await running.ask("DELETE", f"{PODS}/web?gracePeriodSeconds=0", expect=404)
+
+
 async def test_namespace_deletion_does_not_wait_for_a_kubelet(running: Live) -> None:
     await running.ask(
         "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}

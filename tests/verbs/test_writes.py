@@ -190,6 +190,20 @@ async def test_apply_of_reset_fields_keeps_the_manager_time(running: Live) -> No
 # ---------------------------------------------------------------------- dry runs
 
 
+async def test_object_that_is_too_large_with_its_managers_is_stored_without_them(running: Live) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    data = {f"k{number:05d}": "x" * 28 for number in range(30_000)}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": data}
+    await running.ask("PATCH", f"{maps}/m?fieldManager=m", body, kind=APPLY, expect=500)
+    assert "managedFields" not in (await running.ask("POST", maps, body))["metadata"]
+    half = {**body, "data": dict(list(data.items())[:15_000])}
+    for method, kind in (("PUT", "application/json"), ("PATCH", MERGE)):
+        await running.ask("DELETE", f"{maps}/m")
+        assert (await running.ask("POST", maps, half))["metadata"]["managedFields"]
+        changed = await running.ask(method, f"{maps}/m", body, kind=kind)
+        assert ("managedFields" in changed["metadata"], len(changed["data"])) == (False, 30_000)
+
+
 async def test_dry_runs_respond_as_real_writes_and_change_nothing(running: Live) -> None:
     made = await running.ask("POST", WIDGETS, widget("w", size=3))
     kept = await running.ask("POST", WIDGETS, widget("f", meta={"finalizers": ["example.com/x"]}))

@@ -16,7 +16,7 @@ from polykind.errors import FieldError
 from polykind.operations.operation import Operation
 from polykind.resources.resource import ServedVersion, Validation
 from polykind.verbs.admit import charge_size
-from polykind.verbs.write import DELETE, Write
+from polykind.verbs.write import APPLY, DELETE, Write
 
 T = TypeVar("T")
 
@@ -129,6 +129,8 @@ async def commit(op: Operation, key: str, write: Write) -> Representation:
         if isinstance(error, RevisionConflictError):
             raise LostRaceError from None
         if isinstance(error, RequestSizeError):
+            if _drop_managers(write):
+                return await commit(op, key, write)
             raise errors.UnknownReasonError(str(error)) from None
         raise
     op.charges.confirm()
@@ -141,6 +143,16 @@ async def commit(op: Operation, key: str, write: Write) -> Representation:
         written = (encoded.cached_object if unchanged else parse_stored)(key, value, revision, unchanged)
         written.schema_generation = cache.schema_generation
     return version.representer.known(written) or await version.representer.view(written)
+
+
+def _drop_managers(write: Write) -> bool:
+    """Remove managedFields from an object that is too large. Return False if there are none, or if they matter.
+
+    As in kube-apiserver, the object is then stored without managers, unless it is applied.
+    """
+    if write.origin in (APPLY, DELETE):
+        return False
+    return bool(write.obj["metadata"].pop("managedFields", None))
 
 
 async def _is_stale(op: Operation, key: str, write: Write) -> bool:

@@ -198,7 +198,7 @@ async def delete_object(
             elif grace is _Grace.BEGUN:
                 # As in kube-apiserver, watches see an update to a grace period of zero seconds before the removal.
                 representation = await commit(op, op.key, Write(obj, DELETE, options, cached=cached, large=large))
-                await _remove(op, cache.get(op.key) or cached, options)
+                await _remove_marked(op, cache.get(op.key) or cached, options)
             elif options.dry_run and resource.deletion_bumps_generation:
                 # In this dry run kube-apiserver has no written object to return, so it returns an object without
                 # content.
@@ -218,6 +218,21 @@ async def _remove(op: Operation, cached: CachedObject, options: DeleteOptions) -
     if op.resource.has_effects:
         representation = op.version.representer.ready(cached) or await op.version.representer.view(cached)
         await op.resource.after_delete(op, json_codec.decode(representation.data), dry_run=options.dry_run)
+
+
+async def _remove_marked(op: Operation, marked: CachedObject, options: DeleteOptions) -> None:
+    """Remove an object that has been updated to a grace period of zero seconds.
+
+    Its node may be faster and remove the object first. As in kube-apiserver, that is no error.
+    """
+    try:
+        await _remove(op, marked, options)
+    except LostRaceError:
+        cache = op.resource.cache
+        await op.backend.cache.wait_until_fresh(cache)
+        current = cache.get(op.key)
+        if current is not None and current.decode()["metadata"]["uid"] == marked.decode()["metadata"]["uid"]:
+            raise
 
 
 class _Grace(Enum):
