@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conversion.hook import Call, Hook, Reply
+from polykind.contract import JsonObject
+from tests.conversion.hook import Call, Hook, Reply, convert_all
 from tests.conversion.test_served_conversions import crd_with, crontab, crontabs, webhook
-from tests.support.live import Live, live
+from tests.support.live import DEFINITIONS, Live, live
+from tests.support.widgets import MERGE
 
 
 def down(call: Call) -> Reply:
@@ -83,3 +85,30 @@ async def test_policies_of_admission_must_see_the_object(running: Live) -> None:
     }
     await running.ask("POST", "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings", binding)
     await running.ask("DELETE", crontabs("v2", "one"), expect=500)
+
+
+# ---------------------------------------------------------------------- without a fallback
+
+
+def stored_at(version: str, conversion: JsonObject | None) -> JsonObject:
+    crd = crd_with(conversion)
+    for entry in crd["spec"]["versions"]:
+        entry["storage"] = entry["name"] == version
+    return crd
+
+
+async def test_object_that_cannot_be_converted_to_the_storage_version_stays(tmp_path: Path, hook: Hook) -> None:
+    async with live(tmp_path) as running:
+        await running.define(stored_at("v1", None))
+        await running.ask("POST", crontabs("v1"), crontab("old"))
+        crd = f"{DEFINITIONS}/crontabs.example.com"
+        await running.ask("PATCH", crd, {"spec": stored_at("v2", webhook(hook))["spec"]}, kind=MERGE)
+        for options in ("", "?gracePeriodSeconds=0", "?propagationPolicy=Foreground"):
+            refused = await running.ask("DELETE", f"{crontabs('v1', 'old')}{options}", expect=500)
+            assert refused["message"].startswith("conversion webhook for example.com/v1, Kind=CronTab failed")
+        await running.ask("DELETE", crontabs("v1"), expect=500)
+        await running.ask("DELETE", f"{crontabs('v1', 'old')}?dryRun=All")
+        await running.ask("GET", crontabs("v1", "old"))
+        hook.behaviour = convert_all
+        await running.ask("DELETE", crontabs("v1", "old"))
+        await running.ask("GET", crontabs("v1", "old"), expect=404)

@@ -213,11 +213,25 @@ async def delete_object(
 
 async def _remove(op: Operation, cached: CachedObject, options: DeleteOptions) -> None:
     if not options.dry_run:
+        await _check_storable(op, cached)
         await remove(op, op.key, cached)
         await op.resource.after_write(op.name)
     if op.resource.has_effects:
         representation = op.version.representer.ready(cached) or await op.version.representer.view(cached)
         await op.resource.after_delete(op, json_codec.decode(representation.data), dry_run=options.dry_run)
+
+
+async def _check_storable(op: Operation, cached: CachedObject) -> None:
+    """Raise APIError if an object cannot be converted from the request's version to the storage version.
+
+    kube-apiserver encodes an object before it deletes it. So an object that was stored at another version outlives a
+    converter that fails on it, unless the server has a conversion fallback.
+    """
+    storage, representer = op.resource.storage, op.version.representer
+    if not op.version.converts or representer.has_fallback or storage in (op.version.version, cached.version):
+        return
+    representation = representer.known(cached) or await representer.view(cached)
+    await representer.to_storage(json_codec.decode(representation.data))
 
 
 async def _remove_marked(op: Operation, marked: CachedObject, options: DeleteOptions) -> None:
