@@ -80,6 +80,8 @@ class FieldError(msgspec.Struct, frozen=True):
     field: str
     value: Any
     detail: str = ""
+    privileged: bool = False
+    """True for an error about privileged containers, which a server does not report if it allows them."""
 
     def body(self) -> str:
         text = _REASON_TEXTS[self.reason]

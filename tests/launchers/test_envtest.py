@@ -100,7 +100,7 @@ def test_a_suite_runs_as_on_kube_apiserver(control_plane: ControlPlane, temporar
     assert control_plane.request("GET", ADMIN_ROLE).json["rules"] is None
     assert control_plane.stop() == [0, 0]
     output = control_plane.output.read_text()
-    assert output.count("these flags have no effect: --allow-privileged --etcd-servers") == 1
+    assert output.count("these flags have no effect: --etcd-servers") == 1
     assert "SomeGate=true" in output
     assert list(temporary_files.iterdir()) == []
 

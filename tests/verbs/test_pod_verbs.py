@@ -308,3 +308,75 @@ async def test_stream_that_begins_with_get_needs_the_verb_create(tmp_path: Path,
         rejected = await ask_as(running, "reader", "GET", path, expect=403)
         assert rejected["message"] == 'pods "web" is forbidden: '
         await ask_as(running, "runner", "GET", path, expect=404)
+
+
+# ---------------------------------------------------------------------- privileged containers
+
+
+def privileged(at: str, context: JsonObject) -> JsonObject:
+    """Return a pod spec with a security context in the list `at` of its containers."""
+    spec = pod()["spec"]
+    return {
+        **spec,
+        at: [{"name": "app" if at == "containers" else "other", "image": "app", "securityContext": context}],
+    }
+
+
+WORKLOAD = {"selector": {"matchLabels": {"app": "web"}}}
+LABELS = {"labels": {"app": "web"}}
+ONCE = {"restartPolicy": "Never"}
+
+
+def templated(spec: JsonObject) -> JsonObject:
+    return {"metadata": LABELS, "spec": spec}
+
+
+APPS, BATCH = "/apis/apps/v1/namespaces/default", "/apis/batch/v1/namespaces/default"
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "body"),
+    [
+        (PODS, "spec", lambda spec: spec),
+        (f"{APPS}/deployments", "spec.template.spec", lambda spec: {**WORKLOAD, "template": templated(spec)}),
+        (f"{APPS}/daemonsets", "spec.template.spec", lambda spec: {**WORKLOAD, "template": templated(spec)}),
+        (f"{BATCH}/jobs", "spec.template.spec", lambda spec: {"template": templated({**spec, **ONCE})}),
+    ],
+)
+async def test_privileged_containers_need_the_flag(running: Live, path: str, field: str, body: Any) -> None:
+    for at in ("containers", "initContainers"):
+        spec = body(privileged(at, {"privileged": True, "runAsUser": -1}))
+        refused = await running.ask("POST", path, {"metadata": {"name": "web"}, "spec": spec}, expect=422)
+        assert [(cause["field"], cause["reason"]) for cause in refused["details"]["causes"]] == [
+            (f"{field}.{at}[0].securityContext.privileged", "FieldValueForbidden"),
+            (f"{field}.{at}[0].securityContext.runAsUser", "FieldValueInvalid"),
+        ]
+        assert "securityContext.privileged: Forbidden: disallowed by cluster policy" in refused["message"]
+
+
+async def test_privileged_containers_are_allowed_by_the_flag(tmp_path: Path) -> None:
+    async with live(tmp_path, allow_privileged=True) as running:
+        spec = privileged("containers", {"privileged": True})
+        await running.ask("POST", PODS, {"metadata": {"name": "web"}, "spec": spec})
+        await running.ask("PATCH", f"{PODS}/web", {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
+        spec["containers"][0]["securityContext"]["runAsUser"] = -1
+        refused = await running.ask("POST", PODS, {"metadata": {"name": "x"}, "spec": spec}, expect=422)
+        assert [cause["field"] for cause in refused["details"]["causes"]] == [
+            "spec.containers[0].securityContext.runAsUser"
+        ]
+
+
+async def test_host_process_containers_need_the_flag(running: Live) -> None:
+    spec = {**pod()["spec"], "hostNetwork": True, "os": {"name": "windows"}}
+    spec["securityContext"] = {"windowsOptions": {"hostProcess": True}}
+    text = await message(running, "POST", PODS, {"metadata": {"name": "web"}, "spec": spec}, expect=422)
+    assert text == 'Pod "web" is invalid: spec: Forbidden: hostProcess containers are disallowed by cluster policy'
+
+
+async def test_ephemeral_containers_are_not_privileged(running: Live) -> None:
+    await running.ask("POST", PODS, pod())
+    debugger = {"name": "d", "image": "i", "securityContext": {"privileged": True}}
+    patch = {"spec": {"ephemeralContainers": [debugger]}}
+    path = f"{PODS}/web/ephemeralcontainers"
+    text = (await running.ask("PATCH", path, patch, kind=MERGE, expect=422))["message"]
+    assert "ephemeralContainers[0].securityContext.privileged: Forbidden: disallowed by cluster policy" in text

@@ -151,6 +151,7 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="time for which a converted object is shown; 0s converts at every read (default: %(default)s)",
     )
+    add_bool_flag(command, "--allow-privileged", "let pods have privileged containers", default=False)
     add_bool_flag(
         command,
         "--conversion-fallback",

@@ -14,9 +14,10 @@ def _names(text: str) -> frozenset[str]:
 
 SERVED = _names(
     """
-    advertise-address anonymous-auth api-audiences audit-log-batch-buffer-size audit-log-compress audit-log-format
-    audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-enabled
-    audit-log-truncate-max-event-size audit-policy-file audit-webhook-batch-buffer-size audit-webhook-batch-max-size
+    advertise-address allow-privileged anonymous-auth api-audiences audit-log-batch-buffer-size audit-log-compress
+    audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path
+    audit-log-truncate-enabled audit-log-truncate-max-event-size audit-policy-file
+    audit-webhook-batch-buffer-size audit-webhook-batch-max-size
     audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst audit-webhook-batch-throttle-enable
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode
     audit-webhook-truncate-enabled audit-webhook-truncate-max-event-size authentication-config

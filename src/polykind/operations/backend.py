@@ -32,6 +32,8 @@ class Backend(msgspec.Struct):
     service_network: ServiceNetwork
     service_account_tokens: ServiceAccountTokens | None = None
     bookmark_interval: float = 60.0
+    allows_privileged: bool = False
+    """True if pods may have privileged containers."""
     unsafe_deletion: bool = False
     """True if the feature gate AllowUnsafeMalformedObjectDeletion is enabled."""
     compresses_watch_lists: bool = False

@@ -240,6 +240,7 @@ class Server:
             authorizer=identity.authorizers.authorizer,
             service_network=settings.service_network,
             service_account_tokens=identity.service_account_tokens,
+            allows_privileged=settings.allow_privileged,
             unsafe_deletion=settings.gate("AllowUnsafeMalformedObjectDeletion"),
             compresses_watch_lists=settings.gate("WatchListCompression"),
             stale_values=self.encryption.store if self.encryption is not None else None,

@@ -98,6 +98,7 @@ class Settings(msgspec.Struct):
     authentication_token_webhook_config_file: Path | None = None
     authentication_token_webhook_version: str = "v1beta1"  # noqa: S105
     authentication_token_webhook_cache_ttl: float = 120.0
+    allow_privileged: bool = False
     conversion_cache: bool = True
     conversion_cache_ttl: float = 300.0
     conversion_fallback: bool = False

@@ -142,9 +142,14 @@ class ServerInstance:
 
     async def _start(self) -> None:
         port = int(self.url.rpartition(":")[2]) if self.url else 0
-        # No controller creates service accounts here, so the admission plugin would reject every pod. Disable it, as
-        # envtest does.
-        chosen = {"client_ca_file": self.ca, "disable_admission_plugins": ("ServiceAccount",), **self._settings}
+        # No controller creates service accounts here, so the admission plugin would reject every pod. Disable it, and
+        # allow privileged pods, as envtest does.
+        chosen = {
+            "client_ca_file": self.ca,
+            "disable_admission_plugins": ("ServiceAccount",),
+            "allow_privileged": True,
+            **self._settings,
+        }
         settings = Settings(data_dir=self.folder, cert_dir=self.pki, secure_port=port, **chosen)
         server = Server(settings)
         await server.start()

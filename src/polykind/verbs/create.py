@@ -123,6 +123,8 @@ async def _validate(op: Operation, write: Write) -> None:
     else:
         validation = strategy.validate_create(obj, values_validated=write.values_validated)
     field_errors = validation.errors
+    if field_errors and op.backend.allows_privileged:
+        field_errors = [error for error in field_errors if not error.privileged]
     if write.large:
         await op.lane.run_in_worker(partial(strategy.canonicalize, obj))
     else:

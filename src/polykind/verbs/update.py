@@ -309,6 +309,8 @@ async def _validate(op: Operation, write: Write, old: JsonObject) -> None:
     else:
         validation = validate_all(None)
     field_errors = validation.errors
+    if field_errors and op.backend.allows_privileged:
+        field_errors = [error for error in field_errors if not error.privileged]
     if strategy.reads_params and not (field_errors or op.subresource or op.backend.authorizer.allows_everything):
         from polykind.verbs.privileges import param_errors
 

@@ -52,7 +52,7 @@ CONTEXT = (
         ({"resources": {"claims": [{"name": "c"}]}}, ['resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty']),
         ({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "X"}]}, ['resizePolicy: Unsupported value: "X": supported values: "NotRequired", "RestartContainer"']),
         ({"restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}]}, ["restartPolicy: Required value: must specify restartPolicy when restart rules are used"]),
-        ({"securityContext": {"allowPrivilegeEscalation": False, "privileged": True}}, [f"securityContext: Invalid value: {CONTEXT}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true"]),
+        ({"securityContext": {"allowPrivilegeEscalation": False, "privileged": True}}, ["securityContext.privileged: Forbidden: disallowed by cluster policy", f"securityContext: Invalid value: {CONTEXT}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true"]),
         ({"securityContext": {"procMount": "Unmasked"}}, ['securityContext.procMount: Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`']),
         ({"securityContext": {"seccompProfile": {"type": "Localhost"}}}, ["securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"]),
         ({"securityContext": {"seccompProfile": {"type": "Unconfined", "localhostProfile": "a"}}}, ['securityContext.seccompProfile.localhostProfile: Invalid value: {"Type":"Unconfined","LocalhostProfile":"a"}: can only be set when seccomp type is Localhost']),

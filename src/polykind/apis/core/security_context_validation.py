@@ -54,7 +54,8 @@ def validate_container_security_context(context: JsonObject | None, at: str, *, 
     """Validate the security context of a container. `host_users` is False if the pod has its own user namespace."""
     if context is None:
         return []
-    found = _id_errors(context.get("runAsUser"), f"{at}.runAsUser")
+    found = [_privileged_error(at)] if context.get("privileged") else []
+    found += _id_errors(context.get("runAsUser"), f"{at}.runAsUser")
     found += _id_errors(context.get("runAsGroup"), f"{at}.runAsGroup")
     proc_mount = context.get("procMount")
     found += _policy_errors(context, at, "procMount", ("Default", "Unmasked"))
@@ -64,6 +65,11 @@ def validate_container_security_context(context: JsonObject | None, at: str, *, 
     found += _validate_escalation(context, at)
     found += validate_windows_options(context.get("windowsOptions"), f"{at}.windowsOptions")
     return found + _validate_app_armor_profile(context.get("appArmorProfile"), f"{at}.appArmorProfile")
+
+
+def _privileged_error(at: str) -> FieldError:
+    reason = "disallowed by cluster policy"
+    return FieldError("FieldValueForbidden", f"{at}.privileged", "", reason, privileged=True)
 
 
 def sysctl_namespace_errors(name: str, spec: JsonObject, at: str) -> list[FieldError]:

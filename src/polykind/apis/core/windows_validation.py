@@ -13,6 +13,7 @@ from polykind.golang.json import go_json
 from polykind.golang.utf8 import byte_length
 from polykind.names import dns1123_subdomain
 
+_HOST_PROCESS_REASON = "hostProcess containers are disallowed by cluster policy"
 _MAX_CREDENTIAL_SPEC_KIB = 64
 _MAX_DOMAIN_LENGTH, _MAX_USER_LENGTH = 256, 104
 _control_characters = re.compile(r"[\x00-\x1f\x7f]").search
@@ -106,7 +107,7 @@ def validate_host_process(spec: JsonObject, at: str) -> list[FieldError]:
     if not spec.get("hostNetwork"):
         reason = "hostNetwork must be true if pod contains any hostProcess containers"
         found.append(invalid(f"{at}.hostNetwork", False, reason))
-    return found
+    return [*found, FieldError("FieldValueForbidden", at, "", _HOST_PROCESS_REASON, privileged=True)]
 
 
 def _host_process(source: JsonObject) -> bool | None:
