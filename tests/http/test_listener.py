@@ -618,6 +618,27 @@ async def test_stop_ends_streams_and_finishes_requests(serve: Serve) -> None:
             await server.peer()
 
 
+async def test_stop_waits_for_bodies_that_are_arriving(serve: Serve) -> None:
+    async with serve(echo) as server:
+        sized, chunked, slow = await server.peer(), await server.peer(), await server.peer()
+        sized.send(post(b"body")[:-2])
+        chunked.send(get("/", "Transfer-Encoding: chunked", method="POST") + b"2\r\nbo\r\n")
+        slow.send(post(b"body")[:-4])
+        await until(lambda: sum(one._parser.awaits_body for one in server.http.connections) == 3)  # type: ignore[attr-defined]
+        stopping = asyncio.create_task(server.http.stop())
+        await until(lambda: server.http.stopping)
+        sized.send(b"dy")
+        chunked.send(b"2\r\ndy\r\n0\r\n\r\n")
+        for peer in (sized, chunked):
+            response = await peer.response()
+            assert (response.status, response.headers["Connection"]) == (200, "close")
+            assert b'"body": "body"' in response.body
+        assert not stopping.done()
+        slow.send(b"body")
+        assert (await slow.response()).status == 200
+        await stopping
+
+
 async def test_stop_does_not_wait_for_silent_clients(serve: Serve) -> None:
     """A TLS connection closes when both sides have sent close_notify. Some clients never send it."""
     app = StreamingApp()

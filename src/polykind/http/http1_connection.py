@@ -386,10 +386,13 @@ class Http1Connection(Connection):
             self.abort()
 
     def shut_down(self) -> None:
-        """End a running stream. Close the connection when the response to the running request has been sent."""
+        """End a running stream. Close the connection when the response to the running request has been sent.
+
+        A request whose body is still arriving is answered, too.
+        """
         if self._stream is not None:
             self.finish()
-        elif self._task is None and not self._parser.stopped:
+        elif self._task is None and not self._parser.stopped and not self._parser.awaits_body:
             now, limits = self._server.loop.time(), self._server.limits
             idle = now - (self.deadline - limits.idle_seconds)
             self._close()

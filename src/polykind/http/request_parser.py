@@ -119,6 +119,11 @@ class RequestParser:
         length = self._headers.get(b"content-length", b"") if self.in_request else b""
         return int(length) - self._body_size if length.isdigit() and not self.stopped else 0
 
+    @property
+    def awaits_body(self) -> bool:
+        """True if the rest of a request's body has not arrived yet."""
+        return self.in_request and not self.stopped and self._has_body()
+
     def feed(self, data: bytes) -> None:
         if self.stopped:
             return

@@ -277,8 +277,6 @@ class Http2Connection(Connection):
         for stream in list(self.streams.values()):
             if stream.has_response_stream:
                 stream.finish()
-            elif stream.is_receiving:
-                stream.reset(frames.REFUSED_STREAM)
         self._drain()
         if was_idle:
             # The client read its last response long ago. Do not wait until the client closes its side.

@@ -241,11 +241,6 @@ class Http2Stream:
             response.on_end()
 
     @property
-    def is_receiving(self) -> bool:
-        """True if a part of the request is missing."""
-        return self.head is not None
-
-    @property
     def has_response_stream(self) -> bool:
         return self._response is not None
 
