@@ -32,6 +32,8 @@ def test_read_type_meta_errors(value: Any, message: str) -> None:
 
 def test_read_type_meta() -> None:
     assert read_type_meta({"apiVersion": "g/v1", "kind": "X"}) == ("g/v1", "X")
+    assert read_type_meta({"apiVersion": "/v1", "kind": "X"}) == ("v1", "X")
+    assert read_type_meta({"apiVersion": "/", "kind": "X"}) == ("", "X")
     assert read_type_meta({"kind": None}) == read_type_meta({}) == read_type_meta(None) == ("", "")
 
 

@@ -28,7 +28,8 @@ def put(text: str, method: str = "PUT") -> tuple[int, str]:
     response = respond_about_flags(Request(method, VERBOSITY, "", {}, text.encode()), VERBOSITY)
     assert response is not None
     assert isinstance(response.body, bytes)
-    return response.status, response.body.decode()
+    assert response.body.endswith(b"\n")
+    return response.status, response.body.decode().removesuffix("\n")
 
 
 @pytest.mark.parametrize(("text", "level"), [("4", logging.DEBUG), ("2147483647", logging.DEBUG), ("03", logging.INFO)])
@@ -84,4 +85,4 @@ async def test_path_needs_permission(tmp_path: Path) -> None:
         async with running.another() as client:
             client.token = "ann"
             reply = await client.call("PUT", VERBOSITY, 4)
-        assert (reply.status, reply.body) == (200, b"successfully set klog.logging.verbosity to 4")
+        assert (reply.status, reply.body) == (200, b"successfully set klog.logging.verbosity to 4\n")

@@ -407,7 +407,8 @@ def read_type_meta(value: Any) -> tuple[str, str]:
     version = type_meta["apiVersion"]
     if version.count("/") > 1:
         raise BadRequestError(f"unexpected GroupVersion string: {version}")
-    return version, type_meta["kind"]
+    # Go parses "/v1" as the version v1 of the core group, and "/" as no version.
+    return version.removeprefix("/"), type_meta["kind"]
 
 
 def type_meta_field(key: str) -> str | None:

@@ -163,6 +163,8 @@ class Resource:
 
     protected_names: frozenset[str] = frozenset()
     """Names of objects that cannot be deleted."""
+    collection_ignores_protection = False
+    """True if a deletecollection also deletes the objects in `protected_names`, as kube-apiserver does for some."""
     protection_reason = ""
     """The error message for a delete of an object in `protected_names`."""
     deletion_bumps_generation = True

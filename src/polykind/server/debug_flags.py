@@ -43,12 +43,12 @@ def respond_about_flags(request: Request, path: str) -> Response | None:
 def _set_verbosity(request: Request) -> Response:
     """Set the log level of this server to the number in the body."""
     if request.method != "PUT":
-        return Response(406, b"unsupported http method", _TEXT, _NO_SNIFF)
+        return Response(406, b"unsupported http method\n", _TEXT, _NO_SNIFF)
     text = request.body.decode("utf-8", "replace")
     if problem := _number_error(text):
-        return Response(400, problem.encode(), _TEXT, _NO_SNIFF)
+        return Response(400, f"{problem}\n".encode(), _TEXT, _NO_SNIFF)
     logging.getLogger("polykind").setLevel(log_level(int(text)))
-    return Response(200, f"successfully set klog.logging.verbosity to {text}".encode(), _TEXT, _NO_SNIFF)
+    return Response(200, f"successfully set klog.logging.verbosity to {text}\n".encode(), _TEXT, _NO_SNIFF)
 
 
 def _number_error(text: str) -> str:

@@ -168,7 +168,7 @@ async def delete_object(
     example as an eviction.
     """
     resource, cache, representer = op.resource, op.resource.cache, op.version.representer
-    if op.name in resource.protected_names:
+    if op.name in resource.protected_names and (named or not resource.collection_ignores_protection):
         raise errors.ForbiddenError(resource.plural, resource.group, op.name, resource.protection_reason)
     while True:
         await op.backend.cache.wait_until_fresh(cache)

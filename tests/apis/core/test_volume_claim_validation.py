@@ -133,7 +133,16 @@ BETA = {BETA_CLASS: "x"}
     ],
 )
 def test_updates(new: JsonObject, old: JsonObject, expected: list[str]) -> None:
-    assert texts(validate_volume_claim_update(new, old)) == expected
+    found = texts(validate_volume_claim_update(new, old))
+    assert [text.partition("\n")[0] for text in found] == expected
+
+
+def test_update_of_an_immutable_field_shows_the_difference() -> None:
+    new, old = claim(spec(accessModes=["ReadWriteMany"])), claim(spec())
+    assert texts(validate_volume_claim_update(new, old)) == [
+        f"{IMMUTABLE}\n@@ -1,6 +1,6 @@\n"
+        ' {\n  "AccessModes": [\n-  "ReadWriteOnce"\n+  "ReadWriteMany"\n  ],\n  "Selector": null,\n  "Resources": {\n'
+    ]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,13 @@ async def test_system_classes_cannot_be_deleted(tmp_path: Path) -> None:
     )
 
 
+async def test_system_classes_are_deleted_with_the_collection(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        deleted = await running.ask("DELETE", CLASSES)
+        assert "system-node-critical" in {item["metadata"]["name"] for item in deleted["items"]}
+        assert (await running.ask("GET", CLASSES))["items"] == []
+
+
 async def test_updates_do_not_change_the_generation(tmp_path: Path) -> None:
     body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "a"}, "value": 5}
     async with live(tmp_path) as running:

@@ -16,6 +16,18 @@ _REQUEST = "CERTIFICATE REQUEST"
 _CERTIFICATE = "CERTIFICATE"
 
 
+_MD5_WITH_RSA = "1.2.840.113549.1.1.4"
+_SHA1_ALGORITHMS = frozenset(("1.2.840.113549.1.1.5", "1.2.840.10045.4.1"))
+_GO_ALGORITHMS = _SHA1_ALGORITHMS | {
+    *(f"1.2.840.113549.1.1.{number}" for number in (10, 11, 12, 13)),
+    *(f"1.2.840.10045.4.3.{number}" for number in (2, 3, 4)),
+    "1.3.101.112",
+}
+"""The signature algorithms that Go verifies: RSA, RSA-PSS and ECDSA with SHA-1 (not PSS), SHA-256, SHA-384 or SHA-512,
+and Ed25519.
+"""
+
+
 class RequestError(ValueError):
     """A text that is not a certificate request. The error message is that of Go's crypto/x509."""
 
@@ -50,12 +62,36 @@ def request_error(encoded: str) -> str:
         request = parse_request(encoded)
     except RequestError as error:
         return str(error)
+    algorithm = request.signature_algorithm_oid.dotted_string
+    if algorithm == _MD5_WITH_RSA:
+        return "x509: cannot verify signature: insecure algorithm MD5-RSA"
     try:
-        if request.is_signature_valid:
-            return ""
+        if algorithm in _GO_ALGORITHMS:
+            valid = _is_sha1_valid(request) if algorithm in _SHA1_ALGORITHMS else request.is_signature_valid
+            return "" if valid else _signature_error(request)
     except (UnsupportedAlgorithm, ValueError):
-        return "x509: cannot verify signature: algorithm unimplemented"
-    return _signature_error(request)
+        pass
+    return "x509: cannot verify signature: algorithm unimplemented"
+
+
+def _is_sha1_valid(request: CertificateSigningRequest) -> bool:
+    """True if a request that is signed with SHA-1 is signed with its own key. Go accepts SHA-1 in requests only."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+    from cryptography.hazmat.primitives.hashes import SHA1
+
+    key, signature, signed = request.public_key(), request.signature, request.tbs_certrequest_bytes
+    sha1 = SHA1()  # noqa: S303
+    try:
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, signed, padding.PKCS1v15(), sha1)
+        elif isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, signed, ec.ECDSA(sha1))
+        else:
+            return False
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _signature_error(request: CertificateSigningRequest) -> str:

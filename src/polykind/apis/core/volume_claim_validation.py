@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polykind import errors, names
 from polykind.apis.core import resource_names
+from polykind.apis.core.internal_pod_types import POD_TYPES
 from polykind.apis.core.resource_validation import (
     validate_basic_quantity,
     validate_positive_quantity,
@@ -11,6 +12,7 @@ from polykind.apis.core.resource_validation import (
 )
 from polykind.contract import JsonObject, copy_json
 from polykind.errors import FieldError
+from polykind.golang.diff import json_diff
 from polykind.quantity import parse_quantity
 from polykind.schema.metadata_validation import validate_annotations, validate_labels
 from polykind.selectors.selector_objects import validate_label_selector
@@ -132,8 +134,9 @@ def validate_volume_claim_update(new: JsonObject, old: JsonObject) -> list[Field
     """Validate the spec of an updated claim."""
     found = validate_volume_claim_spec(new["spec"], "spec", old["spec"])
     expected, comparable = _comparable_spec(new, old, found)
-    if expected != comparable:
-        found.append(errors.forbidden("spec", _IMMUTABLE_SPEC))
+    if _amounts(expected) != _amounts(comparable):
+        shown = (POD_TYPES.show("PersistentVolumeClaimSpec", spec) for spec in (expected, comparable))
+        found.append(errors.forbidden("spec", f"{_IMMUTABLE_SPEC}\n{json_diff(*shown)}"))
     found += _validate_shrinking(new, old)
     if new["spec"].get("volumeMode") != old["spec"].get("volumeMode"):
         found.append(errors.invalid("volumeMode", new["spec"].get("volumeMode"), "field is immutable"))
@@ -171,11 +174,17 @@ def _comparable_spec(new: JsonObject, old: JsonObject, found: list[FieldError]) 
         if _requests(spec) and "storage" in _requests(old_spec):
             _requests(spec)["storage"] = _requests(old_spec)["storage"]
         _copy_field("volumeAttributesClassName", old_spec, spec)
-    for side in (spec, old_spec):
-        for quantities in (side.get("resources") or {}).values():
-            if isinstance(quantities, dict):
-                quantities.update({key: parse_quantity(text).amount for key, text in quantities.items()})
     return old_spec, spec
+
+
+def _amounts(spec: JsonObject) -> JsonObject:
+    """Return a claim's spec with the amounts of its quantities, because 1Gi and 1024Mi are equal."""
+    resources = {
+        kind: {name: parse_quantity(text).amount for name, text in quantities.items()}
+        for kind, quantities in (spec.get("resources") or {}).items()
+        if isinstance(quantities, dict)
+    }
+    return {**spec, "resources": resources}
 
 
 def _copy_field(name: str, source: JsonObject, target: JsonObject) -> None:

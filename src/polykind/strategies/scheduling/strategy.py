@@ -13,6 +13,7 @@ class PriorityClassResource(BuiltinResource):
     """The resource `priorityclasses`."""
 
     protected_names = frozenset(validation.SYSTEM_PRIORITY_CLASSES)
+    collection_ignores_protection = True
     protection_reason = "this is a system priority class and cannot be deleted"
 
 
