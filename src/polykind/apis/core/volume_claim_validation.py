@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from polykind import errors, names
 from polykind.apis.core import resource_names
-from polykind.apis.core.internal_pod_types import POD_TYPES
 from polykind.apis.core.resource_validation import (
     validate_basic_quantity,
     validate_positive_quantity,
     validate_quantity,
 )
+from polykind.apis.core.types import CORE_V1
+from polykind.apis.machinery.internal_types import show_internal
 from polykind.contract import JsonObject, copy_json
 from polykind.errors import FieldError
 from polykind.golang.diff import json_diff
@@ -135,7 +136,8 @@ def validate_volume_claim_update(new: JsonObject, old: JsonObject) -> list[Field
     found = validate_volume_claim_spec(new["spec"], "spec", old["spec"])
     expected, comparable = _comparable_spec(new, old, found)
     if _amounts(expected) != _amounts(comparable):
-        shown = (POD_TYPES.show("PersistentVolumeClaimSpec", spec) for spec in (expected, comparable))
+        struct = CORE_V1.struct("PersistentVolumeClaimSpec")
+        shown = (show_internal(struct, spec) for spec in (expected, comparable))
         found.append(errors.forbidden("spec", f"{_IMMUTABLE_SPEC}\n{json_diff(*shown)}"))
     found += _validate_shrinking(new, old)
     if new["spec"].get("volumeMode") != old["spec"].get("volumeMode"):
