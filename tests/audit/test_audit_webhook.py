@@ -10,6 +10,7 @@ import yaml
 
 from tests.support.hook import Call, Hook, Reply
 from tests.support.live import live
+from tests.support.waiting import eventually_async
 
 POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, omitStages: [RequestReceived]}]\n"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -62,9 +63,7 @@ async def test_failing_webhook_gets_all_events_when_it_recovers(tmp_path: Path) 
     async with Hook(behaviour=lambda call: replies.pop(0) if len(replies) > 1 else replies[0]) as hook:
         async with live(tmp_path, **settings(tmp_path, hook.url, hook.bundle)) as running:
             await running.ask("GET", f"{CONFIG_MAPS}?n=1")
-            async with asyncio.timeout(20):
-                while len(hook.calls) < 3:
-                    await asyncio.sleep(0.01)
+            await eventually_async(lambda: len(hook.calls) >= 3)
             metrics = running.server.metrics
         assert uris(hook) == [f"{CONFIG_MAPS}?n=1"] * 3
         assert metrics.audit_errors.of("webhook").value == 0

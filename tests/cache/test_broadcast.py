@@ -8,6 +8,7 @@ import pytest
 
 from polykind.cache import broadcast as module
 from polykind.cache.broadcast import WATCHERS_PER_TURN, Broadcast
+from tests.support.waiting import eventually_async
 
 
 class Recorder:
@@ -32,9 +33,7 @@ async def turns(count: int) -> None:
 
 async def all_sent(broadcast: Broadcast[Recorder]) -> None:
     """Wait until the broadcast has sent all events, also after a rest."""
-    async with asyncio.timeout(60):
-        while broadcast.first_unsent:
-            await asyncio.sleep(0.001)
+    await eventually_async(lambda: not broadcast.first_unsent)
 
 
 def test_a_few_receivers_get_an_event_at_once() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -28,6 +27,7 @@ from polykind.store.sqlite import SqliteStore
 from polykind.store.sqlite import store as sqlite_store
 from tests.cache.helpers import PREFIX, put, value
 from tests.support.live import DEFINITIONS, Live, live
+from tests.support.waiting import eventually_async
 from tests.support.widgets import MERGE, NAME, WIDGETS, definition, widget
 
 MARKER = "/registry/_polykind/normalized/example.com/foos"
@@ -363,9 +363,7 @@ async def test_resource_with_marker_is_loaded_after_a_restart(
     large, other = root.resource("example.com", "foos"), root.resource("example.com", "bars")
     for cache in (large, other):
         cache.change_schema(lambda: {"v1": "d1"})
-    async with asyncio.timeout(20):
-        while not large.loaded:
-            await asyncio.sleep(0)
+    await eventually_async(lambda: large.loaded)
     assert known(large) == ["a/x", "a/y", "b/z"]
     assert not other.loaded
     await root.close()

@@ -18,6 +18,7 @@ from polykind.contract import CompactedError, ScanPage, StoreEvent
 from polykind.store.sqlite import SqliteStore
 from polykind.store.sqlite import store as sqlite_store
 from tests.cache.helpers import PREFIX, opened, put, value
+from tests.support.waiting import eventually_async
 
 Opened = tuple[SqliteStore, WatchCache, ResourceCache]
 
@@ -399,9 +400,7 @@ async def test_watch_restarts_when_store_comes_back(
         await asyncio.sleep(0.01)
         await store.start()
         written = await put(store, "a/x")
-        async with asyncio.timeout(5):
-            while not root.ready:
-                await asyncio.sleep(0.001)
+        await eventually_async(lambda: root.ready)
         await root.wait_until_fresh(cache)
         assert state(cache) == {"a/x": written}
     assert "cannot watch the store, retrying in" in caplog.text

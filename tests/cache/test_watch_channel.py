@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
 import weakref
@@ -28,6 +27,7 @@ from tests.cache.helpers import (
     opened,
     put,
 )
+from tests.support.waiting import eventually_async
 
 Opened = tuple[SqliteStore, WatchCache, ResourceCache]
 
@@ -345,9 +345,7 @@ async def test_periodic_bookmarks_include_revisions_of_other_resources(parts: Op
     shared = SharedWatch(cache, FakeView())
     client, plain = shared.client(bookmarks=True, interval=0.01), shared.client()
     elsewhere = await store.put("/registry/other.com/bars/a/x", b"{}", expect=None)
-    async with asyncio.timeout(5):
-        while f"BOOKMARK {elsewhere}" not in client.summaries:
-            await asyncio.sleep(0.005)
+    await eventually_async(lambda: f"BOOKMARK {elsewhere}" in client.summaries)
     assert all(line.startswith("BOOKMARK ") for line in client.summaries)
     assert plain.events == []
     client.finish()
@@ -362,9 +360,7 @@ async def test_watch_sends_bookmark_before_its_timeout(parts: Opened, monkeypatc
         shared.client(timeout=0.01, bookmarks=True),
         shared.client(timeout=0.04),
     ]
-    async with asyncio.timeout(5):
-        while not all(c.ended for c in clients):
-            await asyncio.sleep(0.005)
+    await eventually_async(lambda: all(c.ended for c in clients))
     assert [c.ended for c in clients] == ["finished"] * 3
     assert [c.summaries for c in clients] == [[f"BOOKMARK {cache.revision}"], [], []]
     assert shared.channel.watchers == set()

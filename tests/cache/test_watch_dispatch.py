@@ -10,7 +10,8 @@ from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.cache.value_index import UNKNOWN, IndexQuery, Unknown
 from polykind.contract import StoreEvent
 from tests.cache.helpers import PREFIX, value
-from tests.support.live import PATIENCE, Live, live
+from tests.support.live import DEADLINE_SECONDS, Live, live
+from tests.support.waiting import eventually_async
 from tests.support.widgets import ALL, MERGE, WIDGETS, definition, widget
 
 
@@ -116,7 +117,7 @@ def test_cost_of_a_change_does_not_depend_on_the_number_of_watches() -> None:
 
 async def events(running: Live, path: str, count: int) -> list[str]:
     seen: list[str] = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         async for event in running.watch(f"{path}&watch=1&allowWatchBookmarks=false"):
             seen.append(f"{event['type']} {event['object']['metadata']['name']}")
             if len(seen) == count:
@@ -145,8 +146,7 @@ async def test_watches_with_selectors_see_objects_enter_and_leave(tmp_path: Path
             for path, expected in selections.items()
         ]
         cache = running.server.cache.resource("test.example.com", "widgets")
-        while len(cache.dispatch.queries) < len(selections) - 1:
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: len(cache.dispatch.queries) >= len(selections) - 1)
         await running.ask("POST", WIDGETS, widget("x", meta={"labels": {"color": "red"}}, note="n"))
         await running.ask("POST", WIDGETS, widget("y"))
         await running.ask("PATCH", f"{WIDGETS}/x", {"spec": {"note": "m"}}, kind=MERGE)

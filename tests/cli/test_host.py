@@ -46,7 +46,7 @@ async def slow(obj, to):
 def everything(obj, to):
     return obj
 """
-PATIENCE = 30.0
+DEADLINE_SECONDS = 30.0
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ class HostProcess:
             return 0, ""
 
     def until(self, page: str, status: int = 200) -> str:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while (got := self.get(page))[0] != status:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline, f"{page} is {got}:\n{self.log.read_text()}"
@@ -146,7 +146,7 @@ class HostProcess:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(DEADLINE_SECONDS)
 
 
 @contextmanager
@@ -215,7 +215,7 @@ def test_unwired_host_prints_its_ca_and_delays_its_shutdown(directory: Path) -> 
         host.process.send_signal(signal.SIGTERM)
         assert host.until("/readyz", 503) == "stopping"
         assert host.get("/healthz") == (200, "ok")
-        assert host.process.wait(PATIENCE) == 0
+        assert host.process.wait(DEADLINE_SECONDS) == 0
         assert "caBundle of the CRDs: pki/ca.crt\n" in host.log.read_text()
 
 
@@ -223,5 +223,5 @@ def test_port_in_use_is_reported(directory: Path) -> None:
     with running_host(directory, "--wire=false") as host:
         host.until("/healthz")
         with running_host(directory, "--wire=false", f"--secure-port={host.port}") as other:
-            assert other.process.wait(PATIENCE) == 1
+            assert other.process.wait(DEADLINE_SECONDS) == 1
             assert f"polykind host: [Errno 98] Address already in use: 0.0.0.0:{host.port}\n" in other.log.read_text()

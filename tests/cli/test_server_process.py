@@ -18,6 +18,7 @@ import pytest
 from polykind.cli.service_manager import ServiceManager
 from tests.support.client import Client
 from tests.support.hook import Call, Hook, Reply
+from tests.support.waiting import eventually_async
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -175,9 +176,7 @@ async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
 async def test_every_log_line_is_json(tmp_path: Path) -> None:
     with serving(tmp_path, "--logging-format=json", "-v4", "--authorization-mode=AlwaysAllow") as process:
         log = tmp_path / "log"
-        async with asyncio.timeout(60):
-            while "serving at" not in log.read_text():
-                await asyncio.sleep(0.05)
+        await eventually_async(lambda: "serving at" in log.read_text())
         url = next(
             line["msg"].split()[3].rstrip(",")
             for line in map(json.loads, log.read_text().splitlines())

@@ -17,7 +17,7 @@ from tests.support.kubectl import Kubectl
 
 Helm = Callable[..., str]
 
-PATIENCE = 60
+DEADLINE_SECONDS = 60
 
 WORKLOAD = """
 apiVersion: apps/v1
@@ -86,7 +86,7 @@ def helm(kubectl: Kubectl, namespace: str, tmp_path: Path) -> Helm:
     env = kubectl.env | {"HELM_NAMESPACE": namespace, "HELM_CACHE_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
 
     def run(*args: str) -> str:
-        done = subprocess.run([command, *args], env=env, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run([command, *args], env=env, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
         assert done.returncode == 0, f"helm {' '.join(args)}: {done.stdout}{done.stderr}"
         return done.stdout
 

@@ -17,7 +17,7 @@ from tests.support.crontabs import crontab, definition
 from tests.support.kubernetes_client import client, config
 from tests.support.server import ServerProcess
 
-PATIENCE = 40
+DEADLINE_SECONDS = 40
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def operator(server: ServerProcess, group: str, objects: Any, tmp_path: Path) ->
 
 
 def eventually(look: Callable[[], bool], log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while not look():
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.1)

@@ -13,6 +13,7 @@ import pytest
 from tests.auth.oidc.issuer import Issuer, new_key
 from tests.support.kubectl import Kubectl, Outcome
 from tests.support.live import Live, live
+from tests.support.waiting import eventually_async
 
 CONFIG = "apiserver.config.k8s.io/v1"
 PLUGIN = """#!{python}
@@ -65,9 +66,7 @@ async def test_single_sign_on(issuer: Issuer, tmp_path: Path) -> None:
     config = {"apiVersion": CONFIG, "kind": "AuthenticationConfiguration", "jwt": [authenticator]}
     (tmp_path / "authentication.json").write_text(json.dumps(config))
     async with live(tmp_path, authentication_config=tmp_path / "authentication.json") as running:
-        async with asyncio.timeout(20):
-            while running.server._identity.authenticators.problem:
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: not running.server._identity.authenticators.problem)
         binding = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRoleBinding",

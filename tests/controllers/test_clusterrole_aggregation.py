@@ -13,7 +13,7 @@ import pytest
 from polykind.contract import JsonObject
 from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregationController
 from polykind.store.sqlite import SqliteStore
-from tests.support.live import PATIENCE, Live, live
+from tests.support.live import DEADLINE_SECONDS, Live, live
 from tests.support.observers import owner
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -133,6 +133,6 @@ async def test_only_the_leader_writes_aggregated_rules(running: Live) -> None:
     assert (await running.ask("GET", f"{ROLES}/sum"))["rules"] is None
     leadership.leading = True
     leadership.changed(True)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         await until_rules(running, "sum", "pens")
     await controller.close()

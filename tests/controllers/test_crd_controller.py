@@ -203,8 +203,7 @@ async def test_watches_end_when_the_crd_changes_or_is_deleted(running: Live) -> 
 
     await running.ask("POST", WIDGETS, widget("w"))
     watching = asyncio.create_task(follow())
-    while not any(k.channels for k in running.server.registry.resources()):
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: any(k.channels for k in running.server.registry.resources()))
     column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
     patch = [{"op": "add", "path": "/spec/versions/0/additionalPrinterColumns", "value": [column]}]
     await running.ask("PATCH", f"{DEFINITIONS}/{NAME}", patch, kind="application/json-patch+json")

@@ -15,7 +15,7 @@ from polykind.contract import JsonObject
 from tests.conversion import converters
 from tests.conversion.hook import GROUP, Behaviour, Call, Hook, Reply, convert_all, converted
 from tests.support.client import Client
-from tests.support.live import DEFINITIONS, PATIENCE, Live, live
+from tests.support.live import DEADLINE_SECONDS, DEFINITIONS, Live, live
 from tests.support.server import ServerProcess
 
 NAME = f"crontabs.{GROUP}"
@@ -59,7 +59,7 @@ async def running(tmp_path: Path, hook: Hook) -> AsyncIterator[Live]:
 
 
 async def wait_until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         while not condition():
             await asyncio.sleep(0)
 
@@ -148,7 +148,7 @@ async def test_watch_event_is_converted_once_for_all_watchers(running: Live, hoo
         raise AssertionError("the watch ended")
 
     watchers = [asyncio.create_task(watch_events()) for _ in range(30)]
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         for _ in watchers:
             await started.acquire()
         await running.ask("POST", crontabs("v1"), crontab("one"))

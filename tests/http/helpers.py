@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from polykind.http.connection import App
 from polykind.http.listener import HttpServer, Limits
+from tests.support.waiting import eventually_async
 
 TIMEOUT = 10.0
 
@@ -114,9 +115,6 @@ def post(body: bytes, *lines: str, path: str = "/") -> bytes:
     return get(path, f"Content-Length: {len(body)}", *lines, method="POST") + body
 
 
-async def until(condition: object) -> None:
+async def until(condition: Callable[[], object]) -> None:
     """Wait until a condition holds."""
-    assert callable(condition)
-    async with asyncio.timeout(TIMEOUT):
-        while not condition():
-            await asyncio.sleep(0.001)
+    await eventually_async(condition, TIMEOUT, pause=0.001)

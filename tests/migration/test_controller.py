@@ -31,6 +31,7 @@ from tests.support.migrations import (
     store_at,
     stored,
 )
+from tests.support.waiting import eventually_async
 from tests.support.widgets import MERGE
 
 DEFINITION = f"{DEFINITIONS}/{NAME}"
@@ -455,8 +456,7 @@ async def test_rejected_removal_of_a_version_is_explained_in_the_log(
     with caplog.at_level(logging.WARNING, "polykind.migrations"):
         failures = await running.ask("PATCH", DEFINITION, body, kind=MERGE, expect=422)
         assert 'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions' in failures["message"]
-        while not caplog.messages:
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: caplog.messages)
     assert caplog.messages == [
         f"version v1 of {NAME} cannot be removed yet: 2 objects, the first is default/g00000, are still stored at it: "
         f"create a StorageVersionMigration for the resource gears of the group {GROUP}, which rewrites the remaining "

@@ -20,7 +20,7 @@ from polykind.resources.custom import CustomResource
 from tests.conversion.hook import GROUP, Call, Hook, Reply, convert_all, converted
 from tests.conversion.test_served_conversions import NAME, crd_with, crontab, crontabs, webhook
 from tests.support.client import Reply as ClientReply
-from tests.support.live import DEFINITIONS, PATIENCE, Live, live
+from tests.support.live import DEADLINE_SECONDS, DEFINITIONS, Live, live
 
 MERGE = "application/merge-patch+json"
 
@@ -152,11 +152,11 @@ async def test_watches_expire_when_the_converter_is_back(running: Live, hook: Ho
     events = running.watch(f"{crontabs('v2')}?watch=1&resourceVersion={revision}")
     waiting = asyncio.ensure_future(anext(events))
     await condition(running, "True")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         while not any(channel.view.version == "v2" for channel in resource_of(running).channels.values()):
             await asyncio.sleep(0)
     hook.behaviour = convert_all
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         event = await waiting
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
     assert "list again" in event["object"]["message"]
@@ -167,7 +167,7 @@ async def test_watches_expire_when_the_converter_is_back(running: Live, hook: Ho
     assert listed["items"][0]["spec"] == {"a": 2}
     revision = listed["metadata"]["resourceVersion"]
     await change(running, "one", a=3)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         event = await anext(running.watch(f"{crontabs('v2')}?watch=1&resourceVersion={revision}"))
     assert (event["type"], event["object"]["spec"]) == ("MODIFIED", {"a": 3})
 
@@ -177,7 +177,7 @@ async def test_watch_starts_with_the_last_conversions(running: Live, hook: Hook)
     await running.ask("GET", crontabs("v2"))
     hook.behaviour = down
     await change(running, "one", a=2)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         event = await anext(running.watch(f"{crontabs('v2')}?watch=1"))
     assert (event["type"], event["object"]["spec"]) == ("ADDED", {"a": 1})
 
@@ -228,7 +228,7 @@ async def test_tests_of_the_converter_survive_unexpected_errors() -> None:
     error = ConversionFailedError(AttemptError("down", CALL, "Connection"), {}, "example.com/v2", "https://hook")
     fallback.shown("v2", [(cached, last)], error, {"default/one": cached}.get, view_many)
     assert fallback.outage("v2", cached) is error
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         while len(announced) < 2:
             await asyncio.sleep(0)
     assert announced == [("True", ""), ("False", "v2")]

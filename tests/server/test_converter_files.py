@@ -12,7 +12,7 @@ import pytest
 from polykind.server.converter_files import ConverterFiles
 from tests.conversion.test_served_conversions import MERGE, NAME, crd_with, crontab, crontabs
 from tests.support.client import Client
-from tests.support.live import DEFINITIONS, PATIENCE, Live, live
+from tests.support.live import DEADLINE_SECONDS, DEFINITIONS, Live, live
 from tests.support.server import ServerProcess
 
 RULES = """
@@ -35,7 +35,7 @@ async def spec_of(server: Live) -> dict[str, object]:
 
 
 async def until_spec(server: Live, key: str, value: object) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         while (await spec_of(server)).get(key) != value:
             await asyncio.sleep(0.01)
 
@@ -69,7 +69,7 @@ async def test_broken_rules_change_nothing(tmp_path: Path, caplog: pytest.LogCap
             caplog.clear()
             file.write_text(broken)
             server.server.reload()
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(DEADLINE_SECONDS):
                 while "the previous conversions stay" not in caplog.text:
                     await asyncio.sleep(0.01)
             assert str(file) in caplog.text
@@ -86,7 +86,7 @@ async def test_deleted_rules_change_nothing(tmp_path: Path, caplog: pytest.LogCa
         await start(server)
         file.unlink()
         server.server.reload()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEADLINE_SECONDS):
             while "the previous conversions stay" not in caplog.text:
                 await asyncio.sleep(0.01)
         assert await spec_of(server) == {"b": 1}
@@ -120,7 +120,7 @@ async def test_unchanged_files_are_not_loaded_again(tmp_path: Path, caplog: pyte
     converters.start(changes.append)
     converters.reload()
     converters.reload()
-    await asyncio.wait_for(asyncio.shield(converters._task or asyncio.sleep(0)), PATIENCE)
+    await asyncio.wait_for(asyncio.shield(converters._task or asyncio.sleep(0)), DEADLINE_SECONDS)
     assert converters.libraries == [before]
     assert not changes
     await converters.close()
@@ -153,7 +153,7 @@ async def test_hangup_reads_the_rules_again(tmp_path: Path) -> None:
             file.write_text(RULES.format(name="c"))
             assert server.process is not None
             server.process.send_signal(signal.SIGHUP)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(DEADLINE_SECONDS):
                 while (await client.call("GET", crontabs("v2", "one"))).json()["spec"] != {"c": 1}:
                     await asyncio.sleep(0.01)
     finally:

@@ -25,6 +25,7 @@ from polykind.server.settings import Settings, SettingsError
 from tests.support.client import Client
 from tests.support.kubectl import Kubectl
 from tests.support.live import live
+from tests.support.waiting import eventually_async
 
 NAMESPACES = "/api/v1/namespaces"
 
@@ -224,8 +225,7 @@ async def test_acknowledged_writes_survive_a_stop(tmp_path: Path) -> None:
 
     async with live(tmp_path) as running:
         writing = [asyncio.create_task(writer(running.another(), n)) for n in range(8)]
-        while len(acknowledged) < 50:
-            await asyncio.sleep(0.001)
+        await eventually_async(lambda: len(acknowledged) >= 50)
         stopping.set()
     await asyncio.gather(*writing)
     async with live(tmp_path) as running:

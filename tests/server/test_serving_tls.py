@@ -15,6 +15,7 @@ from polykind.server.serving_tls import ServingTls
 from polykind.server.settings import Settings, SettingsError
 from polykind.server.tls_options import CIPHER_SUITES
 from tests.support.live import live
+from tests.support.waiting import eventually_async
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -117,8 +118,7 @@ async def test_failed_renewal_keeps_the_certificate_and_is_logged(
     tls.start(lambda: None)
     async with asyncio.timeout(20):
         await attempts.wait()
-        while "the disk is full" not in caplog.text:
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: "the disk is full" in caplog.text)
     await tls.close()
     assert served(tls) == first
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.support.network import Network
 from tests.support.server import free_port
 
-PATIENCE = 30.0
+DEADLINE_SECONDS = 30.0
 
 
 def binary() -> str:
@@ -83,7 +83,7 @@ class Member:
         """Send SIGTERM and wait for the end."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(PATIENCE)
+            self.process.wait(DEADLINE_SECONDS)
 
     def healthy(self) -> bool:
         connection = http.client.HTTPConnection(self.host, self.health_port, timeout=2)
@@ -136,7 +136,7 @@ class Etcd:
         self.await_health()
 
     def await_health(self) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + DEADLINE_SECONDS
         for member in self.members:
             while not member.healthy():
                 assert member.process is not None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 40
+DEADLINE_SECONDS = 40
 
 
 @dataclass
@@ -42,7 +42,13 @@ class Kubectl:
         """Run a command and wait for it. Raise AssertionError if it fails, unless `check` is false."""
         env = self.env | ({"KUBE_EDITOR": editor} if editor else {})
         done = subprocess.run(
-            [self.command, *args], input=stdin, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
+            [self.command, *args],
+            input=stdin,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_SECONDS,
+            check=False,
         )
         outcome = Outcome(done.returncode, done.stdout, done.stderr)
         assert not check or outcome.code == 0, f"kubectl {' '.join(args)}: {outcome.code}\n{outcome.out}{outcome.err}"
@@ -71,7 +77,7 @@ class Following:
 
     def until(self, text: str) -> str:
         """Wait until the output contains `text` and return the whole output."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while text not in (printed := self.log.read_text()):
             assert time.monotonic() < deadline, f"{text!r} was not printed:\n{printed}"
             time.sleep(0.02)

@@ -15,7 +15,7 @@ from polykind.server.settings import Settings
 from tests.support.client import Client
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-PATIENCE = 20.0
+DEADLINE_SECONDS = 20.0
 
 
 class Live:
@@ -56,7 +56,7 @@ class Live:
 
         By default the watch starts with the current state.
         """
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEADLINE_SECONDS):
             async for event in self.watch(f"{path}{'&' if '?' in path else '?'}watch=1"):
                 if wanted(event["type"], event["object"]):
                     return event
@@ -70,7 +70,7 @@ class Live:
         if not left:
             return
         revision = listed["metadata"]["resourceVersion"]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEADLINE_SECONDS):
             async for event in self.watch(f"{collection}?watch=1&resourceVersion={revision}"):
                 if event["type"] == "DELETED":
                     left.discard(event["object"]["metadata"]["name"])

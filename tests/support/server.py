@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-PATIENCE = 30.0
+DEADLINE_SECONDS = 30.0
 
 
 def free_port() -> int:
@@ -65,13 +65,13 @@ class ServerProcess:
     def start(self) -> None:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=subprocess.STDOUT)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while not self.ready():
             if self.process.poll() is not None:
                 raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.tail()}")
             if time.monotonic() > deadline:
                 self.kill()
-                raise AssertionError(f"the server was not ready within {PATIENCE:.0f} s:\n{self.tail()}")
+                raise AssertionError(f"the server was not ready within {DEADLINE_SECONDS:.0f} s:\n{self.tail()}")
             time.sleep(0.01)
 
     def ready(self) -> bool:
@@ -98,7 +98,7 @@ class ServerProcess:
         assert self.process is not None
         self.process.terminate()
         try:
-            return self.process.wait(PATIENCE)
+            return self.process.wait(DEADLINE_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             raise

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
+DEADLINE_SECONDS = 30.0
 """The default deadline, in seconds. It is far above what any condition takes on a busy machine."""
 _PAUSE = 0.01
 
 
-def eventually(condition: Callable[[], T], seconds: float = PATIENCE, pause: float = _PAUSE) -> T:
+def eventually(condition: Callable[[], T], seconds: float = DEADLINE_SECONDS, pause: float = _PAUSE) -> T:
     """Call `condition` until its result is true. Return the result. Fail if it stays false."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
@@ -25,7 +25,7 @@ def eventually(condition: Callable[[], T], seconds: float = PATIENCE, pause: flo
 
 
 async def eventually_async(
-    condition: Callable[[], T | Awaitable[T]], seconds: float = PATIENCE, pause: float = _PAUSE
+    condition: Callable[[], T | Awaitable[T]], seconds: float = DEADLINE_SECONDS, pause: float = _PAUSE
 ) -> T:
     """Call `condition`, or await it, until its result is true. Return the result. Fail if it stays false."""
     deadline = time.monotonic() + seconds

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from polykind.testing import ApiServer, AsyncApiServer, AsyncSimulation, Refused, Simulation, Unmet
+from tests.support.waiting import eventually_async
 
 pytest_plugins = "pytester"
 
@@ -85,8 +86,7 @@ def test_blocking_conditions_may_send_requests(polykind: ApiServer) -> None:
 
 async def test_cancelled_wait_ends_at_once(polykind_async: AsyncApiServer) -> None:
     waiting = asyncio.create_task(polykind_async.wait_for(CONFIG_MAP, "create", timeout=60))
-    while not any("watch=1" in request.path for request in polykind_async.requests):
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: any("watch=1" in request.path for request in polykind_async.requests))
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -112,8 +112,7 @@ async def test_events_are_iterated_and_expected(polykind_async: AsyncApiServer) 
 
 async def _change(server: AsyncApiServer) -> None:
     # The watch of the test starts with its first iteration, in the same event loop.
-    while sum("watch=1" in request.path for request in server.requests) < 1:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: sum("watch=1" in request.path for request in server.requests) >= 1)
     await server.apply(CONFIG_MAP)
     await server.apply({**CONFIG_MAP, "data": {"a": "1"}})
     await server.delete(CONFIG_MAP)

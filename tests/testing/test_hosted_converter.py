@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from polykind.testing import ApiServer, Factory, Refused
+from tests.support.waiting import eventually
 from tests.testing.crontabs import DEFINITION, crontab, crontabs
 
 pytestmark = pytest.mark.polykind(crds=[DEFINITION], converters=[crontabs])
@@ -68,8 +69,7 @@ def test_delayed_requests_do_not_block_the_stop(polykind_factory: Factory) -> No
         fault = server.converter.slow(600)
         asking = threading.Thread(target=lambda: server.get(applied, version="v2"))
         asking.start()
-        while not fault.seen:
-            time.sleep(0.001)
+        eventually(lambda: fault.seen)
         began = time.monotonic()
     assert time.monotonic() - began < 1
     asking.join()

@@ -25,6 +25,7 @@ from polykind.verbs import watch as watch_verb
 from tests.conversion.hook import Hook, failing
 from tests.support.client import Reply
 from tests.support.live import DEFINITIONS, Live, live
+from tests.support.waiting import eventually_async
 from tests.support.widgets import ALL, GROUP, MERGE, NAME, WIDGETS, definition, namespace, widget
 
 
@@ -338,9 +339,7 @@ async def test_parts_of_streamed_lists_take_turns(running: Live, monkeypatch: py
         received = ReceivedBody()
         await turns.acquire("another user")
         answer.start(received)
-        async with asyncio.timeout(30):
-            while not turns.waiting:
-                await asyncio.sleep(0.001)
+        await eventually_async(lambda: turns.waiting, pause=0.001)
         assert not received.complete.is_set(), form
         turns.release()
         await asyncio.wait_for(received.complete.wait(), 30)
@@ -356,9 +355,7 @@ async def test_selections_take_turns(running: Live, monkeypatch: pytest.MonkeyPa
     turns = running.server.cache.workers.turns.queue
     await turns.acquire("another user")
     requested = asyncio.create_task(running.client.call("GET", WIDGETS + query))
-    async with asyncio.timeout(30):
-        while not turns.waiting:
-            await asyncio.sleep(0.001)
+    await eventually_async(lambda: turns.waiting, pause=0.001)
     turns.release()
     assert (await requested).body.count(b'"kind":"Widget"') == 30
 

@@ -20,6 +20,7 @@ from polykind.contract import JsonObject
 from polykind.http.messages import Request
 from polykind.operations.responses import Stream
 from tests.support.live import Live, live
+from tests.support.waiting import eventually_async
 from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
 
 
@@ -116,8 +117,7 @@ async def test_many_watchers_receive_the_same_events_in_order(running: Live) -> 
     watching = [asyncio.create_task(follow()) for _ in range(40)]
     kind = running.server.registry.resource(GROUP, "widgets")
     assert kind is not None
-    while sum(len(c.watchers) for c in kind.channels.values()) < 40:
-        await asyncio.sleep(0.005)
+    await eventually_async(lambda: sum(len(c.watchers) for c in kind.channels.values()) >= 40)
     assert len(kind.channels) == 1
     for number in range(30):
         await running.ask("POST", WIDGETS, widget(f"w{number}"))
@@ -203,8 +203,7 @@ async def test_table_columns_are_sent_with_the_first_event_despite_concurrent_ch
     await running.ask("POST", WIDGETS, widget("b"))
     sink = Taken()
     answer.start(sink)
-    while len(sink.lines) < 2:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: len(sink.lines) >= 2)
     answer.on_end()
     reported = [(e["object"]["rows"][0]["cells"][0], bool(e["object"]["columnDefinitions"])) for e in sink.lines]
     assert reported == [("a", True), ("b", False)]
@@ -272,9 +271,7 @@ async def test_past_events_are_encoded_while_they_are_sent(running: Live, monkey
     assert len(encoded) == 1
     sink = Taken()
     answer.start(sink)
-    async with asyncio.timeout(10):
-        while len(sink.lines) < 5:
-            await asyncio.sleep(0.001)
+    await eventually_async(lambda: len(sink.lines) >= 5)
     answer.on_end()
     assert [event["object"]["metadata"]["name"] for event in sink.lines] == list("abcde")
 

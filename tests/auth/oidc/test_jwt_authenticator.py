@@ -18,6 +18,7 @@ from polykind.auth.user import User
 from polykind.clock import SystemClock
 from polykind.codec import json_codec
 from tests.auth.oidc.issuer import Issuer, new_key, new_rsa_key
+from tests.support.waiting import eventually_async
 
 
 class ShiftedClock(SystemClock):
@@ -40,9 +41,7 @@ async def started(config: Any, clock: Any = None, algorithms: Any = ALGORITHMS) 
     authenticator = JWTAuthenticator(config, algorithms, clock or SystemClock(), retry_seconds=0.01)
     authenticator.start()
     try:
-        async with asyncio.timeout(20):
-            while authenticator.problem:
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: not authenticator.problem)
         yield authenticator
     finally:
         await authenticator.close()
@@ -198,11 +197,9 @@ async def test_provider_that_starts_late_is_found(issuer: Issuer) -> None:
         await authenticator.authenticate(issuer.token())
     authenticator.start()
     async with asyncio.timeout(20):
-        while "503" not in authenticator.problem:
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: "503" in authenticator.problem)
         issuer.available = True
-        while authenticator.problem:
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: not authenticator.problem)
     assert (await authenticator.authenticate(issuer.token())).name == "jane"
     await authenticator.close()
 
@@ -211,9 +208,7 @@ async def test_discovery_document_of_another_issuer_is_rejected(issuer: Issuer) 
     issuer.discovery = {"issuer": "https://other.example.com"}
     authenticator = JWTAuthenticator(issuer.config(), ALGORITHMS, SystemClock(), retry_seconds=0.01)
     authenticator.start()
-    async with asyncio.timeout(20):
-        while "issuer did not match" not in authenticator.problem:
-            await asyncio.sleep(0.01)
+    await eventually_async(lambda: "issuer did not match" in authenticator.problem)
     await authenticator.close()
 
 

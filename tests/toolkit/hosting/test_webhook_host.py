@@ -17,6 +17,7 @@ from polykind.convert import Conversions
 from polykind.toolkit.hosting.host_certificates import ManagedCertificates
 from polykind.toolkit.hosting.tls_listener import TLSListener
 from polykind.toolkit.hosting.webhook_host import Host
+from tests.support.waiting import eventually_async
 from tests.toolkit.crds import GROUP
 from tests.toolkit.hosting.hosts import Clock, calling, crontabs, names, review
 
@@ -163,9 +164,7 @@ async def test_disconnect_during_a_request_is_harmless(caplog: pytest.LogCapture
         writer.write(b"POST /convert HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         await writer.drain()
         writer.close()
-        async with asyncio.timeout(20):
-            while message not in caplog.messages:
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: message in caplog.messages)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
