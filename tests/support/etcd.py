@@ -150,7 +150,7 @@ class Etcd:
 
     def leader(self) -> Member:
         """Return the leading member. Wait while an election runs."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             for member in self.members:
                 if member.leads():
