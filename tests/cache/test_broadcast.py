@@ -16,6 +16,7 @@ class Recorder:
 
     def __init__(self, after: int = 0) -> None:
         self.after = after
+        self.delivered = 0
         self.chunks: list[bytes] = []
 
     def deliver(self, chunk: bytes) -> None:

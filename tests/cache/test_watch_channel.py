@@ -12,6 +12,7 @@ import pytest
 
 from polykind import errors
 from polykind.cache import watcher as watcher_module
+from polykind.cache.broadcast import WATCHERS_PER_TURN
 from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch_cache import WatchCache
 from polykind.store.sqlite import SqliteStore
@@ -349,6 +350,20 @@ async def test_periodic_bookmarks_include_revisions_of_other_resources(parts: Op
     assert all(line.startswith("BOOKMARK ") for line in client.summaries)
     assert plain.events == []
     client.finish()
+
+
+async def test_bookmarks_do_not_go_back_while_other_watches_still_wait_for_an_event(parts: Opened) -> None:
+    store, _, cache = parts
+    shared = SharedWatch(cache, FakeView())
+    clients = [shared.client(bookmarks=True, interval=0) for _ in range(3 * WATCHERS_PER_TURN)]
+    await loop_iterations()
+    revision = await put(store, "a/x")
+    await loop_iterations()
+    for client in clients:
+        revisions = [int(event["object"]["metadata"]["resourceVersion"]) for event in client.events]
+        assert revisions == sorted(revisions)
+        assert revisions[-1] == revision
+        client.finish()
 
 
 async def test_watch_sends_bookmark_before_its_timeout(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ class Receiver(Protocol):
 
     after: int
     """Events up to this revision are not sent."""
+    delivered: int
+    """The revision of the last event that the broadcast has sent to this receiver."""
 
     def deliver(self, chunk: bytes, /) -> None: ...
 
@@ -116,12 +118,14 @@ class Broadcast(Generic[R]):
 
     def _send_to(self, count: int) -> None:
         """Send the events of the round to the next `count` receivers."""
-        first_revision, joined, receivers = self._events[0][0], self._joined, self._receivers
+        first_revision, last_revision = self._events[0][0], self._events[-1][0]
+        joined, receivers = self._joined, self._receivers
         turn = self._remaining[-count:]
         del self._remaining[-count:]
         for receiver in turn:
             if receiver not in receivers:
                 continue
+            receiver.delivered = last_revision
             if receiver.after < first_revision:
                 receiver.deliver(joined)
             else:

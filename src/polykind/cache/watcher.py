@@ -33,6 +33,8 @@ class Watcher:
     ) -> None:
         self.after = after
         """Events up to this revision are not sent: the client has seen them, or the initial events include them."""
+        self.delivered = 0
+        """The revision of the last event that was sent, or waits behind the initial events."""
         self.initial_events: Iterable[bytes | Callable[[], bytes | None]] = ()
         """Events to send first. A function encodes a large event, in a worker thread.
 
@@ -156,7 +158,9 @@ class Watcher:
         if projection.unsupported:
             self.finish()
         elif self._pending is None and not self._finished:
-            data = projection.bookmark(max(self._channel.delivered_revision, self.after), False)
+            # Other watchers may still wait for events that this one has received. Its bookmark must not go back.
+            revision = max(self._channel.delivered_revision, self.delivered, self.after)
+            data = projection.bookmark(revision, False)
             self.deliver(self._channel.framing.frame([projection.event("BOOKMARK", data)]))
 
     def _tick(self) -> None:
