@@ -33,14 +33,16 @@ class Write:
     """One request to create, change or delete an object."""
 
     verb: str
-    """create, update, patch or delete."""
+    """create, update, patch, apply or delete. Only a create and an apply may create an object."""
     name: str
     begin: float
     end: float
     outcome: str
-    """done; unknown (no answer, or an error that leaves the outcome open); rejected (the answer says that nothing was
-    written); conflict (`expect` is not the object's revision); exists (a create found the object); absent (there is no
-    such object).
+    """The meaning of the answer.
+
+    done; unknown: there is no answer, or an error that leaves the outcome open; rejected: nothing was written, or the
+    request was a dry run; conflict: `expect` is not the object's revision; exists: a create found the object; absent:
+    there is no such object.
     """
     expect: int | None = None
     """The revision that the object must have, 0 if it must not exist, or None if any state will do."""

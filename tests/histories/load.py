@@ -74,6 +74,10 @@ class Plan:
         return not self.initial and not self.selection.name
 
 
+CROWD = Plan(hold=8, bookmarks=True)
+"""The plan of many equal watches, to which the server sends events in turns."""
+
+
 def plans(versions: Sequence[str]) -> list[Plan]:
     other = versions[-1]
     return [
@@ -160,8 +164,12 @@ class Worker:
             await self._write("create", name)
         elif turn < 0.75:
             await self._write("update", name)
-        elif turn < 0.88:
+        elif turn < 0.83:
             await self._write("patch", name)
+        elif turn < 0.88:
+            await self._write("apply", name)
+        elif turn < 0.9:
+            await self._write("update", name, dry_run=True)
         else:
             await self._write("delete", name)
 
@@ -235,39 +243,52 @@ class Worker:
 
     # ------------------------------------------------------------------ writes
 
-    async def _write(self, verb: str, name: str) -> None:
+    async def _write(self, verb: str, name: str, *, dry_run: bool = False) -> None:
         if (made := await self._connect()) is None:
             return
-        load, version, chance = self._load, self._a_version(), self._chance
-        value, side = f"{load.label}{self._number}.{self._steps}", chance.choice(SIDES)
-        expect = {"create": 0, "update": self._known.get(name)}.get(verb)
-        method, where, kind = "POST", path(load.group, version=version), "application/json"
-        body: dict[str, Any] = load.body(name, value, version)
-        body["metadata"]["labels"] = {"side": side}
-        if verb != "create":
-            where = path(load.group, name, version)
-        if verb == "update":
-            method = "PUT"
-            body["metadata"]["resourceVersion"] = str(expect)
-        elif verb == "patch":
-            method, kind = "PATCH", "application/merge-patch+json"
-            if chance.random() < 0.3:
-                expect = self._known[name]
-                body["metadata"]["resourceVersion"] = str(expect)
-        elif verb == "delete":
-            method, body = "DELETE", {}
-            if chance.random() < 0.5:
-                expect = self._known[name]
-                body = {"preconditions": {"resourceVersion": str(expect)}}
-        begin = time.monotonic()
-        reply = await self._call(made, method, where, body, kind)
-        write = Write(verb, name, begin, time.monotonic(), _outcome(reply, expect), expect, value, side)
-        if reply is not None and write.outcome == "done":
+        load, version = self._load, self._a_version()
+        write = Write(verb, name, 0.0, 0.0, "", value=f"{load.label}{self._number}.{self._steps}")
+        write.side = self._chance.choice(SIDES)
+        method, where, body, kind = self._request(write, version)
+        write.begin = time.monotonic()
+        reply = await self._call(made, method, f"{where}{'?dryRun=All' if dry_run else ''}", body, kind)
+        write.end = time.monotonic()
+        write.outcome = _outcome(reply, write.expect)
+        if dry_run and write.outcome in ("done", "unknown"):
+            write.outcome = "rejected"
+        elif reply is not None and write.outcome == "done":
             self._read_answer(write, reply.json())
             load.acknowledged += 1
         elif write.outcome != "unknown":
             self._known.pop(name, None)
         load.history.writes.append(write)
+
+    def _request(self, write: Write, version: str) -> tuple[str, str, dict[str, Any], str]:
+        """Return the method, path, body and media type of a write, and set what the write expects."""
+        load, chance, known = self._load, self._chance, self._known.get(write.name)
+        where = path(load.group, write.name, version)
+        body: dict[str, Any] = load.body(write.name, write.value, version)
+        body["metadata"]["labels"] = {"side": write.side}
+        match write.verb:
+            case "create":
+                write.expect = 0
+                return "POST", path(load.group, version=version), body, "application/json"
+            case "update":
+                write.expect = known
+            case "patch" if chance.random() < 0.3:
+                write.expect = known
+            case "apply":
+                query = f"?force=true&fieldManager=worker{self._number}"
+                return "PATCH", where + query, body, "application/apply-patch+yaml"
+            case "delete":
+                write.expect = known if chance.random() < 0.5 else None
+                conditions = {"preconditions": {"resourceVersion": str(known)}}
+                return "DELETE", where, conditions if write.expect else {}, "application/json"
+        if write.expect:
+            body["metadata"]["resourceVersion"] = str(write.expect)
+        if write.verb == "patch":
+            return "PATCH", where, body, "application/merge-patch+json"
+        return "PUT", where, body, "application/json"
 
     def _read_answer(self, write: Write, answer: dict[str, Any]) -> None:
         if write.verb == "delete":
@@ -377,12 +398,13 @@ class Load:
         pace: float = 0.002,
         label: str = "",
         page: int = 3,
+        crowd: int = 0,
     ) -> None:
         """`field` is the name of the value at other versions than v1. `label` makes the values of this load unique, and
-        `page` is the number of objects on a page of a list.
+        `page` is the number of objects on a page of a list, `crowd` the number of further watches, which are all equal.
         """
         self.servers, self.group, self.seed, self.versions = list(servers), group, seed, list(versions)
-        self.pace, self.label, self._field, self.page = pace, label, field, page
+        self.pace, self.label, self._field, self.page, self._crowd = pace, label, field, page, crowd
         self.names = [f"r{number}" for number in range(12)]
         self.history = History()
         self.errors: Counter[tuple[str, int]] = Counter()
@@ -432,7 +454,8 @@ class Load:
 
     async def start(self) -> None:
         self.start_revision = self.newest = await self.list_all()
-        self.watching = [Watching(number, plan, self) for number, plan in enumerate(plans(self.versions))]
+        chosen = plans(self.versions) + [CROWD] * self._crowd
+        self.watching = [Watching(number, plan, self) for number, plan in enumerate(chosen)]
         self._tasks = [asyncio.create_task(worker.run()) for worker in self._workers]
         self._watches = [asyncio.create_task(watching.run()) for watching in self.watching]
 

@@ -132,6 +132,14 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     ),
     "write by no client": (lambda history, log: history.writes.pop(3), "b: no client wrote revision 16"),
     "deletion by no client": (lambda history, log: history.writes.pop(4), "a: no client wrote revision 17"),
+    "update that creates an object": (
+        lambda history, log: _set(history.writes, 5, verb="update", expect=None),
+        "a: the update at 18 changed an object that did not exist",
+    ),
+    "replaced object": (
+        lambda history, log: setattr(log, "changes", [*log.changes[:1], Change(14, "a", A2._replace(uid="u7"))]),
+        "a: the update at 14 changed the uid from u1 to u7",
+    ),
     "broken compare-and-swap": (
         lambda history, log: _set(history.writes, 1, expect=9),
         "a: the update at 14 replaced 11, but expected 9",

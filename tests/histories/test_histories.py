@@ -23,6 +23,7 @@ from tests.histories.scenarios import (
     sqlite,
     with_changing_storage,
 )
+from tests.histories.torture import MANY_WATCHES
 
 FINDINGS = {
     "lost event": "instead of",
@@ -43,6 +44,11 @@ FINDINGS = {
 )
 async def test_history_with_faults_has_no_violation(fault: Fault, opened: Opened, tmp_path: Path) -> None:
     result = await run(Scenario("SQLite", fault.__name__, opened, fault), 2, tmp_path)
+    assert result.violations == []
+
+
+async def test_history_with_many_watches_has_no_violation(tmp_path: Path) -> None:
+    result = await run(Scenario("SQLite", "many watches", sqlite, faults.pause, {"crowd": MANY_WATCHES}), 2, tmp_path)
     assert result.violations == []
 
 

@@ -41,6 +41,8 @@ from tests.histories.scenarios import (
 from tests.support.network import may_create_namespaces
 
 MOST_REPORTED = 10
+MANY_WATCHES = 80
+"""More watches than the server writes to in one iteration of its event loop."""
 Running = Callable[[int, Path, int], Awaitable[Result]]
 """Runs a scenario a number of times in a folder, with a seed."""
 
@@ -56,8 +58,10 @@ class Row(NamedTuple):
     """Why the scenario cannot run here, or "" if it can."""
 
 
-def _row(environment: str, name: str, opened: Opened, fault: faults.Fault, share: float = 1.0, why: str = "") -> Row:
-    scenario = Scenario(environment, name, opened, fault)
+def _row(
+    environment: str, name: str, opened: Opened, fault: faults.Fault, share: float = 1.0, why: str = "", crowd: int = 0
+) -> Row:
+    scenario = Scenario(environment, name, opened, fault, {"crowd": crowd} if crowd else {})
     return Row(environment, name, lambda times, folder, seed: run(scenario, times, folder, seed), share, why)
 
 
@@ -77,6 +81,7 @@ def fault_rows() -> list[Row]:
     three, each = "3 etcd, 2 replicas", "3 etcd, 3 replicas"
     return [
         _row("SQLite", "pause", sqlite, faults.pause),
+        _row("SQLite", "many watches", sqlite, faults.pause, crowd=MANY_WATCHES),
         _row("SQLite", "clock jump", altered_sqlite, faults.clock_jump),
         _row("SQLite", "write limit", sqlite, faults.full_disk),
         _row("SQLite", "full disk", sqlite_on_a_small_disk, faults.filled_disk, why=no_mount),
