@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from polykind.contract import JsonObject
+from polykind.contract import CompactedError, JsonObject
 from tests.support.live import Live, live
 
 FLOWCONTROL = "/apis/flowcontrol.apiserver.k8s.io/v1"
@@ -43,3 +43,18 @@ async def test_condition_follows_the_priority_level(tmp_path: Path) -> None:
         assert (await dangling(running, "False"))["reason"] == "Found"
         await running.ask("DELETE", f"{FLOWCONTROL}/prioritylevelconfigurations/mine")
         assert (await dangling(running, "True"))["reason"] == "NotFound"
+
+
+async def test_condition_follows_a_priority_level_whose_deletion_the_watch_missed(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        await running.ask("POST", f"{FLOWCONTROL}/prioritylevelconfigurations", LEVEL)
+        await running.ask("POST", f"{FLOWCONTROL}/flowschemas", SCHEMA)
+        await dangling(running, "False")
+        cache, store = running.server.cache, running.server.store
+        assert cache._watch is not None
+        cache._watch.close()
+        stored = await store.get("/registry/prioritylevelconfigurations/mine")
+        assert stored is not None
+        await store.delete(stored.key, expect=stored.revision)
+        cache.on_lost(CompactedError(1, 2))
+        await dangling(running, "True")

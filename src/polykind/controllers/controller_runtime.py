@@ -34,7 +34,7 @@ class Controller(Generic[T]):
         workers: int = 16,
         max_delay: float = 60.0,
     ) -> None:
-        """`keys` returns the keys to reconcile when this replica becomes the leader and after a list of `follow`.
+        """`keys` returns the keys to reconcile when this replica becomes the leader, and when changes may be missing.
 
         `begin` and `end` are called when this replica becomes the leader and when it stops. Without a leadership,
         every replica reconciles.
@@ -45,7 +45,7 @@ class Controller(Generic[T]):
         self._end = end
         self._queue: WorkQueue[T] = WorkQueue(reconcile, workers, max_delay)
         self._informers: list[Informer[Any]] = []
-        self._observed: list[tuple[ResourceCache, _Observer[T]]] = []
+        self._observed: list[tuple[ResourceCache, _Observer]] = []
         self._running = self._closed = False
         self.add_after = self._queue.add_after
         self.is_pending = self._queue.is_pending
@@ -62,7 +62,8 @@ class Controller(Generic[T]):
 
     def observe(self, objects: ResourceCache, keys_of: Callable[[ObjectChange], Iterable[T]]) -> None:
         """Add the keys of each change of a resource while the resource is in the cache. It need not be loaded."""
-        self._observed.append((objects, _Observer(lambda changes: self._on_changes(changes, keys_of))))
+        observer = _Observer(lambda changes: self._on_changes(changes, keys_of), self.add_all)
+        self._observed.append((objects, observer))
 
     async def start(self) -> None:
         for objects, observer in self._observed:
@@ -114,11 +115,9 @@ class Controller(Generic[T]):
                     self._queue.add(key)
 
 
-class _Observer(Generic[T]):
-    """A cache observer that passes changes on."""
+class _Observer:
+    """A cache observer that calls functions."""
 
-    def __init__(self, on_changes: Callable[[list[ObjectChange]], None]) -> None:
+    def __init__(self, on_changes: Callable[[list[ObjectChange]], None], on_reset: Callable[[], None]) -> None:
         self.on_changes = on_changes
-
-    def on_reset(self) -> None:
-        """Do nothing: the changes that were missed are found when a client or a controller loads the resource."""
+        self.on_reset = on_reset

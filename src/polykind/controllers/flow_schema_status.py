@@ -28,7 +28,7 @@ class FlowSchemaStatus:
         self._schemas = backend.cache.resource_at("flowschemas")
         self._levels = backend.cache.resource_at("prioritylevelconfigurations")
         self._client = ObjectClient(backend, manager=_MANAGER)
-        self._controller: Controller[str] = Controller(None, self._set_condition, workers=1)
+        self._controller: Controller[str] = Controller(None, self._set_condition, keys=self._names, workers=1)
         self._controller.observe(self._schemas, _changed_schema)
         self._controller.observe(self._levels, self._on_level)
         self.start, self.close = self._controller.start, self._controller.close
@@ -37,14 +37,17 @@ class FlowSchemaStatus:
         """Return the names of all FlowSchemas if a priority level was created or deleted."""
         if change.old is not None and change.new is not None:
             return ()
+        return self._names()
+
+    def _names(self) -> Iterable[str]:
         return [cached.name for cached in self._schemas.snapshot(None)]
 
     async def _set_condition(self, name: str) -> None:
-        cached = self._schemas.get(name)
         resource = self._backend.registry.resource(_GROUP, "flowschemas")
-        if cached is None or resource is None:
+        cached = await self._client.read(resource, name) if resource is not None else None
+        if resource is None or cached is None:
             return
-        await self._backend.cache.load(self._levels)
+        await self._backend.cache.wait_until_fresh(self._levels)
         obj = cached.decode()
         level = ((obj.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
         wanted = dangling_condition(level, self._now(), exists=self._levels.get(level) is not None)

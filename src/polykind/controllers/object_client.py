@@ -101,8 +101,8 @@ class ObjectClient:
     async def replace(self, version: ServedVersion, obj: JsonObject, *, subresource: str = "") -> None:
         """Replace an object by a changed copy of what was read. Raise ConflictError if the object has changed since."""
         meta = obj["metadata"]
-        if not meta.get("uid") or not meta.get("resourceVersion"):
-            raise AssertionError("the copy does not show which object was read")
+        if not meta.get("resourceVersion"):
+            raise AssertionError("the copy does not show which state of the object was read")
 
         async def replaced(_old: JsonObject, _write: Write) -> JsonObject:
             return obj
