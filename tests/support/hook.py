@@ -53,6 +53,8 @@ class Hook:
         self.calls: list[Call] = []
         self.connections = 0
         self.not_after: datetime | None = None
+        self.on_peer: Callable[[JsonObject], object] = lambda _: None
+        """A function that is called with the client certificate of each call."""
         self.certificate: trustme.LeafCert | None = None
         """The certificate. If it is None, the next start creates one."""
         self._port = 0
@@ -64,9 +66,13 @@ class Hook:
         if self.certificate is None:
             self.certificate = self.authority.issue_cert(*self.names, not_after=self.not_after)
         self.certificate.configure_cert(context)
+        self.adjust(context)
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, ssl=context)
         self._port = self.port
         return self
+
+    def adjust(self, context: ssl.SSLContext) -> None:
+        """Change the TLS settings before the hook listens."""
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._server
@@ -119,6 +125,8 @@ class Hook:
         body = await reader.readexactly(int(headers["Content-Length"]))
         call = Call(line.split(" ")[1], headers, json.loads(body), number)
         self.calls.append(call)
+        if certificate := writer.get_extra_info("peercert"):
+            self.on_peer(certificate)
         reply = self.behaviour(call)
         if not isinstance(reply, Reply):
             reply = await reply

@@ -36,6 +36,10 @@ class QuotaPlugin(Protocol):
     def sized_namespaces(self) -> Mapping[str, object]:
         """The namespaces in which a quota limits stored bytes, as keys."""
 
+    @property
+    def limits_everywhere(self) -> bool:
+        """True if the plugin checks requests in namespaces without a quota, too."""
+
     async def admit(self, attributes: Attributes) -> None:
         """Charge the usage of a request to the quotas of its namespace. Raise APIError if it would exceed one."""
 
@@ -89,7 +93,8 @@ class AdmissionChain:
         """Recompute `mutates` and `validates` after the configuration of a plugin has changed."""
         always = self._plugins is not None and self._plugins.covers_all
         self.mutates = always or any(plugin.active for plugin in self._mutating)
-        self.validates = always or any(plugin.active for plugin in self._validating)
+        everywhere = self._quotas is not None and self._quotas.limits_everywhere
+        self.validates = always or everywhere or any(plugin.active for plugin in self._validating)
 
     async def mutate(self, attributes: Attributes) -> None:
         """Run the mutating plugins. Run them a second time if a webhook or policy must be invoked again."""
@@ -112,8 +117,9 @@ class AdmissionChain:
         for plugin in self._validating:
             if plugin.active:
                 await plugin.admit(attributes)
-        if self._quotas is not None and attributes.namespace in self.quota_namespaces:
-            await self._quotas.admit(attributes)
+        quotas = self._quotas
+        if quotas is not None and (quotas.limits_everywhere or attributes.namespace in self.quota_namespaces):
+            await quotas.admit(attributes)
 
     async def charge_size(
         self, namespace: str, group: str, plural: str, name: str, growth: int, *, dry_run: bool

@@ -136,6 +136,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
             metavar="PLUGINS",
             help=f"comma-separated admission plugins to {verb}, in any order",
         )
+    flag(
+        "--admission-control-config-file",
+        type=Path,
+        metavar="FILE",
+        help="AdmissionConfiguration with the configurations of admission plugins, such as credentials for webhooks",
+    )
     for condition in ("not-ready", "unreachable"):
         flag(
             f"--default-{condition}-toleration-seconds",
@@ -157,6 +163,12 @@ def add_serve_flags(command: argparse.ArgumentParser) -> None:
         "--conversion-fallback",
         "while a converter is down, show objects as last converted, with a warning, and delete by stored metadata",
         default=False,
+    )
+    flag(
+        "--conversion-webhook-config-file",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig with the credentials for conversion webhooks; users are named by the webhook's host and port",
     )
     add_list_flag(command, "--resolve", "NAMESPACE/SERVICE=HOST:PORT", "address of a Service that webhooks refer to")
     add_list_flag(command, "--converter", "MODULE:OBJECT", "convert in-process with this Python object or rules file")

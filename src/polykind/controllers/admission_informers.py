@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from polykind.webhook.target import Resolver
 if TYPE_CHECKING:
     from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicy
     from polykind.admission.validating_policies import ValidatingBinding, ValidatingPolicy
+    from polykind.webhook.credentials import WebhookCredentials
 
 
 class AdmissionInformers:
@@ -42,9 +43,12 @@ class AdmissionInformers:
         resolver: Resolver,
         enabled: Sequence[PluginEntry],
         services: PluginServices,
+        credentials: Mapping[str, WebhookCredentials],
     ) -> None:
+        """`credentials` are what the server signs in to webhooks with, by the name of the plugin that calls them."""
         self._metrics = metrics
         self._resolver = resolver
+        self._credentials = credentials
         self._find_params = partial(find_params, cache, registry)
         find = partial(find_builtin, registry, GROUP)
         mutating_policy = PolicyInformer(
@@ -111,4 +115,7 @@ class AdmissionInformers:
         from polykind.admission.webhook_plugins import MutatingWebhooks, ValidatingWebhooks
 
         step = MutatingWebhooks(self._metrics) if mutating else ValidatingWebhooks(self._metrics)
-        return webhook_informer.Plugin(step, partial(AdmissionWebhook, resolver=self._resolver, mutating=mutating))
+        name = plugin_table.MUTATING_WEBHOOKS if mutating else plugin_table.VALIDATING_WEBHOOKS
+        credentials = self._credentials.get(name)
+        build = partial(AdmissionWebhook, resolver=self._resolver, mutating=mutating, credentials=credentials)
+        return webhook_informer.Plugin(step, build)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from polykind.admission.attributes import Attributes
 from polykind.admission.plugins.builtin_plugin import PluginServices
+from polykind.admission.plugins.plugin_table import RESOURCE_QUOTAS
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
@@ -33,6 +34,8 @@ class QuotaInformer:
         """The keys of the quotas, by namespace."""
         self.sized_namespaces: dict[str, set[str]] = {}
         """The keys of the quotas that limit stored bytes, by namespace."""
+        self.limits_everywhere = bool((services.configurations.get(RESOURCE_QUOTAS) or {}).get("limitedResources"))
+        """True if resources are limited in namespaces without a quota, too."""
         self.on_first_quota: Callable[[], None] = lambda: None
         """A function that is called when the first quota exists."""
         self._objects = cache.resource_at("resourcequotas")

@@ -14,6 +14,7 @@ def _names(text: str) -> frozenset[str]:
 
 SERVED = _names(
     """
+    admission-control-config-file
     advertise-address allow-privileged anonymous-auth api-audiences audit-log-batch-buffer-size audit-log-compress
     audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path
     audit-log-truncate-enabled audit-log-truncate-max-event-size audit-policy-file
@@ -39,7 +40,8 @@ SERVED = _names(
 
 POLYKIND = _names(
     """
-    clusterrole-aggregation conversion-cache conversion-cache-ttl conversion-fallback converter data-dir
+    clusterrole-aggregation conversion-cache conversion-cache-ttl conversion-fallback conversion-webhook-config-file
+    converter data-dir
     garbage-collector namespace-controller quota-controller rate-limit-config-file resolve serve-v1beta1 tls-san
     """
 )
@@ -61,7 +63,7 @@ BOOLEANS = _names(
 
 WITHOUT_EFFECT = _names(
     """
-    admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
+    admission-control allow-metric-labels allow-metric-labels-manifest
     audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-qps
     audit-log-truncate-max-batch-size audit-log-version audit-webhook-truncate-max-batch-size audit-webhook-version
     authorization-policy-file coordinated-leadership-lease-duration coordinated-leadership-renew-deadline

@@ -6,7 +6,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +36,7 @@ from polykind.operations.operation import timestamp
 from polykind.resources.builtin import BuiltinResource, declare_builtins
 from polykind.resources.registry import Registry
 from polykind.resources.stored_objects import StoredObjects
+from polykind.server.admission_settings import read_admission_settings
 from polykind.server.audit_settings import build_auditor, read_audit_policy
 from polykind.server.controllers import Controllers
 from polykind.server.converter_files import ConverterFiles
@@ -49,7 +50,7 @@ from polykind.server.network_identity import ALL_ADDRESSES, advertised_host, for
 from polykind.server.request_monitor import RequestMonitor
 from polykind.server.runtime_config import RuntimeConfig
 from polykind.server.server_metrics import ServerMetrics
-from polykind.server.settings import Settings
+from polykind.server.settings import Settings, SettingsError
 from polykind.server.storage_layout import move_services
 from polykind.server.store_restore import StoreRestore
 from polykind.server.version_report import VersionReporter
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from polykind.http.connection import App
     from polykind.server.encryption_settings import Encryption
     from polykind.server.rate_limits import RateLimits
+    from polykind.webhook.credentials import WebhookCredentials
 
 log = logging.getLogger("polykind")
 
@@ -85,6 +87,7 @@ class Server:
             self.settings.runtime_config, all_kinds(), serve_v1beta1=self.settings.serve_v1beta1
         )
         self._converters = ConverterFiles(self.settings.converter)
+        self._conversion_credentials = _read_credentials(self.settings.conversion_webhook_config_file)
         self.clock = clock or SystemClock()
         self.ids = ids or SystemIdSource()
         storage_metrics = StorageMetrics()
@@ -226,8 +229,15 @@ class Server:
             in_cluster="KUBERNETES_SERVICE_HOST" in os.environ,
         )
         plugins = self._enabled_plugins()
+        admission = read_admission_settings(settings.admission_control_config_file, plugins)
         self.admission = AdmissionInformers(
-            self.cache, self.registry, self.metrics, self._resolver, plugins, self._plugin_services()
+            self.cache,
+            self.registry,
+            self.metrics,
+            self._resolver,
+            plugins,
+            self._plugin_services(admission.plugins),
+            admission.credentials,
         )
         self.backend = Backend(
             self.store,
@@ -359,7 +369,7 @@ class Server:
             log.warning("server: admission plugin %s", sentence)
         return enabled_plugins(enable, disable)
 
-    def _plugin_services(self) -> PluginServices:
+    def _plugin_services(self, configurations: Mapping[str, JsonObject]) -> PluginServices:
         settings = self.settings
         return PluginServices(
             StoredObjects(self.cache, self.registry),
@@ -370,6 +380,7 @@ class Server:
                 "default-not-ready-toleration-seconds": settings.default_not_ready_toleration_seconds,
                 "default-unreachable-toleration-seconds": settings.default_unreachable_toleration_seconds,
             },
+            configurations,
         )
 
     def _advertised_address(self) -> str:
@@ -390,6 +401,7 @@ class Server:
             clock=self.clock,
             libraries=self._converters.libraries,
             feature_gates=self.settings.feature_gates,
+            credentials=self._conversion_credentials,
             observer=self.metrics,
             on_health=on_health,
         )
@@ -444,3 +456,15 @@ def _open_store(settings: Settings, on_commit: Callable[[float, int], None]) -> 
     store = EtcdStore(access, prefix + "/")
     identity = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     return store, EtcdLeadership(store, prefix, identity, settings.etcd_compaction_interval)
+
+
+def _read_credentials(kubeconfig: Path | None) -> WebhookCredentials | None:
+    """Return the credentials for conversion webhooks. Raise SettingsError if the file is invalid."""
+    if kubeconfig is None:
+        return None
+    from polykind.webhook.credentials import read_credentials
+
+    try:
+        return read_credentials(kubeconfig)
+    except ValueError as error:
+        raise SettingsError(f"--conversion-webhook-config-file: {error}") from None

@@ -102,6 +102,7 @@ class Settings(msgspec.Struct):
     conversion_cache: bool = True
     conversion_cache_ttl: float = 300.0
     conversion_fallback: bool = False
+    conversion_webhook_config_file: Path | None = None
     resolve: tuple[str, ...] = ()
     converter: tuple[str, ...] = ()
     serve_v1beta1: bool = True
@@ -113,6 +114,7 @@ class Settings(msgspec.Struct):
     rate_limit_config_file: Path | None = None
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
+    admission_control_config_file: Path | None = None
     default_not_ready_toleration_seconds: int = 300
     default_unreachable_toleration_seconds: int = 300
     service_cluster_ip_range: str = ""

@@ -264,8 +264,10 @@ class Session:
             if request.is_own:
                 self._presence.refused()
             return self._connect_error(error.os_error, url)
-        if isinstance(error, ssl.SSLError):
-            return request_error(url, handshake_message(error), "TLS")
+        for cause in (error, error.__cause__):
+            # In TLS 1.3, a webhook rejects a client certificate after the handshake.
+            if isinstance(cause, ssl.SSLError):
+                return request_error(url, handshake_message(cause), "TLS")
         return request_error(url, self._request_message(error), "Connection")
 
     def _connect_timeout(self) -> str:

@@ -44,6 +44,8 @@ class PluginServices(msgspec.Struct, frozen=True):
     ids: IdSource
     flags: Mapping[str, int]
     """The values of flags that configure plugins, such as default-not-ready-toleration-seconds."""
+    configurations: Mapping[str, JsonObject] = {}
+    """The configurations of plugins in --admission-control-config-file, by the name of the plugin."""
 
 
 class BuiltinPlugin:

@@ -24,7 +24,6 @@ _POD_OWNERS = (
     *("jobs.batch", "cronjobs.batch"),
 )
 _UNSUPPORTED = "this server does not support it"
-_NO_CONFIG = "it needs a configuration file, which this server does not read"
 _GATED = "kube-apiserver's feature gate for it is off by default"
 
 
@@ -64,13 +63,13 @@ PLUGINS = (
     ),
     PluginEntry("TaintNodesByCondition", True, "node_taints:TaintNodesByCondition", ("nodes",)),
     PluginEntry("AlwaysPullImages", False, "pod_rules:AlwaysPullImages", _PODS),
-    PluginEntry("ImagePolicyWebhook", False, no_effect=_NO_CONFIG),
+    PluginEntry("ImagePolicyWebhook", False, no_effect=_UNSUPPORTED),
     PluginEntry("PodSecurity", True, "pod_security:PodSecurity", ("namespaces", "pods", *_POD_OWNERS)),
     PluginEntry("PodNodeSelector", False, "namespace_annotations:PodNodeSelector", _PODS),
     PluginEntry("Priority", True, "pod_priority:Priority", ("pods", "priorityclasses.scheduling.k8s.io")),
     PluginEntry("DefaultTolerationSeconds", True, "pod_tolerations:DefaultTolerationSeconds", _PODS),
     PluginEntry("PodTolerationRestriction", False, "namespace_annotations:PodTolerationRestriction", _PODS),
-    PluginEntry("EventRateLimit", False, no_effect=_NO_CONFIG),
+    PluginEntry("EventRateLimit", False, no_effect=_UNSUPPORTED),
     PluginEntry("ExtendedResourceToleration", False, "pod_tolerations:ExtendedResourceToleration", _PODS),
     PluginEntry("DefaultStorageClass", True, "default_classes:DefaultStorageClass", ("persistentvolumeclaims",)),
     PluginEntry(

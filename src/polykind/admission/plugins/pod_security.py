@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from polykind import errors
 from polykind.admission.attributes import CREATE, UPDATE, Attributes
-from polykind.admission.plugins.builtin_plugin import BuiltinPlugin
+from polykind.admission.plugins.builtin_plugin import BuiltinPlugin, PluginServices
 from polykind.admission.plugins.pod_security_checks import LATEST, evaluate
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -43,15 +43,42 @@ class Policy(NamedTuple):
     warn: LevelVersion = LevelVersion()
 
 
-def namespace_policy(labels: JsonObject | None) -> tuple[Policy, list[FieldError]]:
+PRIVILEGED = Policy()
+
+
+class PodSecurityDefaults:
+    """A PodSecurityConfiguration: the policy of namespaces without labels, and what no policy applies to."""
+
+    def __init__(self, configuration: JsonObject | None = None) -> None:
+        """Raise ValueError if the configuration is invalid."""
+        configuration = configuration or {}
+        modes: JsonObject = configuration.get("defaults") or {}
+        labels = {f"{_PREFIX}{field}": text for field, text in modes.items() if text}
+        problems: list[FieldError] = []
+        self.policy = Policy(*(_mode_of(labels, mode, PRIVILEGED, problems) for mode in Policy._fields))
+        exemptions: JsonObject = configuration.get("exemptions") or {}
+        self.users, self.namespaces, self.runtime_classes = (
+            frozenset[str](exemptions.get(field) or ()) for field in ("usernames", "namespaces", "runtimeClasses")
+        )
+        texts = [f"defaults.{p.field.partition(_PREFIX)[2][:-1]}: {p.value!r} {p.detail}" for p in problems]
+        texts += [
+            f"exemptions.{field}: Duplicate value"
+            for field, values in exemptions.items()
+            if len(set(values or ())) < len(values or ())
+        ]
+        if texts:
+            raise ValueError("; ".join(texts))
+
+
+def namespace_policy(labels: JsonObject | None, defaults: Policy = PRIVILEGED) -> tuple[Policy, list[FieldError]]:
     """Return the policy that a namespace's labels choose, and the errors of invalid labels.
 
-    An invalid `enforce` level is treated as restricted, other invalid levels as privileged. If there is no `warn`
-    label, violations of an enforced level also cause warnings.
+    `defaults` is the policy without labels. An invalid `enforce` level is treated as restricted, other invalid levels
+    as privileged. If there is no `warn` label, violations of an enforced level also cause warnings.
     """
     labels = labels or {}
     problems: list[FieldError] = []
-    modes = {mode: _mode_of(labels, mode, problems) for mode in ("enforce", "audit", "warn")}
+    modes = {mode: _mode_of(labels, mode, defaults, problems) for mode in ("enforce", "audit", "warn")}
     enforce, warn = modes["enforce"], modes["warn"]
     if f"{_PREFIX}warn" not in labels and labels.get(f"{_PREFIX}enforce") in _LEVELS and _stricter(enforce, warn):
         version_label = f"{_PREFIX}warn-version" in labels
@@ -59,18 +86,20 @@ def namespace_policy(labels: JsonObject | None) -> tuple[Policy, list[FieldError
     return Policy(**modes), problems
 
 
-def _mode_of(labels: JsonObject, mode: str, problems: list[FieldError]) -> LevelVersion:
-    level = labels.get(_PREFIX + mode, "privileged")
+def _mode_of(labels: JsonObject, mode: str, defaults: Policy, problems: list[FieldError]) -> LevelVersion:
+    default: LevelVersion = getattr(defaults, mode)
+    level = labels.get(_PREFIX + mode, default.level)
     if level not in _LEVELS:
         problems.append(_invalid_label(mode, level, f"must be one of {', '.join(_LEVELS)}"))
         level = "restricted" if mode == "enforce" else "privileged"
-    version_label, minor = labels.get(f"{_PREFIX}{mode}-version", "latest"), LATEST
-    if version_label != "latest":
+    version_label, minor = labels.get(f"{_PREFIX}{mode}-version"), default.minor
+    if version_label is not None:
         match = _VERSION.fullmatch(version_label)
-        if match is None or int(match[1]) > _MAX_INT:
-            problems.append(_invalid_label(f"{mode}-version", version_label, 'must be "latest" or "v1.x"'))
-        else:
+        minor = LATEST
+        if match is not None and int(match[1]) <= _MAX_INT:
             minor = int(match[1])
+        elif version_label != "latest":
+            problems.append(_invalid_label(f"{mode}-version", version_label, 'must be "latest" or "v1.x"'))
     return LevelVersion(level, minor)
 
 
@@ -85,6 +114,10 @@ def _stricter(one: LevelVersion, other: LevelVersion) -> bool:
 class PodSecurity(BuiltinPlugin):
     """Rejects pods that violate the enforced level, and warns about pods and workloads that violate the warn level."""
 
+    def __init__(self, services: PluginServices) -> None:
+        super().__init__(services)
+        self._defaults = PodSecurityDefaults(services.configurations.get("PodSecurity"))
+
     def handles(self, attributes: Attributes) -> bool:
         resource = attributes.resource
         if attributes.operation not in (CREATE, UPDATE):
@@ -98,36 +131,68 @@ class PodSecurity(BuiltinPlugin):
         if (resource.group, resource.plural) == ("", "namespaces"):
             await self._validate_namespace(attributes, obj)
             return
+        exempt = self._exemption(attributes)
+        if exempt:
+            attributes.notes.annotate_admission(f"{_PREFIX}exempt", exempt)
+            return
         namespace = attributes.namespace_object() or {}
-        policy, problems = namespace_policy((namespace.get("metadata") or {}).get("labels"))
+        policy, problems = namespace_policy((namespace.get("metadata") or {}).get("labels"), self._defaults.policy)
         if resource.plural == "pods":
             self._validate_pod(attributes, obj, policy, valid=not problems)
-        else:
-            template = _template(obj)
+            return
+        template = _template(obj)
+        if not self._is_exempt_class(attributes, template[1]):
             _audit(attributes, policy.audit, *template)
             _warn(attributes, policy.warn, *template)
 
+    def _exemption(self, attributes: Attributes) -> str:
+        """Return why no policy applies to the request: "namespace", "user", or "" if one does."""
+        if attributes.namespace in self._defaults.namespaces:
+            return "namespace"
+        return "user" if attributes.user.name in self._defaults.users else ""
+
+    def _is_exempt_class(self, attributes: Attributes, spec: JsonObject) -> bool:
+        """True if the runtime class of a pod is exempt."""
+        exempt = spec.get("runtimeClassName") in self._defaults.runtime_classes
+        if exempt:
+            attributes.notes.annotate_admission(f"{_PREFIX}exempt", "runtimeClass")
+        return exempt
+
     async def _validate_namespace(self, attributes: Attributes, namespace: JsonObject) -> None:
-        new, problems = namespace_policy(namespace["metadata"].get("labels"))
-        old, old_problems = Policy(), list[FieldError]()
+        labels, defaults = namespace["metadata"].get("labels"), self._defaults.policy
+        new, problems = namespace_policy(labels, defaults)
+        old, old_problems = defaults, list[FieldError]()
         if attributes.old is not None:
-            old, old_problems = namespace_policy(attributes.old["metadata"].get("labels"))
+            old, old_problems = namespace_policy(attributes.old["metadata"].get("labels"), defaults)
         if problems and problems != old_problems:
             raise errors.InvalidError("Namespace", "", attributes.name, problems)
-        if attributes.operation == CREATE or new.enforce == old.enforce or new.enforce.level == "privileged":
+        exempt = attributes.name in self._defaults.namespaces
+        if attributes.operation == CREATE:
+            if exempt:
+                _warn_of_exemption(attributes, labels or {}, new, defaults)
+            return
+        if new.enforce == old.enforce or new.enforce.level == "privileged":
             return
         if new.enforce.minor == old.enforce.minor and not _stricter(new.enforce, old.enforce):
             return
-        pods = await self.services.objects.list("", "pods", attributes.name)
+        if exempt:
+            _warn_of_exemption(attributes, labels or {}, new, defaults)
+            return
+        pods = [
+            pod
+            for pod in await self.services.objects.list("", "pods", attributes.name)
+            if (pod.get("spec") or {}).get("runtimeClassName") not in self._defaults.runtime_classes
+        ]
         for warning in await existing_pod_warnings(attributes.name, new.enforce, pods):
             attributes.notes.warn(warning)
 
-    @staticmethod
-    def _validate_pod(attributes: Attributes, pod: JsonObject, policy: Policy, *, valid: bool) -> None:
+    def _validate_pod(self, attributes: Attributes, pod: JsonObject, policy: Policy, *, valid: bool) -> None:
         if valid and {mode.level for mode in policy} == {"privileged"}:
             attributes.notes.annotate_admission(f"{_PREFIX}enforce-policy", "privileged:latest")
             return
         if attributes.old is not None and not _is_significant(pod, attributes.old):
+            return
+        if self._is_exempt_class(attributes, pod.get("spec") or {}):
             return
         attributes.notes.annotate_admission(f"{_PREFIX}enforce-policy", str(policy.enforce))
         _audit(attributes, policy.audit, pod["metadata"], pod.get("spec") or {})
@@ -136,6 +201,22 @@ class PodSecurity(BuiltinPlugin):
             reason = f"violates PodSecurity {go_quote(str(policy.enforce))}: {', '.join(map(str, violations))}"
             raise errors.ForbiddenError("pods", "", attributes.name, reason)
         _warn(attributes, policy.warn, pod["metadata"], pod.get("spec") or {})
+
+
+def _warn_of_exemption(attributes: Attributes, labels: JsonObject, policy: Policy, defaults: Policy) -> None:
+    """Warn that the labels of an exempt namespace have no effect."""
+    if {mode.level for mode in policy} == {"privileged"} or policy == defaults:
+        return
+    chosen = [
+        f"{mode}={getattr(policy, mode)}"
+        for mode in Policy._fields
+        if getattr(policy, mode).level != "privileged"
+        and (f"{_PREFIX}{mode}" in labels or f"{_PREFIX}{mode}-version" in labels)
+    ]
+    name = go_quote(attributes.name)
+    attributes.notes.warn(
+        f"namespace {name} is exempt from Pod Security, and the policy ({', '.join(chosen)}) will be ignored"
+    )
 
 
 def _audit(attributes: Attributes, level: LevelVersion, metadata: JsonObject, spec: JsonObject) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from polykind import errors
 from polykind.admission.attributes import CREATE, UPDATE, Attributes, Compute, compute_inline
 from polykind.admission.plugins.builtin_plugin import PluginServices, forbidden
+from polykind.admission.plugins.plugin_table import RESOURCE_QUOTAS
 from polykind.admission.plugins.quota_evaluators import Evaluator, evaluator_for, in_scopes, quota_scopes, size_names
 from polykind.admission.plugins.quota_ledger import Charge, QuotaLedger
 from polykind.admission.plugins.resource_lists import ResourceList, subtract
@@ -21,6 +23,7 @@ class ResourceQuotas:
 
     def __init__(self, services: PluginServices) -> None:
         self._services = services
+        self._limited = limited_resources(services)
         self.ledger = QuotaLedger(services)
 
     async def admit(self, attributes: Attributes) -> None:
@@ -33,6 +36,10 @@ class ResourceQuotas:
         if evaluator is None or not evaluator.handles(attributes):
             return
         claim = _ObjectClaim(attributes, evaluator, self._services.clock.now())
+        texts = self._limited.get((resource.group, resource.plural))
+        if texts:
+            quotas = await self._services.objects.list("", "resourcequotas", namespace)
+            await attributes.compute(lambda: claim.check_covered(quotas, texts))
         if attributes.dry_run:
             await on_loop(self.ledger.check(namespace, claim))
         else:
@@ -47,6 +54,15 @@ class ResourceQuotas:
             await self.ledger.check(namespace, claim)
             return None
         return await self.ledger.charge(namespace, claim)
+
+
+def limited_resources(services: PluginServices) -> dict[tuple[str, str], list[str]]:
+    """Return the limited resources in the plugin's configuration: texts in their names, by group and plural."""
+    limited: dict[tuple[str, str], list[str]] = {}
+    for entry in (services.configurations.get(RESOURCE_QUOTAS) or {}).get("limitedResources") or ():
+        texts = limited.setdefault((entry.get("apiGroup", ""), entry["resource"]), [])
+        texts += entry.get("matchContains") or ()
+    return limited
 
 
 @dataclass(frozen=True)
@@ -85,6 +101,26 @@ class _ObjectClaim:
             if delta:
                 found.append((quota, delta))
         return found
+
+    def check_covered(self, quotas: list[JsonObject], texts: Sequence[str]) -> None:
+        """Raise ForbiddenError if the request consumes more of a limited resource for which there is no quota.
+
+        Limited resources contain one of `texts` in their name.
+        """
+        attributes, evaluator = self.attributes, self.evaluator
+        obj, old = attributes.obj or {}, attributes.old
+        usage = evaluator.usage(obj, self.now)
+        increase = usage
+        if attributes.operation == UPDATE and old is not None:
+            increase = subtract(usage, evaluator.usage(old, self.now))
+        if not any(quantity.sign for quantity in increase.values()):
+            return
+        limited = {name for name, used in usage.items() if used.sign > 0 and any(text in name for text in texts)}
+        for quota in quotas:
+            if _matches(quota, obj, evaluator):
+                limited -= evaluator.matching(set((quota.get("status") or {}).get("hard") or ()))
+        if limited:
+            raise self.forbidden(f"insufficient quota to consume: {','.join(sorted(limited))}")
 
     def _concerns(self, quota: JsonObject) -> bool:
         """True if a quota limits the request's object.
