@@ -10,10 +10,9 @@ from polykind.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, children
 from polykind.cel.cel_types import Type, unwrap_optional
 from polykind.cel.constant_folding import constant_value
 from polykind.cel.evaluation_errors import EvalError
-from polykind.cel.library.regex import compile_regex
 from polykind.cel.library.string_format import CLAUSE_ERRORS, Clause, FormatError, parse_format
 from polykind.cel.source import Source
-from polykind.golang.regexp import PatternError
+from polykind.golang.regexp import PatternError, compile_pattern
 
 _STRING_CLAUSE_KINDS = "list map int uint double bool string timestamp bytes duration type null"
 _CLAUSE_KINDS = {
@@ -93,7 +92,7 @@ def _validate_call(node: Call, source: Source) -> None:
         return
     try:
         if node.function == "matches":
-            compile_regex(str(arg.value))
+            compile_pattern(str(arg.value))
         else:
             constant_value(node)
     except (EvalError, PatternError):

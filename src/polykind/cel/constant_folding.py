@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from polykind.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, children, qualified_name
 from polykind.cel.cel_types import Type
 from polykind.cel.evaluation_errors import EvalError
-from polykind.cel.library.regex import compile_regex
 from polykind.cel.overload_dispatch import dispatcher
 from polykind.cel.well_known_types import REGISTERED_TYPES, WELL_KNOWN_TYPES
-from polykind.golang.regexp import PatternError
+from polykind.golang.regexp import PatternError, compile_pattern
 
 NameResolver = Callable[[Expr], tuple[Any] | None]
 """A function that returns a 1-tuple with the constant that a name denotes, or None if the name denotes a variable."""
@@ -95,7 +94,7 @@ def instantiation_error(ast: Expr) -> str | None:
                 args = [*([node.target] if node.target is not None else []), *node.args]
                 regex = constant_value(args[1]) if len(args) > 1 else None
                 if regex is not None and isinstance(regex[0], str):
-                    compile_regex(regex[0])
+                    compile_pattern(regex[0])
             else:
                 constant_value(node)
         except (EvalError, PatternError) as error:

@@ -16,7 +16,7 @@ from polykind.cel.library.standard import COMPARISONS, double_comparison, in_lis
 from polykind.cel.overload_dispatch import no_such_overload
 from polykind.cel.runtime_cost import CallCost, string_traversal_cost
 from polykind.cel.runtime_values import Optional, actual_size, equals
-from polykind.golang.regexp import compile_pattern
+from polykind.golang.regexp import Pattern, PatternTooLargeError, compile_pattern
 
 _TYPE_ERRORS = (AttributeError, TypeError)
 """Exceptions that Python raises if an argument is null although its schema declares a non-null type."""
@@ -227,21 +227,35 @@ def fast_call(overload: str, nodes: Sequence[Expr], args: Sequence[Plan], cost: 
 
 def _string_test(overload: str, text: Closure, constant: str) -> Closure:
     """Return a closure that tests a string against a constant and charges for every ten characters, rounded up."""
+    if overload == "matches_string":
+        return _pattern_test(text, compile_pattern(constant), -(-len(constant) // 4))
     cost, test = _compile_string_test(overload, constant)
-    # matches() also charges for an empty string, as cel-go does.
-    rounding = 10 if overload == "matches_string" else 9
 
     def run(frame: Frame) -> bool:
         value = text(frame)
-        frame[0] += (len(value) + rounding) // 10 * cost
+        frame[0] += (len(value) + 9) // 10 * cost
         return test(value)
 
     return run
 
 
+def _pattern_test(text: Closure, pattern: Pattern, cost: int) -> Closure:
+    """Return a closure for matches(). It also charges for an empty string, as cel-go does."""
+
+    def run(frame: Frame) -> bool:
+        value = text(frame)
+        frame[0] += (len(value) + 10) // 10 * cost
+        if frame[-2] is not None and (work := pattern.work):
+            frame[-2](work)
+        try:
+            return pattern(value)
+        except PatternTooLargeError as error:
+            raise EvalError(str(error)) from None
+
+    return run
+
+
 def _compile_string_test(overload: str, constant: str) -> tuple[int, Callable[[str], bool]]:
-    if overload == "matches_string":
-        return -(-len(constant) // 4), compile_pattern(constant)
     if overload == "contains_string":
         return string_traversal_cost(len(constant)), lambda value: constant in value
     if overload == "starts_with_string":
@@ -298,16 +312,20 @@ def variable_cost_call(
     call_cost: CallCost,
     *,
     reserve: bool = False,
+    work: Callable[[Sequence[Any]], int] | None = None,
 ) -> Closure:
     """Return a closure for a call whose cost depends on its arguments and result.
 
     If `reserve` is true, the cost depends only on the arguments and is checked against the limit before the call.
+    `work` tells how long the call takes besides, so that it can be interrupted on an event loop.
     """
 
     def call(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
         if reserve:
             reserve_cost(frame, call_cost(values, None))
+        if work is not None and frame[-2] is not None:
+            frame[-2](work(values))
         try:
             result = implementation(*values)
         except _TYPE_ERRORS:

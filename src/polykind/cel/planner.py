@@ -27,6 +27,7 @@ from polykind.cel.constant_folding import REGEX_FUNCTIONS, constant_value
 from polykind.cel.evaluation_errors import CEL_ERRORS, CostExceededError
 from polykind.cel.from_json import integer_item
 from polykind.cel.library import OVERLOADS_BY_ID, Overload, standard
+from polykind.cel.library.regex import compile_work
 from polykind.cel.overload_dispatch import Implementation, dispatcher, with_argument_checks, with_first_item_check
 from polykind.cel.runtime_cost import QUADRATIC_OVERLOADS, SELF_COMPARING_OVERLOADS, CallCost, runtime_call_cost
 from polykind.cel.runtime_values import ConstructedList, ConstructedMap, StringList, kind_of, type_constant
@@ -306,7 +307,9 @@ class Planner:
         if isinstance(call_cost, int):
             return Plan(operators.fixed_cost_call(overload.function, implementation, runs), cost + call_cost)
         reserve = overload.id in QUADRATIC_OVERLOADS
-        call = operators.variable_cost_call(overload.function, implementation, runs, call_cost, reserve=reserve)
+        call = operators.variable_cost_call(
+            overload.function, implementation, runs, call_cost, reserve=reserve, work=_work(overload.function)
+        )
         return Plan(call, cost)
 
     def _dynamic_dispatch(self, node: Call, args: Sequence[Plan], cost: int) -> Plan:
@@ -316,7 +319,8 @@ class Planner:
         runs = [arg.run for arg in args]
         if isinstance(call_cost, int):
             return Plan(operators.fixed_cost_call(node.function, dispatch, runs), cost + call_cost)
-        return Plan(operators.variable_cost_call(node.function, dispatch, runs, call_cost), cost)
+        call = operators.variable_cost_call(node.function, dispatch, runs, call_cost, work=_work(node.function))
+        return Plan(call, cost)
 
     # ------------------------------------------------------------------ aggregate literals and comprehensions
 
@@ -404,3 +408,8 @@ def _fold_call(implementation: Callable[..., Any], call_cost: CallCost | int, ar
 
 def _is_dynamic(t: Type) -> bool:
     return t.kind in ("dyn", "error", "param") or any(_is_dynamic(p) for p in t.params if t.kind != "type")
+
+
+def _work(function: str) -> Callable[[Sequence[Any]], int] | None:
+    """Return what tells the work of a function's call that its cost does not contain, or None if there is none."""
+    return compile_work if function in REGEX_FUNCTIONS else None

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.golang.regexp import PatternError, compile_pattern
 from polykind.golang.sorting import sorted_strings
 from polykind.schema import object_meta
 from polykind.schema.codegen import Function
@@ -328,7 +329,7 @@ class CompiledSchema:
 
 def _steps_per_value(schema: JsonObject | None) -> int:
     """Return the highest number of steps for one value at any node of the schema, including the node's branches."""
-    highest = 1
+    highest, pattern_work = 1, 0
     pending: list[Any] = [schema]
     while pending:
         node = pending.pop()
@@ -338,6 +339,8 @@ def _steps_per_value(schema: JsonObject | None) -> int:
         alternatives = [node]
         while alternatives:
             current = alternatives.pop()
+            if isinstance(current.get("pattern"), str) and pattern_work < _MAX_PATTERN_WORK:
+                pattern_work += _pattern_work(current["pattern"])
             properties, required = current.get("properties"), current.get("required")
             steps += _STEPS_PER_BRANCH
             steps += len(properties) if isinstance(properties, dict) else 0
@@ -351,7 +354,21 @@ def _steps_per_value(schema: JsonObject | None) -> int:
             pending += [current.get("items"), current.get("additionalProperties")]
             pending += properties.values() if isinstance(properties, dict) else ()
         highest = max(highest, steps)
-    return highest
+    return highest if pattern_work < _MAX_PATTERN_WORK else max(highest, _ALWAYS_IN_WORKER)
+
+
+def _pattern_work(text: str) -> int:
+    """Return how long a pattern takes to check and to compile, in instructions of RE2."""
+    try:
+        return _WORK_PER_PATTERN + compile_pattern(text).size if len(text) < _LONG_PATTERN else _MAX_PATTERN_WORK
+    except PatternError:
+        return _WORK_PER_PATTERN
+
+
+_MAX_PATTERN_WORK, _WORK_PER_PATTERN, _LONG_PATTERN = 40_000, 100, 1000
+"""The instructions of all patterns up to which they are compiled on the event loop: some 20 ms if all are."""
+_ALWAYS_IN_WORKER = 1_000_000
+"""Steps for which every value is handled in a worker thread."""
 
 
 _STEPS_PER_BRANCH = 5

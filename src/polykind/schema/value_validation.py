@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.golang.fmt import go_quote
-from polykind.golang.regexp import PatternError
+from polykind.golang.regexp import Pattern, PatternError, PatternTooLargeError
 from polykind.golang.sorting import sorted_strings
 from polykind.golang.strconv import float_to_int64
 from polykind.schema.correlation import Correlation
@@ -113,8 +113,16 @@ def _validate_string(node: SchemaNode, value: str, path: str, result: Validation
         matcher = node.matcher()
         if isinstance(matcher, PatternError):
             result.add(invalid(path, value, f"should match '{node.pattern}, but pattern is invalid: {matcher}'"))
-        elif matcher and not matcher(value):
-            result.add(invalid(path, value, f"should match '{node.pattern}'"))
+        elif matcher and (problem := _mismatch(node, matcher, value)):
+            result.add(invalid(path, value, problem))
+
+
+def _mismatch(node: SchemaNode, matcher: Pattern, value: str) -> str:
+    """Return why a value does not match the pattern of its schema, or "" if it does."""
+    try:
+        return "" if matcher(value) else f"should match '{node.pattern}'"
+    except PatternTooLargeError as error:
+        return f"should match '{node.pattern}', but {error}"
 
 
 def is_in_enum(node: SchemaNode, value: Any) -> bool:

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import re2
-
-from polykind.bounded_cache import remember
 from polykind.cel.evaluation_errors import EvalError
-from polykind.golang.regexp import PatternError, compile_pattern, memory_limit, to_re2
+from polykind.golang.regexp import Pattern, PatternError, PatternTooLargeError, compile_pattern
 from polykind.golang.utf8 import replace_lone_surrogates
 
-_COMPILED_BYTES = 32 * 1024 * 1024
-"""The memory of all patterns that are kept. Most take a quarter of a megabyte at most."""
+_WORK_PER_CHARACTER = 10
+"""The work to check a character of a pattern, in instructions that RE2 compiles in the same time."""
+_SMALL_PATTERN = 200
+"""Characters of a pattern that is checked before its work is known."""
 
 
-@remember(_COMPILED_BYTES, cost=lambda compiled: memory_limit(compiled.pattern))
-def compile_regex(text: str) -> Any:
-    """Compile a regular expression. Raise PatternError if the pattern is invalid."""
-    compile_pattern(text)
-    translated = to_re2(replace_lone_surrogates(text))
-    return re2.compile(translated, re2.ASCII, max_mem=memory_limit(translated))
-
-
-def _compile(text: str, error_prefix: str) -> Any:
+def compile_work(values: Sequence[Any]) -> int:
+    """Return how much a call of a regex function compiles, in RE2 instructions. `values` are the call's arguments."""
+    text = values[1]
+    if not isinstance(text, str):
+        return 0
+    if len(text) > _SMALL_PATTERN:
+        return len(text) * _WORK_PER_CHARACTER
     try:
-        return compile_regex(text)
+        return compile_pattern(text).work
+    except PatternError:
+        return 0
+
+
+def _compile(text: str, error_prefix: str) -> Pattern:
+    try:
+        return compile_pattern(text)
     except PatternError as error:
         raise EvalError(f"{error_prefix}{error}") from None
 
 
+def _program(text: str) -> Any:
+    try:
+        return _compile(text, "Illegal regex: ").program
+    except PatternTooLargeError as error:
+        raise EvalError(str(error)) from None
+
+
 def matches(text: str, expression: str) -> bool:
-    return bool(_compile(expression, "").search(replace_lone_surrogates(text)))
+    try:
+        return _compile(expression, "")(text)
+    except PatternTooLargeError as error:
+        raise EvalError(str(error)) from None
 
 
 def _find(text: str, expression: str) -> str:
-    match = _compile(expression, "Illegal regex: ").search(replace_lone_surrogates(text))
+    match = _program(expression).search(replace_lone_surrogates(text))
     return match.group() if match else ""
 
 
 def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
     text = replace_lone_surrogates(text)
-    matches = _compile(expression, "Illegal regex: ").finditer(text)
+    matches = _program(expression).finditer(text)
     results: list[str] = []
     end = -1
     for start, stop in _match_spans(matches) if limit else ():
