@@ -194,7 +194,7 @@ def _go_error_code(code: str) -> str:
 
 
 class _Extent:
-    """How large a part of a pattern is when its repetitions are expanded."""
+    """The size of a part of a pattern, with its repetitions expanded."""
 
     __slots__ = ("product", "size", "steps")
 

@@ -190,9 +190,12 @@ class CompiledSchema:
     def steps_per_value(self) -> int:
         """The highest number of properties, required fields and allOf, anyOf or oneOf branches that apply to one value.
 
-        It measures how long it takes to default and validate a value.
+        It measures how long it takes to default and validate a value. A big schema takes long to measure, so that waits
+        for the first use, in a worker thread.
         """
         if self._steps_per_value == 0:
+            if _is_big(self._raw):
+                return _ALWAYS_IN_WORKER
             self._steps_per_value = _steps_per_value(self._raw)
         return self._steps_per_value
 
@@ -220,6 +223,8 @@ class CompiledSchema:
         would block the event loop for too long.
         """
         self._uses += 1
+        if self._steps_per_value == 0:
+            self._steps_per_value, self._has_floats = _steps_per_value(self._raw), _has_floats(self._raw)
         if self._uses >= _USES_BEFORE_GENERATION:
             if self._validation is None:
                 self._generate_validation()
@@ -344,6 +349,7 @@ def _steps_per_value(schema: JsonObject | None) -> int:
             properties, required = current.get("properties"), current.get("required")
             steps += _STEPS_PER_BRANCH
             steps += len(properties) if isinstance(properties, dict) else 0
+            steps += len(current["enum"]) // _VALUES_PER_STEP if isinstance(current.get("enum"), list) else 0
             steps += len(required) if isinstance(required, list) else 0
             for keyword in ("allOf", "anyOf", "oneOf"):
                 branches = current.get(keyword)
@@ -371,6 +377,22 @@ _ALWAYS_IN_WORKER = 1_000_000
 """Steps for which every value is handled in a worker thread."""
 
 
+def _is_big(schema: JsonObject | None) -> bool:
+    """True if a schema has so many parts that they are not counted on an event loop."""
+    parts, pending = 0, [schema]
+    while pending:
+        part = pending.pop()
+        parts += 1
+        children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        if parts + len(pending) + len(children) > _MAX_PARTS:
+            return True
+        pending += children
+    return False
+
+
+_MAX_PARTS = 20_000
+"""The parts of a schema that are counted in some milliseconds."""
+_VALUES_PER_STEP = 10
 _STEPS_PER_BRANCH = 5
 _STEPS_WITHOUT_CHECK = 100_000
 """The estimated number of properties in an object above which the size of its defaults is checked."""

@@ -21,6 +21,7 @@ from polykind.schema.string_formats import format_check
 from polykind.schema.value_validation import validate_value
 
 _MANY_PROPERTIES = 40
+"""Also the number of required properties and of branches. Compiling code for many holds the interpreter lock."""
 _BUILTINS = (type, len, str, int, float, bool, dict, list)
 _PYTHON_TYPES = {"string": "str", "integer": "int", "boolean": "bool", "object": "dict", "array": "list"}
 
@@ -191,6 +192,9 @@ class ValidationProgramWriter:
         def calls(branches: tuple[SchemaNode, ...]) -> list[str]:
             return [f"{self.function(branch, values_only=True)}({var})" for branch in branches]
 
+        if len(node.any_of) + len(node.one_of) + len(node.all_of) > _MANY_PROPERTIES:
+            body.add(f"if not {self._slow_path(node, True)}({var}): return False")
+            return
         if node.any_of:
             body.add(f"if not ({' or '.join(calls(node.any_of))}): return False")
         if node.one_of:
@@ -257,12 +261,20 @@ class ValidationProgramWriter:
             body.add("return False")
         elif len(names) > _MANY_PROPERTIES:
             self._property_loop(body, node, names, var, values_only)
-        for name in node.required:
-            if len(names) > _MANY_PROPERTIES or not self._is_loaded(node, name, values_only):
-                body.add(f"if {self.program.constant(name)} not in {var}: return False")
+        self._required(body, node, var, values_only)
         if len(names) <= _MANY_PROPERTIES:
             for name in names:
                 self._property(body, node, name, var, values_only)
+
+    def _required(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool) -> None:
+        """Generate the check of required properties that no other check contains."""
+        many = len(list(node.property_names)) > _MANY_PROPERTIES
+        names = [name for name in node.required if many or not self._is_loaded(node, name, values_only)]
+        if len(names) > _MANY_PROPERTIES:
+            body.add(f"if not {self.program.constant(frozenset(names))} <= {var}.keys(): return False")
+            return
+        for name in names:
+            body.add(f"if {self.program.constant(name)} not in {var}: return False")
 
     def _is_loaded(self, node: SchemaNode, name: str, values_only: bool) -> bool:
         child = node.property_node(name)
