@@ -25,10 +25,13 @@ MAX_KEY_BYTES: Final = 2048
 """The default for the size of the longest key that is kept. Longer texts hardly ever repeat."""
 
 
-def memory_of(value: object) -> int:
-    """Return the approximate memory of a value with all its parts, as if it shared no part with another value."""
+def memory_of(value: object, most: int = 1 << 62) -> int:
+    """Return the approximate memory of a value with all its parts, as if it shared no part with another value.
+
+    Parts beyond `most` bytes are not counted.
+    """
     total, unread = 0, [value]
-    while unread:
+    while unread and total <= most:
         part = unread.pop()
         total += getsizeof(part)
         if isinstance(part, tuple | list | frozenset | set):
@@ -73,7 +76,7 @@ class BoundedCache(dict[K, V | None], Generic[K, V]):
         return value
 
     def __setitem__(self, key: K, value: V | None) -> None:
-        key_bytes = memory_of(key)
+        key_bytes = memory_of(key, self._max_key_bytes)
         if value is None or key_bytes > self._max_key_bytes:
             return
         size = key_bytes + self._cost(value) + ENTRY_BYTES

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from polykind.operations.watch_queries import WatchQueries
+
 if TYPE_CHECKING:
     from polykind.admission.admission_chain import AdmissionChain
     from polykind.apis.core.service_network import ServiceNetwork
@@ -38,6 +40,7 @@ class Backend(msgspec.Struct):
     """True if the feature gate AllowUnsafeMalformedObjectDeletion is enabled."""
     compresses_watch_lists: bool = False
     """True if the feature gate WatchListCompression is enabled."""
+    watch_queries: WatchQueries = msgspec.field(default_factory=WatchQueries)
     stale_values: StaleValues | None = None
     """Finds objects that are encrypted with an old key. None if values are not encrypted."""
 

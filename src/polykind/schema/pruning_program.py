@@ -18,6 +18,9 @@ _BUILTINS = (type, str, int, dict, list)
 _CONTAINERS = ("object", "array")
 _MAX_LITERAL_DEPTH, _MAX_LITERAL_LENGTH = 6, 30
 
+_MANY_PROPERTIES = 500
+"""The number of properties above which no code is generated: compiling it would hold the interpreter lock for long."""
+
 
 class SlowPathError(Exception):
     """The generated function cannot handle a value, for example an unknown field that has to be reported."""
@@ -46,6 +49,9 @@ class PruningProgramWriter:
             body.add("raise SlowPathError")
             return
         names = [name for name in node.property_names if not (root and name in META_KEYS)]
+        if len(names) > _MANY_PROPERTIES:
+            body.add("raise SlowPathError")
+            return
         self._remove_unknown(body, node, var, root)
         if node.additional_allowed is not None or node.preserve_unknown:
             self._visit_each(body, node, names, var, root)

@@ -21,6 +21,8 @@ _LONG_QUERY = 2048
 
 _MAX_QUERIES = 16
 """The number of requirements of a selector for which indexes are used."""
+_MAX_VALUES = 200
+"""The number of values of a requirement for which an index is asked for each value."""
 _SELECTIVE = ("=", "==", "in", "!")
 """The operators of label selectors that an index answers with a lookup."""
 
@@ -211,7 +213,7 @@ def _label_query(version: ServedVersion, requirement: Requirement) -> IndexQuery
 
     values: tuple[str | None, ...] | None = None
     if requirement.operator in ("=", "==", "in"):
-        values = requirement.values
+        values = requirement.values if len(requirement.values) <= _MAX_VALUES else None
     elif requirement.operator == "!":
         values = (None,)
     return IndexQuery(

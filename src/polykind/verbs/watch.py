@@ -26,6 +26,18 @@ _MIN_TIMEOUT, _TIMEOUT_JITTER = 1800.0, 1800.0
 
 
 async def watch(op: Operation) -> Response | Stream:
+    queries, user = op.backend.watch_queries, op.client.name
+    length = queries.begin(user, op.parameters)
+    try:
+        response = await _watch(op)
+    except BaseException:
+        queries.end(user, length)
+        raise
+    queries.end_with(response, user, length)
+    return response
+
+
+async def _watch(op: Operation) -> Response | Stream:
     accept = op.media.accept
     if op.version.is_builtin:
         negotiation.check_names_media_type(accept, streams=True)
