@@ -32,11 +32,6 @@ _SOURCES = {
 """Directories of types by package, if it is not `api/<package>/<version>`."""
 _NOT_IN_KUBERNETES = ("apiserver", "audit", "meta/version", "ratelimits")
 """Tables, and packages of tables, that are written only by hand, because the server supports a part of the types."""
-_IMPORTED = {
-    "k8s.io/apimachinery/pkg/apis/meta/v1": "meta",
-    "k8s.io/api/authentication/v1": "authentication",
-    "k8s.io/api/core/v1": "core",
-}
 _BUILT_IN = {
     "[]byte": "bytes",
     "int": "int32",
@@ -269,8 +264,8 @@ def _translated(text: str, aliases: dict[str, str]) -> str:
     if dot:
         path = aliases.get(alias, "")
         canonical = f"metav1.{name}" if path.endswith("apis/meta/v1") else text
-        package = _IMPORTED.get(path, alias)
-        return _BUILT_IN.get(canonical, f"{package}.{name}")
+        package, version = path.split("/")[-2:] if path.startswith("k8s.io/") else (alias, "v1")
+        return _BUILT_IN.get(canonical, f"{package}.{name}" if version == "v1" else f"{package}/{version}.{name}")
     return _BUILT_IN.get(text, text)
 
 
@@ -282,6 +277,7 @@ class Merge:
 
     def __init__(self, checkout: Path, version: tuple[int, int], base: tuple[int, int]) -> None:
         self.version, self.base = version, base
+        self.checkout = checkout
         self.tables: dict[str, Table] = {}
         self.sources: dict[str, GoPackage] = {}
         self.notes: list[str] = []
@@ -290,9 +286,19 @@ class Merge:
             name = f"{package}/{version_name}"
             if package in _NOT_IN_KUBERNETES or name in _NOT_IN_KUBERNETES:
                 continue
-            source = _SOURCES.get(package, "api/{package}/{version}").format(package=package, version=version_name)
             self.tables[name] = read_table(path.read_text())
-            self.sources[name] = read_package(checkout / _STAGING / source)
+            self.sources[name] = read_package(self._directory(name))
+        self.new = {
+            (name, struct)
+            for name, source in self.sources.items()
+            for struct in (*source.structs, *source.named)
+            if struct not in self.tables[name].structs and struct not in self.tables[name].types
+        }
+
+    def _directory(self, name: str) -> Path:
+        package, _, version = name.partition("/")
+        source = _SOURCES.get(package, "api/{package}/{version}").format(package=package, version=version)
+        return self.checkout / _STAGING / source
 
     def run(self) -> None:
         pending = [(name, struct) for name, table in self.tables.items() for struct in table.structs]
@@ -305,11 +311,23 @@ class Merge:
             source = self.sources[name]
             if struct in source.structs:
                 pending += self._merge_struct(name, struct)
-            elif "ours" not in self.tables[name].structs[struct].flags:
-                self.notes.append(f"{name}: the source has no struct {struct}")
+            elif not any(
+                flag.startswith(("ours", "since=", "until=")) for flag in self.tables[name].structs[struct].flags
+            ):
+                self._end_struct(name, struct)
         for name, table in self.tables.items():
-            self._merge_values(table, self.sources[name])
+            self._merge_values(name, table, self.sources[name])
             _drop_unused(table, [other for key, other in self.tables.items() if key != name], name)
+
+    def _end_struct(self, name: str, struct: str) -> None:
+        if self.version != self.base:
+            self.tables[name].structs[struct].flags.append(self._until)
+        else:
+            self.notes.append(f"{name}: the source has no struct {struct}")
+
+    @property
+    def _until(self) -> str:
+        return f"until={self.version[0]}.{self.version[1] - 1}"
 
     def _merge_struct(self, name: str, struct: str) -> Iterator[tuple[str, str]]:
         """Merge a struct. Yield the structs that it refers to."""
@@ -317,51 +335,63 @@ class Merge:
         block = table.structs.setdefault(struct, Block([], ""))
         if "ours" in block.flags:
             return
-        is_new = not block.rows and not block.description
+        is_new = (name, struct) in self.new
+        if is_new and self.version != self.base and not block.flags:
+            block.flags.append(f"since={_text(self.version)}")
         if "structType" in source.markers[struct] and "atomic" not in block.flags:
-            block.flags.append("atomic")
+            block.flags.insert(0, "atomic")
         bounds = [f"since={_text(self.version)}"] if self.version != self.base and not is_new else []
+        found = [_row(one, source) for one in source.structs[struct]]
+        keys = {_key(row) for row in found}
         rows: list[Row] = []
         left = list(block.rows)
-        for found in source.structs[struct]:
-            row = _row(found, source)
+        for row in found:
             old = next((one for one in left if _key(one) == _key(row) and one.in_version(self.version)), None)
-            while left and (left[0] is not old) and not left[0].in_version(self.version):
-                rows.append(left.pop(0))
-            if old is not None:
-                left.remove(old)
-                row.flags += [flag for flag in old.flags if flag in _OURS]
-                row.description = old.description
-                if old.type.endswith("RawObject"):
-                    row.type = row.type.replace("RawExtension", "RawObject")
-                if row.facts() == old.facts():
-                    row = old
-                elif self.version != self.base:
-                    rows.append(self._ended(old))
-                    row.flags += bounds
-                else:
-                    row.flags += [flag for flag in old.flags if flag.startswith(("since=", "until="))]
-            else:
+            # Lines that the source does not have stay where they are.
+            while left and left[0] is not old and (_key(left[0]) not in keys or not left[0].in_version(self.version)):
+                rows.append(self._without_source(f"{name} {struct}", left.pop(0)))
+            if old is None:
                 row.flags += bounds
-            rows.append(row)
+                rows.append(row)
+            else:
+                left.remove(old)
+                rows += self._changed(row, old, bounds)
             yield from self._referred(name, row.type)
-        for row in left:
-            gone = row.in_version(self.version) and self.version != self.base
-            if row.in_version(self.version) and not gone:
-                self.notes.append(f"{name}: the source has no field {struct}.{row.name}")
-            rows.append(self._ended(row) if gone else row)
-        block.rows = rows
+        block.rows = rows + [self._without_source(f"{name} {struct}", row) for row in left]
+
+    def _changed(self, row: Row, old: Row, bounds: list[str]) -> list[Row]:
+        """Return the lines of a field that the table and the source have."""
+        row.description = old.description
+        row.flags += [flag for flag in old.flags if flag in _OURS]
+        if old.type.endswith("RawObject"):
+            row.type = row.type.replace("RawExtension", "RawObject")
+        if row.facts() == old.facts():
+            return [old]
+        if self.version != self.base:
+            row.flags += bounds
+            return [self._ended(old), row]
+        row.flags += [flag for flag in old.flags if flag.startswith(("since=", "until="))]
+        return [row]
+
+    def _without_source(self, place: str, row: Row) -> Row:
+        if not row.in_version(self.version):
+            return row
+        if self.version == self.base:
+            self.notes.append(f"{place}: the source has no field {row.name}")
+            return row
+        return self._ended(row)
 
     def _ended(self, row: Row) -> Row:
-        until = f"until={self.version[0]}.{self.version[1] - 1}"
-        return Row(row.name, row.number, row.type, [*row.flags, until], row.description)
+        return Row(row.name, row.number, row.type, [*row.flags, self._until], row.description)
 
     def _referred(self, name: str, type_: str) -> Iterator[tuple[str, str]]:
         """Declare the named types of a field, if they are not declared, and yield the structs among them."""
-        for text in re.findall(r"[\w.]+", type_.removeprefix("map")):
+        for text in re.findall(r"[\w./]+", type_.removeprefix("map")):
             package, dot, own = text.partition(".")
-            place = f"{package}/v1" if dot else name
+            place = (package if "/" in package else f"{package}/v1") if dot else name
             own = own if dot else text
+            if dot and place not in self.tables and self._directory(place).is_dir():
+                self._add_table(place)
             if own in _KNOWN or place not in self.tables or own in self.tables[place].types:
                 continue
             source = self.sources[place]
@@ -371,26 +401,33 @@ class Merge:
                 self.tables[place].types[own] = source.named[own]
                 yield from self._referred(place, source.named[own])
 
-    def _merge_values(self, table: Table, source: GoPackage) -> None:
+    def _add_table(self, name: str) -> None:
+        package = name.partition("/")[0]
+        self.sources[name] = read_package(self._directory(name))
+        comment = f"# Types of {name}. CONTRIBUTING.md describes the format."
+        self.tables[name] = Table([comment], models=f"io.k8s.api.{package}")
+        self.new |= {(name, own) for own in (*self.sources[name].structs, *self.sources[name].named)}
+
+    def _merge_values(self, name: str, table: Table, source: GoPackage) -> None:
         """Merge the values of strings that OpenAPI lists, which the source marks with `+enum`."""
-        for name, declared in table.types.items():
-            if not declared.startswith("string") or "enum" not in source.markers.get(name, {}):
+        for own, declared in table.types.items():
+            if not declared.startswith("string") or "enum" not in source.markers.get(own, {}):
                 continue
             old = [item for item in declared.partition(": ")[2].split(", ") if item]
             names = {item.partition(" since=")[0].partition(" until=")[0].strip('"') for item in old}
-            found = source.values.get(name, set()) | (names if name in source.computed else set())
-            newer = self.version != self.base
+            found = source.values.get(own, set()) | (names if own in source.computed else set())
+            newer = self.version != self.base and (name, own) not in self.new
             items = [
-                f"{item} until={self.version[0]}.{self.version[1] - 1}"
+                f"{item} {self._until}"
                 if newer and " until=" not in item and item.partition(" since=")[0].strip('"') not in found
                 else item
                 for item in old
-                if newer or item.partition(" ")[0].strip('"') in found or item in found
+                if newer or " since=" in item or item.partition(" until=")[0].strip('"') in found
             ]
             since = f" since={_text(self.version)}" if newer else ""
             items += [f"{value or chr(34) * 2}{since}" for value in found - names]
             items.sort(key=lambda item: item.strip('"'))
-            table.types[name] = "string: " + ", ".join(items) if items else "string"
+            table.types[own] = "string: " + ", ".join(items) if items else "string"
 
 
 def _key(row: Row) -> str:
@@ -399,13 +436,13 @@ def _key(row: Row) -> str:
 
 def _drop_unused(table: Table, others: list[Table], name: str) -> None:
     """Remove the strings, lists and maps that no field has."""
-    package = name.partition("/")[0]
+    prefix = name.removesuffix("/v1")
     own = [row.type for block in table.structs.values() for row in block.rows]
     own += [declared.partition(": ")[0] for declared in table.types.values()]
-    used = {text for type_ in own for text in re.findall(r"[\w.]+", type_)}
+    used = {text for type_ in own for text in re.findall(r"[\w./]+", type_)}
     for other in others:
         for block in other.structs.values():
-            used |= {text for row in block.rows for text in re.findall(rf"\b{package}\.(\w+)", row.type)}
+            used |= {text for row in block.rows for text in re.findall(rf"\b{prefix}\.(\w+)", row.type)}
     for unused in set(table.types) - used:
         del table.types[unused]
 
@@ -413,7 +450,7 @@ def _drop_unused(table: Table, others: list[Table], name: str) -> None:
 def _row(found: GoField, package: GoPackage) -> Row:
     """Return the line of a field, without a description."""
     tags, markers = found.tags, found.markers
-    number = (tags.get("protobuf", "").split(",") + ["0", "0"])[1]
+    number = ([*tags.get("protobuf", "").split(","), "0", "0"])[1]
     pointer = found.type.startswith("*")
     always = "omitempty" not in found.json and "omitzero" not in found.json
     flags = ["always"] if always and found.name else []
@@ -462,9 +499,10 @@ def main() -> None:
         merge.run()
         tables = merge.tables
         print(*merge.notes, sep="\n")
-    for path in sorted(APIS.glob("*/*.types")):
-        table = tables.get(f"{path.parent.name}/{path.stem}") or read_table(path.read_text())
-        path.write_text(write_table(table))
+    for path in APIS.glob("*/*.types"):
+        tables.setdefault(f"{path.parent.name}/{path.stem}", read_table(path.read_text()))
+    for name, table in tables.items():
+        (APIS / f"{name}.types").write_text(write_table(table))
 
 
 if __name__ == "__main__":

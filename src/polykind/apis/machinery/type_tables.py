@@ -116,7 +116,8 @@ class TypeTable:
             return MapOf(item_type, f"map[{self.type(key).go}]{item_type.go}")
         package, dot, name = text.partition(".")
         if dot:
-            return type_table(package, "v1", emulated=self._emulated).type(name)
+            package, _, version = package.partition("/")
+            return type_table(package, version or "v1", emulated=self._emulated).type(name)
         declared = self._declared.get(text)
         if declared is None:
             raise KeyError(f"no table of version {self.version} declares the type {text}")
