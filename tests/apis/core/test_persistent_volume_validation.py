@@ -135,7 +135,11 @@ def volume(**fields: Any) -> JsonObject:
         (
             volume(hostPath={"path": "/other"}),
             volume(**HOST_PATH),
-            ["spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation"],
+            [
+                "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n"
+                '@@ -2,7 +2,7 @@\n  "GCEPersistentDisk": null,\n  "AWSElasticBlockStore": null,\n  "HostPath": {\n'
+                '-  "Path": "/data",\n+  "Path": "/other",\n   "Type": null\n  },\n  "Glusterfs": null,\n'
+            ],
         ),
         (volume(csi={**CSI["csi"], "controllerExpandSecretRef": SECRET}), volume(**CSI), []),
         (

@@ -15,6 +15,7 @@ from polykind.apis.core.volume_claim_validation import VOLUME_MODES, validate_ac
 from polykind.apis.machinery.internal_types import show_internal
 from polykind.contract import JsonObject, copy_json
 from polykind.errors import FieldError
+from polykind.golang.diff import json_diff
 from polykind.golang.utf8 import byte_length
 
 _RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
@@ -234,8 +235,11 @@ def validate_volume_update(new: JsonObject, old: JsonObject) -> list[FieldError]
     """Validate an update of a volume, without its metadata. The source of a volume is immutable."""
     spec, old_spec = new["spec"], old["spec"]
     found = validate_volume_spec(spec, new["metadata"].get("name", ""), "spec", old_spec=old_spec)
-    if _comparable_sources(spec, old_spec) != _comparable_sources(old_spec, old_spec):
-        found.append(errors.forbidden("spec.persistentvolumesource", _IMMUTABLE_SOURCE))
+    volumes = [_comparable_sources(one, old_spec) for one in (old_spec, spec)]
+    if volumes[0] != volumes[1]:
+        struct = CORE_V1.struct("PersistentVolumeSource")
+        difference = json_diff(*(show_internal(struct, one) for one in volumes))
+        found.append(errors.forbidden("spec.persistentvolumesource", f"{_IMMUTABLE_SOURCE}\n{difference}"))
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
         found.append(errors.invalid("volumeMode", spec.get("volumeMode"), "field is immutable"))
     found += _validate_affinity_update(spec.get("nodeAffinity"), old_spec.get("nodeAffinity"))
