@@ -153,3 +153,19 @@ async def test_dual_stack_services_have_two_addresses(tmp_path: Path) -> None:
         single = await running.ask("PATCH", f"{SERVICES}/a", patch, kind=MERGE)
         assert single["spec"]["clusterIPs"] == [first]
         assert await allocated(running) == {"10.0.0.1", first}
+
+
+async def test_default_network_that_is_not_ready_has_no_addresses(running: Live) -> None:
+    cidr = "/apis/networking.k8s.io/v1/servicecidrs/kubernetes"
+    now = {"lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "r", "message": "m"}
+    for status, expected in (("False", 500), ("True", 201)):
+        condition = {"type": "Ready", "status": status, **now}
+        await running.ask("PATCH", f"{cidr}/status", {"status": {"conditions": [condition]}}, kind=MERGE)
+        body = {"metadata": {"name": f"s-{status.lower()}"}, "spec": {"ports": [{"port": 80}]}}
+        reply = await running.ask("POST", SERVICES, body, expect=expected)
+        assert expected == 201 or reply["message"].endswith("range is full")
+    chosen = {"metadata": {"name": "chosen"}, "spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.9"}}
+    condition = {"type": "Ready", "status": "Unknown", **now}
+    await running.ask("PATCH", f"{cidr}/status", {"status": {"conditions": [condition]}}, kind=MERGE)
+    refused = await running.ask("POST", SERVICES, chosen, expect=422)
+    assert "the provided network does not match the current range" in refused["message"]

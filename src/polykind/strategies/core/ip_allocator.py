@@ -23,6 +23,8 @@ log = logging.getLogger("polykind.services")
 _MIN_RESERVED, _MAX_RESERVED, _RESERVED_PART = 16, 256, 16
 _FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
 _MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by"
+DEFAULT_SERVICE_CIDR = "kubernetes"
+"""The name of the ServiceCIDR with the networks of the server's flags."""
 ALLOCATOR_LABELS = {_MANAGER_LABEL: "ipallocator.k8s.io"}
 """The labels of the IPAddress objects that the server creates."""
 _MANAGED_FIELDS: JsonObject = {
@@ -99,13 +101,17 @@ class IPAllocator:
         return True
 
     async def _ready_networks(self, version: int) -> list[IPNetwork]:
-        """Return the networks for cluster IPs: those of the server's flags, then those of all ready ServiceCIDRs."""
+        """Return the networks for cluster IPs, those of all ready ServiceCIDRs. Those of the server's flags come first.
+
+        While there is no default ServiceCIDR, which the server creates, the networks of the flags are ready.
+        """
         cidrs = self._backend.cache.resource_at(SERVICE_CIDR.storage_prefix)
         await self._backend.cache.wait_until_fresh(cidrs)
-        own = [network for network in self._network.networks if network.version == version]
-        found = dict.fromkeys(own)
-        found.update(dict.fromkeys(n for n in _stored_networks(cidrs) if n.version == version))
-        return list(found)
+        ready = dict.fromkeys(network for network in _stored_networks(cidrs) if network.version == version)
+        own = dict.fromkeys(network for network in self._network.networks if network.version == version)
+        if cidrs.get(DEFAULT_SERVICE_CIDR) is not None:
+            own = {network: None for network in own if network in ready}
+        return list(own | ready)
 
 
 def _stored_networks(cidrs: ResourceCache) -> Iterator[IPNetwork]:
