@@ -64,6 +64,18 @@ def test_invalid_keys_and_values_are_rejected(overrides: dict[str, str], reason:
     assert reason in str(caught.value)
 
 
+def test_keys_of_the_core_version_have_no_effect() -> None:
+    assert served({"api/v1": "false", "api/v1/pods": "false"}) == served({})
+
+
+def test_removed_version_is_enabled_by_its_flag_only() -> None:
+    for overrides in ({"api/all": "true"}, {"apiextensions.k8s.io/v1beta1": "true"}):
+        config = RuntimeConfig(overrides, all_kinds(), serve_v1beta1=False)
+        removed = [kind for kind in all_kinds() if kind.group_version.api_version == "apiextensions.k8s.io/v1beta1"]
+        assert removed
+        assert not any(map(config.serves, removed))
+
+
 async def test_disabled_versions_have_no_endpoints_and_no_discovery(tmp_path: Path) -> None:
     config = {"apps/v1": "false", "rbac.authorization.k8s.io/v1": "false", "/v1/pods": "false"}
     async with live(tmp_path, runtime_config=config, authorization_mode=("RBAC",)) as running:

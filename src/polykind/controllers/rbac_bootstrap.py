@@ -29,6 +29,8 @@ log = logging.getLogger("polykind.rbac")
 
 _MANAGER = "kube-apiserver"
 _ALL = "default roles and bindings"
+_SPLIT_FROM = {"system:public-info-viewer": "system:discovery"}
+_COPIED = ("labels", "annotations")
 _MAX_DELAY = 1.0
 """Maximum number of seconds between two attempts. The server is not ready before one has succeeded."""
 
@@ -68,7 +70,8 @@ class RBACBootstrap:
         await self._controller.attempt(_ALL)
 
     async def _reconcile_all(self, _: str) -> None:
-        failures = await self._reconcile_each([*default_roles(), *default_bindings()])
+        bindings = [await self._split(binding) for binding in default_bindings()]
+        failures = await self._reconcile_each([*default_roles(), *bindings])
         more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
         self._problem = f"not finished: {failures[0]}{more}" if failures else ""
         if failures:
@@ -94,6 +97,25 @@ class RBACBootstrap:
             elif failure is not None:
                 raise failure
         return failures
+
+    async def _split(self, expected: JsonObject) -> JsonObject:
+        """Return a default binding as it is created on a cluster of an older release.
+
+        Kubernetes 1.14 has split system:public-info-viewer from system:discovery. A missing binding gets the subjects,
+        labels and annotations of the binding that it was split from, so that an administrator's choice stays.
+        """
+        resource, name = self._resource(expected), expected["metadata"]["name"]
+        source = _SPLIT_FROM.get(name)
+        if source is None or await self._client.read(resource, name) is not None:
+            return expected
+        cached = await self._client.read(resource, source)
+        if cached is None:
+            return expected
+        existing = cached.decode()
+        meta = {"name": name}
+        meta |= {field: existing["metadata"][field] for field in _COPIED if existing["metadata"].get(field)}
+        split = {**expected, "metadata": meta, "subjects": existing.get("subjects") or []}
+        return _reconciled(split, expected) or expected
 
     async def _reconcile(self, expected: JsonObject) -> None:
         resource, meta = self._resource(expected), expected["metadata"]

@@ -56,9 +56,6 @@ class RuntimeConfig:
 
     def __init__(self, overrides: Mapping[str, str], kinds: Sequence[Kind], *, serve_v1beta1: bool = True) -> None:
         self._served = {(kind.group, kind.version, kind.plural): True for kind in kinds}
-        for group, version, plural in self._served:
-            if (group, version) == ("apiextensions.k8s.io", "v1beta1"):
-                self._served[group, version, plural] = serve_v1beta1
         if overrides.get(_ALL) == "false" and len(overrides) == 1:
             raise SettingsError(f"--runtime-config: invalid runtime-config with only {_ALL}=false")
         for key, matches in _MATCHERS.items():
@@ -69,6 +66,9 @@ class RuntimeConfig:
         if _parse_bool(CUSTOM_ONLY, overrides.get(CUSTOM_ONLY, "false")):
             self._set(False, [gvr for gvr in self._served if not _needed(gvr)])
         self._apply({key: value for key, value in overrides.items() if key not in (*_MATCHERS, CUSTOM_ONLY)})
+        if not serve_v1beta1:
+            # Kubernetes has removed this version, so api/all does not enable it.
+            self._set(False, [gvr for gvr in self._served if gvr[:2] == ("apiextensions.k8s.io", "v1beta1")])
 
     def serves(self, kind: Kind) -> bool:
         return self._served[kind.group, kind.version, kind.plural]
@@ -78,6 +78,8 @@ class RuntimeConfig:
 
     def _apply(self, overrides: Mapping[str, str]) -> None:
         """Apply the values for single versions, then the values for single resources."""
+        # kube-apiserver accepts keys for the core version and ignores them.
+        overrides = {key: value for key, value in overrides.items() if key.split("/")[:2] != ["api", "v1"]}
         groups, versions = {gvr[0] for gvr in self._served}, {gvr[:2] for gvr in self._served}
         for key in overrides:
             if key.count("/") not in (1, 2):
