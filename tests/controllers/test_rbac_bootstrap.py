@@ -76,9 +76,9 @@ async def test_roles_without_autoupdate_are_not_changed(tmp_path: Path) -> None:
 async def test_missing_public_info_viewer_gets_the_subjects_of_discovery(tmp_path: Path) -> None:
     subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "ann"}
     off = {"rbac.authorization.kubernetes.io/autoupdate": "false"}
-    for annotations, added in ((off, set()), (None, {"system:authenticated", "system:unauthenticated"})):
+    for choice, added in ((off, set()), (None, {"system:authenticated", "system:unauthenticated"})):
         async with live(tmp_path, **RBAC) as running:
-            patch = {"metadata": {"annotations": annotations}, "subjects": [subject]}
+            patch = {"metadata": {"annotations": choice}, "subjects": [subject]}
             await running.ask("PATCH", f"{BINDINGS}/system:discovery", patch, kind=MERGE)
             await running.ask("DELETE", f"{BINDINGS}/system:public-info-viewer")
         async with live(tmp_path, **RBAC) as running:
