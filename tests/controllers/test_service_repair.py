@@ -65,3 +65,31 @@ async def test_damaged_value_neither_ends_the_start_nor_releases_an_allocation(t
         if "servicecidrs" not in damaged:
             other = await running.ask("POST", SERVICES, {"metadata": {"name": "other"}, "spec": exposed})
             assert other["spec"]["ports"][0]["nodePort"] != kept["spec"]["ports"][0]["nodePort"]
+
+
+async def test_deleted_address_of_a_service_is_created_again(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        made = await running.ask("POST", SERVICES, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
+        address = f"{ADDRESSES}/{made['spec']['clusterIP']}"
+        first = await running.ask("GET", address)
+        await running.ask("DELETE", address)
+        name, uid = first["metadata"]["name"], first["metadata"]["uid"]
+        event = await running.until(
+            ADDRESSES, lambda _, obj: obj["metadata"]["name"] == name and obj["metadata"]["uid"] != uid
+        )
+        assert event["object"]["spec"] == first["spec"]
+        await running.ask("DELETE", f"{SERVICES}/a")
+        await running.ask("GET", address, expect=404)
+
+
+async def test_missing_addresses_are_created_at_the_start(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        spec = {"ports": [{"port": 80}]}
+        made = await running.ask("POST", SERVICES, {"metadata": {"name": "a"}, "spec": spec})
+        await running.ask("POST", SERVICES, {"metadata": {"name": "b"}, "spec": {**spec, "clusterIP": "None"}})
+        address = made["spec"]["clusterIP"]
+        await running.server.controllers._address_repair.close()
+        await running.server.store.delete(f"/registry/ipaddresses/{address}", expect=None)
+    async with live(tmp_path) as running:
+        created = await running.ask("GET", f"{ADDRESSES}/{address}")
+        assert created["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "a"}

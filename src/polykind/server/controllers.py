@@ -18,6 +18,7 @@ from polykind.controllers.flow_schema_status import FlowSchemaStatus
 from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.namespace_controller import NamespaceController
 from polykind.controllers.quota_informer import QuotaControllerStarter
+from polykind.controllers.service_repair import AddressRepair
 from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.discovery.builtins import builtins
 from polykind.migration.controller import MigrationController
@@ -101,6 +102,7 @@ class Controllers:
         self._bootstrap_objects = BootstrapObjects(backend, now, leadership)
         self._flow_schemas = FlowSchemaStatus(backend, now)
         self._event_expiry = EventExpiry(backend, leadership, settings.event_ttl)
+        self._address_repair = AddressRepair(backend, now, leadership)
 
     def _crd_resource(self) -> CRDResource:
         settings = self._settings
@@ -140,6 +142,7 @@ class Controllers:
         if creates_accounts:
             await self._start_accounts(authority().decode())
         await self._run(self._event_expiry)
+        await self._run(self._address_repair)
         if settings.quota_controller:
             await self._run(self._quotas)
         if settings.garbage_collector:

@@ -24,7 +24,7 @@ from polykind.controllers.admission_informers import AdmissionInformers
 from polykind.controllers.crd_controller import CRDController
 from polykind.controllers.kubernetes_service import KubernetesService
 from polykind.controllers.quota_informer import ServerStatusWriter
-from polykind.controllers.service_repair import release_leaked
+from polykind.controllers.service_repair import repair_allocations
 from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
@@ -178,7 +178,7 @@ class Server:
             authority=identity.tls.authority,
         )
         if isinstance(self.leadership, SingleReplicaLeadership):
-            await release_leaked(self.backend)
+            await repair_allocations(self.backend, self._now())
         monitor = RequestMonitor(self.metrics, self.registry)
         dispatcher = Dispatcher(self.backend, self._endpoints(self._checks() | controller_checks), monitor)
         app = add_filters(
