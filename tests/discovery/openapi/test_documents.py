@@ -244,6 +244,25 @@ def test_endpoints_have_documents() -> None:
     assert list(document(discovery, "apis/apps")["paths"]) == ["/apis/apps/"]
 
 
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        (".well-known/openid-configuration", "application/json"),
+        ("openid/v1/jwks", "application/jwk-set+json"),
+    ],
+)
+def test_openid_endpoints_have_documents(name: str, media_type: str) -> None:
+    discovery = Discovery([])
+    text = {"type": "string"}
+    v3 = document(discovery, name)
+    read = v3["paths"][f"/{name}/"]["get"]
+    assert read["responses"]["200"]["content"] == {media_type: {"schema": text}}
+    assert list(v3["components"]) == ["securitySchemes"]
+    v2 = json.loads(discovery.openapi_v2().body)["paths"][f"/{name}/"]["get"]
+    assert (v2["produces"], v2["responses"]["200"]["schema"]) == ([media_type], text)
+    assert "consumes" not in v2
+
+
 def test_reviews_can_only_be_created() -> None:
     openapi = document(Discovery([]), "apis/authorization.k8s.io/v1")
     root = "/apis/authorization.k8s.io/v1"

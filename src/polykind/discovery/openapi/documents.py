@@ -128,7 +128,7 @@ def builtin_document(entry: GroupVersionEntry) -> bytes:
 def endpoint_document(endpoint: Endpoint) -> bytes:
     """Return the v3 document of an endpoint that is not a resource, such as /version."""
     paths = {endpoint.path: encode(path_item_v3(endpoint))}
-    return _v3_document(_BUILTIN_INFO, paths, rendered(models([endpoint.response]), V3), _SECURITY_SCHEMES)
+    return _v3_document(_BUILTIN_INFO, paths, rendered(models(endpoint.responses), V3), _SECURITY_SCHEMES)
 
 
 def _has_objects(sub: Subresource) -> bool:
@@ -161,6 +161,8 @@ def _join_v3_document(
     info: JsonObject, paths: Mapping[str, bytes], schemas: Mapping[str, bytes], other_components: bytes = b""
 ) -> bytes:
     head = b'{"openapi":"3.0.0","info":%s,"paths":' % orjson.dumps(info)
+    if not schemas:
+        return b"".join((head, _json_object(paths), b',"components":{', other_components.removeprefix(b","), b"}}"))
     components = (b',"components":{"schemas":', _json_object(schemas), other_components, b"}}")
     return b"".join((head, _json_object(paths), *components))
 
@@ -268,7 +270,7 @@ def _v2_schemas(builtins: list[GroupVersionEntry]) -> NamedSchemas:
     kinds = [kind for entry in builtins for kind in _kinds(entry)]
     shared: list[ValueType] = [*_COMMON_TYPES, SCALE, WATCH_EVENT]
     shared += [_subresource_kind(kind, sub) for kind in kinds for sub in kind.subresources if _has_objects(sub)]
-    shared += [endpoint.response for endpoint in _endpoints(builtins)]
+    shared += [response for endpoint in _endpoints(builtins) for response in endpoint.responses]
     yield from rendered(models([*shared, *kinds]), V2).items()
 
 

@@ -9,7 +9,7 @@ from polykind.apis.machinery.structs import Struct
 from polykind.apis.meta.discovery_types import API_GROUP, API_GROUP_LIST, API_RESOURCE_LIST, API_VERSIONS, VERSION_INFO
 from polykind.contract import JsonObject
 from polykind.discovery.openapi.operations import BUILTIN_MEDIA_TYPES, camel_case, short_group
-from polykind.discovery.openapi.schemas import V2, V3
+from polykind.discovery.openapi.schemas import V2, V3, Dialect
 
 _JSON_ONLY: Final = ("application/json",)
 
@@ -23,12 +23,22 @@ class Endpoint(NamedTuple):
     tag: str
     operation_id: str
     description: str
-    response: Struct
+    response: Struct | None
+    """The type of the response, or None for a text."""
     media_types: tuple[str, ...] = BUILTIN_MEDIA_TYPES
+
+    @property
+    def responses(self) -> list[Struct]:
+        """The type of the response, in a list that is empty for a text."""
+        return [] if self.response is None else [self.response]
+
+    def schema(self, models: Dialect) -> JsonObject:
+        """Return the schema of the response in a version of OpenAPI."""
+        return {"type": "string"} if self.response is None else models.reference(self.response.model)
 
 
 def root_endpoints(groups: Iterable[str]) -> list[Endpoint]:
-    """Return the endpoints with their own v3 document: /api/, /apis/, /version/, and /apis/<group>/ for `groups`."""
+    """Return the endpoints with their own v3 document, such as /api/, /version/, and /apis/<group>/ for `groups`."""
     return [
         Endpoint("api", "/api/", "core", "getCoreAPIVersions", "get available API versions", API_VERSIONS),
         Endpoint("apis", "/apis/", "apis", "getAPIVersions", "get available API versions", API_GROUP_LIST),
@@ -36,8 +46,31 @@ def root_endpoints(groups: Iterable[str]) -> list[Endpoint]:
             *("version", "/version/", "version", "getCodeVersion", "get the version information for this server"),
             *(VERSION_INFO, _JSON_ONLY),
         ),
+        *_OPENID_ENDPOINTS,
         *(_group_endpoint(group) for group in groups if group),
     ]
+
+
+_OPENID_ENDPOINTS: Final = (
+    Endpoint(
+        ".well-known/openid-configuration",
+        "/.well-known/openid-configuration/",
+        "WellKnown",
+        "getServiceAccountIssuerOpenIDConfiguration",
+        "get the OpenID configuration of the issuer of service account tokens",
+        None,
+        _JSON_ONLY,
+    ),
+    Endpoint(
+        "openid/v1/jwks",
+        "/openid/v1/jwks/",
+        "openid",
+        "getServiceAccountIssuerOpenIDKeyset",
+        "get the public keys that verify service account tokens",
+        None,
+        ("application/jwk-set+json",),
+    ),
+)
 
 
 def _group_endpoint(group: str) -> Endpoint:
@@ -58,8 +91,7 @@ def resource_list_endpoint(group: str, version: str) -> Endpoint:
 
 def path_item_v3(endpoint: Endpoint) -> JsonObject:
     """Return the OpenAPI path item of an endpoint for a v3 document."""
-    schema = V3.reference(endpoint.response.model)
-    content = {media_type: {"schema": schema} for media_type in sorted(endpoint.media_types)}
+    content = {media_type: {"schema": endpoint.schema(V3)} for media_type in sorted(endpoint.media_types)}
     return {
         "get": {
             "tags": [endpoint.tag],
@@ -72,15 +104,19 @@ def path_item_v3(endpoint: Endpoint) -> JsonObject:
 
 def path_item_v2(endpoint: Endpoint) -> JsonObject:
     """Return the OpenAPI path item of an endpoint for a v2 document."""
-    schema = V2.reference(endpoint.response.model)
+    schema = endpoint.schema(V2)
+    consumes = {"consumes": list(endpoint.media_types)} if endpoint.response is not None else {}
     return {
         "get": {
             "description": endpoint.description,
-            "consumes": list(endpoint.media_types),
+            **consumes,
             "produces": list(endpoint.media_types),
             "schemes": ["https"],
             "tags": [endpoint.tag],
             "operationId": endpoint.operation_id,
-            "responses": {"200": {"description": "OK", "schema": schema}, "401": {"description": "Unauthorized"}},
+            "responses": {
+                "200": {"description": "OK", "schema": schema},
+                "401": {"description": "Unauthorized"},
+            },
         }
     }
