@@ -116,33 +116,31 @@ def decode(entry_list: Any, *, trusted: bool) -> Entries | None:
     if not isinstance(entry_list, list):
         return out if entry_list is None else None
     for entry in entry_list:
-        if not isinstance(entry, dict):
+        decoded = _decode_entry(entry, trusted=trusted) if isinstance(entry, dict) else None
+        if decoded is None:
             return None
-        operation = entry.get("operation")
-        version = entry.get("apiVersion")
-        manager = entry.get("manager") or ""
-        subresource = entry.get("subresource") or ""
-        if operation == "Update":
-            owner = Owner(manager, "Update", version or "", subresource)
-        elif operation == "Apply":
-            owner = Owner(manager, "Apply", "", subresource)
-        else:
-            return None
-        fields, time = entry.get("fieldsV1"), entry.get("time")
-        if not version or entry.get("fieldsType") != "FieldsV1":
-            return None
-        if not (type(version) is type(manager) is type(subresource) is type(time or "") is str):
-            return None
-        try:
-            if not trusted:
-                out[owner] = Entry(fieldset.decode(fields), version, time)
-            elif fieldset.is_field_set(fields or {}):
-                out[owner] = Entry(fields or {}, version, time, entry)
-            else:
-                return None
-        except (ValueError, RecursionError):
-            return None
+        out[decoded[0]] = decoded[1]
     return out
+
+
+def _decode_entry(entry: JsonObject, *, trusted: bool) -> tuple[Owner, Entry] | None:
+    """Decode one entry of managedFields. Return None if it is invalid."""
+    operation, version = entry.get("operation"), entry.get("apiVersion")
+    manager, subresource = entry.get("manager") or "", entry.get("subresource") or ""
+    fields, time = entry.get("fieldsV1"), entry.get("time")
+    if operation not in ("Update", "Apply") or not version or entry.get("fieldsType") != "FieldsV1":
+        return None
+    if not (type(version) is type(manager) is type(subresource) is type(time or "") is str):
+        return None
+    owner = Owner(manager, operation, version if operation == "Update" else "", subresource)
+    try:
+        if not trusted:
+            return owner, Entry(fieldset.decode(fields), version, time)
+        if fieldset.is_field_set(fields or {}):
+            return owner, Entry(fields or {}, version, time, entry)
+    except (ValueError, RecursionError):
+        pass
+    return None
 
 
 def validation_error(entry_list: Any) -> str | None:

@@ -114,12 +114,7 @@ def _without_orders(value: Any) -> Any:
 
 def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> JsonObject:
     if _PATCH in patch:
-        directive = patch[_PATCH]
-        if directive == "replace":
-            return {key: value for key, value in patch.items() if key != _PATCH}
-        if directive == "delete":
-            return {}
-        raise _unknown_directive(patch)
+        return _replace_map(patch)
     out = _retain_keys(original, patch)
     done = {_RETAIN}
     for key, order in patch.items():
@@ -143,6 +138,16 @@ def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> 
         elif not deleting:
             _set_value(out, key, value, before)
     return out
+
+
+def _replace_map(patch: JsonObject) -> JsonObject:
+    """Return the map that a patch with a $patch directive leaves."""
+    directive = patch[_PATCH]
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != _PATCH}
+    if directive == "delete":
+        return {}
+    raise _unknown_directive(patch)
 
 
 def _set_value(out: JsonObject, key: str, value: Any, before: Any) -> None:

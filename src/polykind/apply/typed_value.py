@@ -184,8 +184,7 @@ def type_errors(value: Any, type_: Type, *, unique: bool = True) -> str:
 
 def _explain(value: Any, type_: Type, path: tuple[str, ...], errors_found: list[str], unique: bool) -> None:
     def add_error(message: str, *below: str) -> None:
-        path_text = format_path((*path, *below))
-        errors_found.append(f"{path_text}: {message}" if path_text else message)
+        errors_found.append(_at((*path, *below), message))
 
     if value is None:
         return
@@ -209,21 +208,33 @@ def _explain(value: Any, type_: Type, path: tuple[str, ...], errors_found: list[
         if not isinstance(value, list):
             add_error(f"expected list, got &{{{go_print(value)}}}")
             return
-        keys = set()
-        for index, item in enumerate(value):
-            key = f"i:{index}"
-            if not type_.list.atomic:
-                try:
-                    key = type_.list.item_key(item)
-                except TypeMismatchError as error:
-                    add_error(f"element {index}: {error}")
-                    return
-                if unique and key in keys:
-                    add_error(f"duplicate entries for key {format_path((key,))}")
-                keys.add(key)
-            _explain(item, type_.list.element, (*path, key), errors_found, unique)
+        _explain_items(value, type_.list, path, errors_found, unique)
     else:
         add_error("schema error: invalid atom: inlined")
+
+
+def _explain_items(
+    value: list[Any], items: ListType, path: tuple[str, ...], errors_found: list[str], unique: bool
+) -> None:
+    keys = set()
+    for index, item in enumerate(value):
+        key = f"i:{index}"
+        if not items.atomic:
+            try:
+                key = items.item_key(item)
+            except TypeMismatchError as error:
+                errors_found.append(_at(path, f"element {index}: {error}"))
+                return
+            if unique and key in keys:
+                errors_found.append(_at(path, f"duplicate entries for key {format_path((key,))}"))
+            keys.add(key)
+        _explain(item, items.element, (*path, key), errors_found, unique)
+
+
+def _at(path: tuple[str, ...], message: str) -> str:
+    """Return the message with the path that it is about."""
+    path_text = format_path(path)
+    return f"{path_text}: {message}" if path_text else message
 
 
 def _allowed(value: Any, type_: Type) -> bool:

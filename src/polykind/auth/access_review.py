@@ -19,6 +19,17 @@ Rule = dict[str, list[str]]
 _SELECTORS = ("fieldSelector", "labelSelector")
 
 
+def _validate_attributes(resource: JsonObject | None, non_resource: JsonObject | None) -> list[FieldError]:
+    """Validate that a review is about a resource or about another path, but not about both."""
+    if resource is not None and non_resource is not None:
+        message = "cannot be specified in combination with resourceAttributes"
+        return [errors.invalid("spec.nonResourceAttributes", _go_fields(non_resource), message)]
+    if resource is None and non_resource is None:
+        message = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        return [errors.invalid("spec.resourceAttributes", None, message)]
+    return []
+
+
 def validate(review: JsonObject, metadata_order: Iterable[str], *, subject: bool, local: bool) -> list[FieldError]:
     """Validate an access review.
 
@@ -27,13 +38,7 @@ def validate(review: JsonObject, metadata_order: Iterable[str], *, subject: bool
     """
     spec, meta = review["spec"], review["metadata"]
     resource, non_resource = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    field_errors = []
-    if resource is not None and non_resource is not None:
-        message = "cannot be specified in combination with resourceAttributes"
-        field_errors.append(errors.invalid("spec.nonResourceAttributes", _go_fields(non_resource), message))
-    if resource is None and non_resource is None:
-        message = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        field_errors.append(errors.invalid("spec.resourceAttributes", None, message))
+    field_errors = _validate_attributes(resource, non_resource)
     if subject and not spec.get("user") and not spec.get("groups"):
         field_errors.append(errors.invalid("spec.user", "", "at least one of user or group must be specified"))
     if resource is not None:

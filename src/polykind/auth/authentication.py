@@ -47,6 +47,17 @@ class Authentication:
         self._authenticators = authenticators
         self._latest: tuple[bytes, User | None] = b"", None
 
+    def _other_token_user(self, request: Request, header: bytes) -> User | None:
+        """Return the user of a token that the previous request did not have."""
+        user = self._token_user(header)
+        if user is ANONYMOUS and header and _EXTRA_SPACE(header):
+            request.notes.warn(_EXTRA_SPACE_WARNING)
+        if user is ANONYMOUS and self._anonymous_paths and request.path not in self._anonymous_paths:
+            raise errors.UnauthorizedError
+        if user is not None and user is not ANONYMOUS:
+            self._latest = header, user
+        return user
+
     def user(self, request: Request) -> User | None:
         """Return the authenticated user. Raise UnauthorizedError if credentials are missing or wrong.
 
@@ -65,13 +76,7 @@ class Authentication:
             # Most requests have the same token as the previous request, so remember the latest header and its user.
             latest_header, user = self._latest
             if user is None or not compare_digest(latest_header, header):
-                user = self._token_user(header)
-                if user is ANONYMOUS and header and _EXTRA_SPACE(header):
-                    request.notes.warn(_EXTRA_SPACE_WARNING)
-                if user is ANONYMOUS and self._anonymous_paths and request.path not in self._anonymous_paths:
-                    raise errors.UnauthorizedError
-                if user is not None and user is not ANONYMOUS:
-                    self._latest = header, user
+                user = self._other_token_user(request, header)
         if is_rejected and user is ANONYMOUS:
             # As in kube-apiserver, a client with an invalid certificate does not become the anonymous user.
             raise errors.UnauthorizedError

@@ -63,8 +63,11 @@ def _user_of(status: object, audiences: list[str]) -> tuple[User, list[str]]:
     shared = [audience for audience in audiences if audience in valid]
     if not shared:
         raise TokenError("invalid bearer token")
-    info: JsonObject = status.get("user") or {}
+    return _read_user(status.get("user") or {}), shared
+
+
+def _read_user(info: JsonObject) -> User:
     name = str(info.get("username") or "")
     extra = {str(key): tuple(map(str, values or ())) for key, values in (info.get("extra") or {}).items()}
     groups = authenticated_groups(name, map(str, info.get("groups") or ()))
-    return User(name, str(info.get("uid") or ""), groups, extra), shared
+    return User(name, str(info.get("uid") or ""), groups, extra)

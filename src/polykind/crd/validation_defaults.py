@@ -52,6 +52,21 @@ class _DefaultsWalker:
     def __init__(self, pruned: bool, rules: RuleChecker | None, errors: list[FieldError]) -> None:
         self.pruned, self.rules, self.errors = pruned, rules, errors
 
+    def _check_default(
+        self, schema: JsonObject, path: str, resource: JsonObject, meta_keys: tuple[str | int, ...] | None
+    ) -> None:
+        """Validate the default of `schema`. `meta_keys` is its path in `resource` if that is inside of metadata."""
+        if meta_keys is not None:
+            errors = _validate_metadata_default(schema, path, resource, meta_keys)
+        else:
+            if self.pruned and not _is_pruned(schema):
+                # kube-apiserver reports unknown fields in addition to other errors of the same default.
+                self.errors.append(invalid(path, schema["default"], "must not have unknown fields"))
+            errors = _validate_default(schema, path)
+        if not errors and self.rules is not None and any(VALIDATIONS in node for node in all_schemas(schema)):
+            errors = self.rules.check_default(schema, schema["default"], path, root=schema is resource)
+        self.errors += errors
+
     def visit(
         self, schema: JsonObject, path: str, resource: JsonObject, keys: tuple[str | int, ...], inside_meta: bool
     ) -> None:
@@ -62,17 +77,7 @@ class _DefaultsWalker:
         if EMBEDDED in schema:
             resource, keys, inside_meta = schema, (), False
         if "default" in schema:
-            default_path = f"{path}.default"
-            if not inside_meta and self.pruned and not _is_pruned(schema):
-                # kube-apiserver reports unknown fields in addition to other errors of the same default.
-                self.errors.append(invalid(default_path, schema["default"], "must not have unknown fields"))
-            if inside_meta:
-                errors = _validate_metadata_default(schema, default_path, resource, keys)
-            else:
-                errors = _validate_default(schema, default_path)
-            if not errors and self.rules is not None and any(VALIDATIONS in node for node in all_schemas(schema)):
-                errors = self.rules.check_default(schema, schema["default"], default_path, root=schema is resource)
-            self.errors += errors
+            self._check_default(schema, f"{path}.default", resource, keys if inside_meta else None)
         items = schema.get("items")
         if items is not None:
             self.visit(items, f"{path}.items", resource, (*keys, 0), inside_meta)

@@ -71,33 +71,41 @@ def validate_version_schema(
     valid = False
     if context.structural:
         unsupported_message = unsupported_reason(schema)
-        if unsupported_message is None:
-            structural_errors = structural_violations(schema, schema_path)
-            structural_errors = structural_errors or validate_defaults(
-                stored_schema, schema_path, pruned=options.pruned_defaults_required, rules=context.rules
-            )
-            valid = not structural_errors
-            errors += structural_errors
+    if context.structural and unsupported_message is None:
+        structural_errors = structural_violations(schema, schema_path) or validate_defaults(
+            stored_schema, schema_path, pruned=options.pruned_defaults_required, rules=context.rules
+        )
+        valid = not structural_errors
+        errors += structural_errors
     validator = SchemaValidator(options.strictness, rules=valid)
     validator.validate(schema, schema_path)
     errors += validator.errors
     if stored_schema is not schema:
         validator = SchemaValidator(options.strictness, rules=valid)
         validator.validate(stored_schema, schema_path)
-    if validator.locations and context.rules is not None:
-        errors += context.rules.check(
-            RuleCheckRequest(
-                stored_schema,
-                schema_path,
-                validator.locations,
-                options.schema_unchanged(version),
-                options.old_rules,
-                options.old_messages,
-            )
-        )
+    errors += _check_rules(stored_schema, schema_path, validator, version, context)
     if unsupported_message is not None and not errors:
         errors.append(invalid(schema_path, "", unsupported_message))
     return errors
+
+
+def _check_rules(
+    schema: JsonObject, path: str, validator: SchemaValidator, version: str, context: SchemaContext
+) -> list[FieldError]:
+    """Check the CEL rules that the validator has found in a schema."""
+    if not validator.locations or context.rules is None:
+        return []
+    options = context.options
+    return context.rules.check(
+        RuleCheckRequest(
+            schema,
+            path,
+            validator.locations,
+            options.schema_unchanged(version),
+            options.old_rules,
+            options.old_messages,
+        )
+    )
 
 
 def _validate_root_keywords(schema: JsonObject, schema_path: str) -> list[FieldError]:

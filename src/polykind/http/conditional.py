@@ -92,13 +92,12 @@ def _evaluate_conditions(request: Request, tag: str, modified: int) -> int:
     """Return the status that conditional headers demand, or 0 to send the document (RFC 9110, section 13.2.2)."""
     safe = request.method in ("GET", "HEAD")
     if match := request.header(b"if-match"):
-        if "*" not in _tags(match) and (not tag or tag not in _tags(match)):
+        if {"*", tag or "*"}.isdisjoint(_tags(match)):
             return 412
     elif (since := parse_http_date(request.header(b"if-unmodified-since"))) is not None and modified > since:
         return 412
     if none_match := request.header(b"if-none-match"):
-        known = [known.removeprefix("W/") for known in _tags(none_match)]
-        if "*" in known or (tag and tag in known):
+        if not {"*", tag or "*"}.isdisjoint(known.removeprefix("W/") for known in _tags(none_match)):
             return 304 if safe else 412
     elif safe and tag and (since := parse_http_date(request.header(b"if-modified-since"))) is not None:
         # Dates are not compared without an ETag: a document that changed twice within a second would look unchanged.

@@ -206,10 +206,11 @@ class Http1Connection(Connection):
         while queue and self._task is None and self._stream is None and not (self._writing_paused or self.closing):
             self._handle(*queue.popleft())
         self._handling = False
-        if self._task is not None or self._stream is not None or self._writing_paused or self.closing:
-            if self._writing_paused and self._task is None and self._stream is None and not self.closing:
-                # The client has request_seconds to read its responses, as for a long response.
-                self.deadline = self._server.loop.time() + self._server.limits.request_seconds
+        if self._task is not None or self._stream is not None or self.closing:
+            return
+        if self._writing_paused:
+            # The client has request_seconds to read its responses, as for a long response.
+            self.deadline = self._server.loop.time() + self._server.limits.request_seconds
             return
         if self._reading_paused:
             self._continue_reading()

@@ -57,13 +57,19 @@ class LimitRanger(BuiltinPlugin):
         return await self.services.objects.list("", "limitranges", attributes.namespace)
 
 
-def set_default_resources(attributes: Attributes, limit_range: JsonObject) -> None:
-    """Set the missing requests and limits of a pod's containers to the defaults. List them in an annotation."""
+def _container_defaults(limit_range: JsonObject) -> dict[str, JsonObject]:
+    """Return the default limits and requests of a container."""
     defaults: dict[str, JsonObject] = {"limits": {}, "requests": {}}
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         if limit.get("type") == "Container":
             defaults["limits"] |= limit.get("default") or {}
             defaults["requests"] |= limit.get("defaultRequest") or {}
+    return defaults
+
+
+def set_default_resources(attributes: Attributes, limit_range: JsonObject) -> None:
+    """Set the missing requests and limits of a pod's containers to the defaults. List them in an annotation."""
+    defaults = _container_defaults(limit_range)
     pod = attributes.obj or {}
     spec, changes, size = dict(pod.get("spec") or {}), list[str](), 0
     for field, noun in (("containers", "container"), ("initContainers", "init container")):

@@ -134,14 +134,9 @@ class NodeRestriction(BuiltinPlugin):
             return f"node {name} is not allowed to set the following labels: {', '.join(labels)}" if labels else ""
         if attributes.operation == DELETE:
             return ""
-        new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-        source = new_spec.get("configSource")
-        if source is not None and source != old_spec.get("configSource"):
-            return f"node {name} is not allowed to update configSource to a new non-nil configSource"
-        if (new_spec.get("taints") or []) != (old_spec.get("taints") or []):
-            return f"node {name} is not allowed to modify taints"
-        if (new_meta.get("ownerReferences") or []) != (old_meta.get("ownerReferences") or []):
-            return f"node {name} is not allowed to modify ownerReferences"
+        changed = _forbidden_change(new, old)
+        if changed:
+            return f"node {name} is not allowed to {changed}"
         return f"is not allowed to modify labels: {', '.join(labels)}" if labels else ""
 
     async def _check_claim(self, node: str, attributes: Attributes) -> str:
@@ -173,6 +168,14 @@ class NodeRestriction(BuiltinPlugin):
             return "node requested token bound to a pod scheduled on a different node"
         return await self._check_audience(spec.get("audiences") or [], pod, attributes)
 
+    async def _tokens(self, volume: JsonObject) -> list[JsonObject]:
+        """Return the tokens that a volume projects, or that its CSI driver requests."""
+        sources = (volume.get("projected") or {}).get("sources") or ()
+        tokens = [source["serviceAccountToken"] for source in sources if "serviceAccountToken" in source]
+        driver_name = (volume.get("csi") or {}).get("driver", "")
+        driver = await self.services.objects.get("storage.k8s.io", "csidrivers", "", driver_name)
+        return [*tokens, *(((driver or {}).get("spec") or {}).get("tokenRequests") or ())]
+
     async def _check_audience(self, audiences: list[str], pod: JsonObject, attributes: Attributes) -> str:
         """Return the reason why a kubelet may not request a token with these audiences. Return "" if it may.
 
@@ -182,11 +185,7 @@ class NodeRestriction(BuiltinPlugin):
             return "node may only request 0 or 1 audiences"
         audience = audiences[0] if audiences else ""
         for volume in (pod.get("spec") or {}).get("volumes") or ():
-            sources = (volume.get("projected") or {}).get("sources") or ()
-            tokens = [source["serviceAccountToken"] for source in sources if "serviceAccountToken" in source]
-            driver_name = (volume.get("csi") or {}).get("driver", "")
-            driver = await self.services.objects.get("storage.k8s.io", "csidrivers", "", driver_name)
-            tokens += ((driver or {}).get("spec") or {}).get("tokenRequests") or ()
+            tokens = await self._tokens(volume)
             if any(token.get("audience", "") == audience for token in tokens):
                 return ""
         verb, user = "request-serviceaccounts-token-audience", attributes.user
@@ -288,3 +287,15 @@ def _without_volume_status(claim: JsonObject) -> JsonObject:
     meta = {k: v for k, v in (claim.get("metadata") or {}).items() if k not in ("resourceVersion", "managedFields")}
     status = {k: v for k, v in (claim.get("status") or {}).items() if k not in updatable}
     return {**claim, "metadata": meta, "status": status}
+
+
+def _forbidden_change(new: JsonObject, old: JsonObject) -> str:
+    """Return the change of a node that its kubelet must not make, or "" if there is none."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    source = spec.get("configSource")
+    if source is not None and source != old_spec.get("configSource"):
+        return "update configSource to a new non-nil configSource"
+    if (spec.get("taints") or []) != (old_spec.get("taints") or []):
+        return "modify taints"
+    owners, old_owners = ((each.get("metadata") or {}).get("ownerReferences") or [] for each in (new, old))
+    return "modify ownerReferences" if owners != old_owners else ""

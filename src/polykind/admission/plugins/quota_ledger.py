@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -88,7 +88,7 @@ class QuotaLedger:
     def __init__(self, services: PluginServices) -> None:
         self._services = services
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._waiting: dict[str, list[tuple[Claim, asyncio.Future[Charge]]]] = {}
+        self._waiting: dict[str, Batch] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._open: dict[str, set[Charge]] = {}
         self.recount: Callable[[str], None] = lambda namespace: None
@@ -167,7 +167,7 @@ class QuotaLedger:
                     if not future.done():
                         future.set_exception(error)
 
-    async def _charge_batch(self, namespace: str, batch: list[tuple[Claim, asyncio.Future[Charge]]]) -> None:
+    async def _charge_batch(self, namespace: str, batch: Batch) -> None:
         """Charge several requests in the order of their arrival."""
         charges: dict[int, Charge] = {}
         pending: set[str] | None = None
@@ -192,15 +192,8 @@ class QuotaLedger:
                 break
             if attempt == _ATTEMPTS - 1:
                 failed = {id(charge) for name in pending for charge, _ in added[name]}
-                for number, (_, future) in enumerate(batch):
-                    if not future.done() and id(charges[number]) in failed:
-                        future.set_exception(failure)
-                        charges[number].close()
-        for number, (_, future) in enumerate(batch):
-            if future.cancelled() and number in charges:
-                charges[number].close()
-            elif not future.done():
-                future.set_result(charges[number])
+                _fail(batch, {number: charge for number, charge in charges.items() if id(charge) in failed}, failure)
+        _settle(batch, charges)
 
     async def _write(
         self, namespace: str, usage: _Usage, added: dict[str, list[tuple[Charge, ResourceList]]]
@@ -284,3 +277,25 @@ class _Usage:
 
 def _text(resources: ResourceList) -> str:
     return ",".join(f"{name}={resources[name]}" for name in sorted(resources))
+
+
+Batch = list[tuple[Claim, "asyncio.Future[Charge]"]]
+"""The requests that are charged together, each with its result."""
+
+
+def _fail(batch: Batch, charges: Mapping[int, Charge], failure: Exception) -> None:
+    """Fail the requests of a batch whose charges, by their numbers, could not be written."""
+    for number, charge in charges.items():
+        future = batch[number][1]
+        if not future.done():
+            future.set_exception(failure)
+            charge.close()
+
+
+def _settle(batch: Batch, charges: Mapping[int, Charge]) -> None:
+    """Pass the charges of a batch to the requests. Close those of requests that were cancelled meanwhile."""
+    for number, (_, future) in enumerate(batch):
+        if future.cancelled() and number in charges:
+            charges[number].close()
+        elif not future.done():
+            future.set_result(charges[number])

@@ -91,12 +91,12 @@ class _ObjectClaim:
         usage = evaluator.usage(obj, self.now)
         if negative := sorted(name for name, quantity in usage.items() if quantity.sign < 0):
             raise self.forbidden(f"quota usage is negative for resource(s): {','.join(negative)}")
-        increase = usage
-        if attributes.operation == UPDATE and old is not None:
-            increase = subtract(usage, evaluator.usage(old, self.now))
+        if attributes.operation != UPDATE:
+            old = None
+        increase = usage if old is None else subtract(usage, evaluator.usage(old, self.now))
         found = []
         for quota in concerned:
-            counted = old is not None and attributes.operation == UPDATE and _matches(quota, old, evaluator)
+            counted = old is not None and _matches(quota, old, evaluator)
             delta = {n: q for n, q in (increase if counted else usage).items() if q.sign}
             if delta:
                 found.append((quota, delta))

@@ -122,23 +122,31 @@ def _check_mirror(attributes: Attributes, spec: JsonObject) -> None:
 
 def _secret_problems(account: JsonObject, spec: JsonObject, *, ephemeral: bool) -> Iterator[str]:
     """Yield a reason for each secret of a pod that the service account does not list."""
-    mountable = {secret.get("name", "") for secret in account.get("secrets") or ()}
-    account_name = account["metadata"]["name"]
-    suffix = f"is not allowed because service account {account_name} does not reference that secret"
-    fields = {"ephemeralContainers": "ephemeral container"} if ephemeral else {}
-    if not ephemeral:
-        fields = {"initContainers": "init container", "containers": "container"}
-        for volume in spec.get("volumes") or ():
-            secret = volume.get("secret")
-            if secret is not None and secret.get("secretName", "") not in mountable:
-                yield f'volume with secret.secretName="{secret.get("secretName", "")}" {suffix}'
+    suffix = f"is not allowed because service account {account['metadata']['name']} does not reference that"
+    mountable = _names(account, "secrets")
+    fields = {"initContainers": "init container", "containers": "container"}
+    if ephemeral:
+        fields = {"ephemeralContainers": "ephemeral container"}
+    else:
+        names = [v["secret"].get("secretName", "") for v in spec.get("volumes") or () if v.get("secret") is not None]
+        yield from (f'volume with secret.secretName="{n}" {suffix} secret' for n in names if n not in mountable)
     for field, noun in fields.items():
         for container in spec.get(field) or ():
             for reference, secret in container_references(container, "secret"):
                 if secret not in mountable:
                     subject = f"{noun} {container['name']} with {reference}"
-                    yield f'{subject} referencing secret.secretName="{secret}" {suffix}'
-    pull_secrets = {secret.get("name", "") for secret in account.get("imagePullSecrets") or ()}
-    for index, secret in enumerate(() if ephemeral else spec.get("imagePullSecrets") or ()):
-        if secret.get("name", "") not in pull_secrets:
-            yield f'imagePullSecrets[{index}].name="{secret.get("name", "")}" {suffix[:-6]}imagePullSecret'
+                    yield f'{subject} referencing secret.secretName="{secret}" {suffix} secret'
+    if not ephemeral:
+        yield from _pull_secret_problems(_names(account, "imagePullSecrets"), spec, suffix)
+
+
+def _pull_secret_problems(known: set[str], spec: JsonObject, suffix: str) -> Iterator[str]:
+    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        name = secret.get("name", "")
+        if name not in known:
+            yield f'imagePullSecrets[{index}].name="{name}" {suffix} imagePullSecret'
+
+
+def _names(account: JsonObject, field: str) -> set[str]:
+    """Return the names of the secrets in a list of a service account."""
+    return {secret.get("name", "") for secret in account.get(field) or ()}

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from polykind import errors, names
+from polykind.apis.machinery.listed import listed
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.pem import pem_blocks
@@ -182,10 +183,23 @@ def _mapping_errors(
         problems.append(errors.invalid(f"{path}.uid", "", "claim and expression can't both be set"))
     elif uid.get("expression"):
         problems += check.claims_errors(uid["expression"], f"{path}.uid.expression")
+    extra_errors, expressions = _check_extra(mappings, path, check)
+    problems += extra_errors
+    expression = username.get("expression", "")
+    if username_is_valid and expression and check.selects_claim(expression, "email"):
+        sources = [expression, *(rule["expression"] for rule in rules if rule.get("expression")), *expressions]
+        if not any(check.selects_claim(source, "email_verified") for source in sources):
+            problems.append(errors.invalid(f"{path}.username.expression", expression, _EMAIL_VERIFIED))
+    return problems
+
+
+def _check_extra(mappings: JsonObject, path: str, check: ExpressionCheck) -> tuple[list[FieldError], list[str]]:
+    """Return the errors of the extra attributes of users, and their valid expressions."""
+    problems: list[FieldError] = []
+    expressions: list[str] = []
     seen: set[str] = set()
-    expressions = [rule.get("expression", "") for rule in rules]
-    for index, mapping in enumerate(mappings.get("extra") or []):
-        at, key, expression = f"{path}.extra[{index}]", mapping["key"], mapping["valueExpression"]
+    for at, mapping in listed(mappings, "extra", path):
+        key, expression = mapping["key"], mapping["valueExpression"]
         problems += _extra_key_errors(key, f"{at}.key")
         if key in seen:
             problems.append(errors.duplicate(f"{at}.key", key))
@@ -197,12 +211,7 @@ def _mapping_errors(
         expression_errors = check.claims_errors(expression, f"{at}.valueExpression")
         problems += expression_errors
         expressions += [] if expression_errors else [expression]
-    expression = username.get("expression", "")
-    if username_is_valid and expression and check.selects_claim(expression, "email"):
-        sources = [expression, *(one for one in expressions if one)]
-        if not any(check.selects_claim(source, "email_verified") for source in sources):
-            problems.append(errors.invalid(f"{path}.username.expression", expression, _EMAIL_VERIFIED))
-    return problems
+    return problems, expressions
 
 
 def _source_errors(source: JsonObject, path: str, check: ExpressionCheck, *, required: bool) -> list[FieldError]:

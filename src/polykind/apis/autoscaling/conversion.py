@@ -57,11 +57,7 @@ def to_v1(autoscaler: JsonObject) -> JsonObject:
     utilizations = [utilization for utilization in map(_target_utilization, metrics) if utilization is not None]
     if utilizations:
         converted["spec"]["targetCPUUtilizationPercentage"] = utilizations[0]
-    converted["status"] = _pick(status, _STATUS_FIELDS)
-    for metric in current:
-        utilization = ((metric.get("resource") or {}).get("current") or {}).get("averageUtilization")
-        if _is_cpu(metric) and utilization is not None:
-            converted["status"]["currentCPUUtilizationPercentage"] = utilization
+    converted["status"] = {**_pick(status, _STATUS_FIELDS), **_current_utilization(current)}
     others = [metric for metric in metrics if _target_utilization(metric) is None]
     specs = [_fill_quantities(_metric_to_v1(metric, _SPEC_PATHS), _SPEC_QUANTITIES) for metric in others]
     statuses = [_metric_to_v1(metric, _STATUS_PATHS) for metric in current]
@@ -76,6 +72,16 @@ def to_v1(autoscaler: JsonObject) -> JsonObject:
         metadata = converted["metadata"]
         metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
     return converted
+
+
+def _current_utilization(metrics: Iterable[JsonObject]) -> JsonObject:
+    """Return the field of a v1 status for the use of CPU, if it is known."""
+    found: JsonObject = {}
+    for metric in metrics:
+        utilization = ((metric.get("resource") or {}).get("current") or {}).get("averageUtilization")
+        if _is_cpu(metric) and utilization is not None:
+            found["currentCPUUtilizationPercentage"] = utilization
+    return found
 
 
 def to_v2(autoscaler: JsonObject) -> JsonObject:

@@ -83,10 +83,9 @@ class _StatusUpdate:
     def _completion(self) -> Iterator[FieldError]:
         """Validate the conditions of a finished Job, and the time of its completion."""
         time, start = self.new.get("completionTime"), self.new.get("startTime")
-        if self.complete and self.failed and self._condition_changed("Complete", "Failed"):
-            yield self._conditions_error("cannot set Complete=True and Failed=true conditions")
-        if self.complete and self.failing and self._condition_changed("Complete", "FailureTarget"):
-            yield self._conditions_error("cannot set Complete=True and FailureTarget=true conditions")
+        for other, is_set in (("Failed", self.failed), ("FailureTarget", self.failing)):
+            if self.complete and is_set and self._condition_changed("Complete", other):
+                yield self._conditions_error(f"cannot set Complete=True and {other}=true conditions")
         if self._condition_changed("Complete") or self._changed("completionTime"):
             if time is not None and not self.complete:
                 text = "cannot set completionTime when there is no Complete=True condition"
@@ -95,6 +94,10 @@ class _StatusUpdate:
                 yield errors.required("status.completionTime", "completionTime is required for Complete jobs")
         if start is not None and time is not None and time < start and self._changed("startTime", "completionTime"):
             yield errors.invalid("status.completionTime", time, "must be equal to or after `startTime`")
+        yield from self._interim_conditions()
+
+    def _interim_conditions(self) -> Iterator[FieldError]:
+        """Validate that a finished Job has the condition that announces its end."""
         if self.failed and not self.failing and (self._condition_changed("Failed") or self._changed("failedIndexes")):
             yield self._conditions_error("cannot set Failed=True condition without the FailureTarget=true condition")
         if self.complete and not self.success and self._condition_changed("Complete", "SuccessCriteriaMet"):
@@ -132,11 +135,19 @@ class _StatusUpdate:
         if failed_changed and not has_limit and failed is not None:
             text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
             yield errors.invalid("status.failedIndexes", failed, text)
-        if (failed_changed or completed_changed) and completions is not None and failed is not None:
-            overlap = overlapping_index(completed, failed, completions)
-            if overlap is not None:
-                text = f"failedIndexes and completedIndexes overlap at index: {overlap}"
-                yield errors.invalid("status.failedIndexes", failed, text)
+        if failed_changed or completed_changed:
+            yield from self._overlap()
+
+    def _overlap(self) -> Iterator[FieldError]:
+        """Validate that no index is both completed and failed."""
+        completed, failed = self.new.get("completedIndexes", ""), self.new.get("failedIndexes")
+        completions = self.spec.get("completions")
+        if completions is None or failed is None:
+            return
+        overlap = overlapping_index(completed, failed, completions)
+        if overlap is not None:
+            text = f"failedIndexes and completedIndexes overlap at index: {overlap}"
+            yield errors.invalid("status.failedIndexes", failed, text)
 
     def _pod_counts(self) -> Iterator[FieldError]:
         terminating, ready = self.new.get("terminating", 0), self.new.get("ready", 0)
@@ -165,17 +176,22 @@ class _StatusUpdate:
         is_elastic = is_indexed(spec) and spec.get("completions") == spec.get("parallelism")
         if new.get("succeeded", 0) < old.get("succeeded", 0) and not is_elastic:
             yield errors.invalid("status.succeeded", new.get("succeeded", 0), "cannot decrease the succeeded counter")
-        if "completionTime" in new and "completionTime" in old and self._changed("completionTime"):
-            yield errors.invalid("status.completionTime", new["completionTime"], "field is immutable")
-        resumes = has_condition(old, "Suspended") and has_condition(new, "Suspended", "False")
-        if "startTime" in old and self._changed("startTime") and not spec.get("suspend") and not resumes:
-            text = "field is immutable for unsuspended job once set"
-            yield errors.invalid("status.startTime", new.get("startTime"), text)
+        yield from self._time_changes()
         if has_condition(old, "SuccessCriteriaMet") and not self.success:
             yield self._conditions_error("cannot disable the SuccessCriteriaMet=True condition")
         if has_condition(old, "Complete") and not has_condition(old, "SuccessCriteriaMet") and self.success:
             text = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
             yield self._conditions_error(text)
+
+    def _time_changes(self) -> Iterator[FieldError]:
+        """Validate that an update changes the times of a Job only while the Job is suspended."""
+        new, old = self.new, self.old
+        if "completionTime" in new and "completionTime" in old and self._changed("completionTime"):
+            yield errors.invalid("status.completionTime", new["completionTime"], "field is immutable")
+        resumes = has_condition(old, "Suspended") and has_condition(new, "Suspended", "False")
+        if "startTime" in old and self._changed("startTime") and not self.spec.get("suspend") and not resumes:
+            text = "field is immutable for unsuspended job once set"
+            yield errors.invalid("status.startTime", new.get("startTime"), text)
 
 
 def _parse_errors(field: str, text: str, completions: int) -> list[FieldError]:

@@ -28,29 +28,37 @@ def validate_request(csr: JsonObject, old: JsonObject | None = None) -> list[Fie
     An update may keep invalid values of the stored object, because older versions of Kubernetes accepted them.
     """
     spec, status = csr["spec"], csr.get("status") or {}
-    old_spec, old_status = ((old or {}).get(name) or {} for name in ("spec", "status"))
+    before = old or {}
+    old_spec, old_status = before.get("spec") or {}, before.get("status") or {}
     found: list[FieldError] = []
     error = request_error(spec.get("request") or "")
     if error:
         found.append(errors.invalid("spec.request", spec.get("request"), error))
     found += _validate_usages(spec.get("usages") or [], old_spec.get("usages") or [])
-    signer = spec.get("signerName", "")
-    if signer == _LEGACY_SIGNER and old_spec.get("signerName") != _LEGACY_SIGNER:
-        reason = "the legacy signerName is not allowed via this API version"
-        found.append(errors.invalid("spec.signerName", signer, reason))
-    else:
-        found += validate_signer_name(signer, "spec.signerName")
+    found += _validate_signer(spec.get("signerName", ""), old_spec.get("signerName"))
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < _MIN_SECONDS:
         reason = "may not specify a duration less than 600 seconds (10 minutes)"
         found.append(errors.invalid("spec.expirationSeconds", seconds, reason))
     found += _validate_conditions(status.get("conditions") or [], old_status.get("conditions") or [])
-    certificate, before = status.get("certificate") or "", old_status.get("certificate") or ""
-    if old is None or (certificate != before and not certificate_error(before)):
-        error = certificate_error(certificate)
-        if error:
-            found.append(errors.invalid("status.certificate", "<certificate data>", error))
-    return found
+    return found + _validate_certificate(status.get("certificate") or "", None if old is None else old_status)
+
+
+def _validate_certificate(certificate: str, old_status: JsonObject | None) -> list[FieldError]:
+    """Validate a new certificate. `old_status` is the stored status of an update."""
+    if old_status is not None:
+        before = old_status.get("certificate") or ""
+        if certificate == before or certificate_error(before):
+            return []
+    error = certificate_error(certificate)
+    return [errors.invalid("status.certificate", "<certificate data>", error)] if error else []
+
+
+def _validate_signer(signer: str, before: str | None) -> list[FieldError]:
+    if signer == _LEGACY_SIGNER and before != _LEGACY_SIGNER:
+        reason = "the legacy signerName is not allowed via this API version"
+        return [errors.invalid("spec.signerName", signer, reason)]
+    return validate_signer_name(signer, "spec.signerName")
 
 
 def _validate_usages(usages: Sequence[str], old: Sequence[str]) -> list[FieldError]:

@@ -45,16 +45,20 @@ def patch_allocated_values(spec: JsonObject, old_spec: JsonObject) -> None:
             if not spec.get(field) and old_spec.get(field):
                 spec[field] = old_spec[field]
     if needs_node_port(spec) and needs_node_port(old_spec):
-        ports, old_ports = spec.get("ports") or (), old_spec.get("ports") or ()
-        used = {port.get("nodePort", 0) for port in ports} & {port.get("nodePort", 0) for port in old_ports} - {0}
-        by_name = {port.get("name") or "": port.get("nodePort", 0) for port in old_ports}
-        for port in ports:
-            known = by_name.get(port.get("name") or "", 0)
-            if not port.get("nodePort") and known and known not in used:
-                port["nodePort"] = known
+        _patch_node_ports(spec.get("ports") or (), old_spec.get("ports") or ())
     field = "healthCheckNodePort"
     if needs_health_check(spec) and needs_health_check(old_spec) and not spec.get(field) and old_spec.get(field):
         spec[field] = old_spec[field]
+
+
+def _patch_node_ports(ports: Sequence[JsonObject], old_ports: Sequence[JsonObject]) -> None:
+    """Copy the node ports that an update omits from the old ports with the same names."""
+    used = {port.get("nodePort", 0) for port in ports} & {port.get("nodePort", 0) for port in old_ports} - {0}
+    by_name = {port.get("name") or "": port.get("nodePort", 0) for port in old_ports}
+    for port in ports:
+        known = by_name.get(port.get("name") or "", 0)
+        if not port.get("nodePort") and known and known not in used:
+            port["nodePort"] = known
 
 
 def keeps_dual_stack_preference(spec: JsonObject, old_spec: JsonObject | None) -> bool:
@@ -91,14 +95,21 @@ def init_ip_families(spec: JsonObject, old_spec: JsonObject | None, configured: 
     if headless_without_selector:
         _complete_families(spec, configured[0], dual_stack=True)
         return []
+    found = _unavailable_families(spec, configured)
+    if not found:
+        _complete_families(spec, configured[0], dual_stack=len(configured) == 2)
+    return found
+
+
+def _unavailable_families(spec: JsonObject, configured: Sequence[str]) -> list[FieldError]:
+    """Return an error for each family that a Service requires and the cluster does not have."""
+    found = []
     if spec["ipFamilyPolicy"] == _REQUIRE and len(configured) < 2:
         reason = "this cluster is not configured for dual-stack services"
         found.append(errors.invalid(_POLICY_FIELD, _REQUIRE, reason))
     for index, family in enumerate(spec.get("ipFamilies") or ()):
         if family not in configured:
             found.append(errors.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
-    if not found:
-        _complete_families(spec, configured[0], dual_stack=len(configured) == 2)
     return found
 
 
@@ -108,11 +119,11 @@ def _fit_to_policy(spec: JsonObject, old_spec: JsonObject | None) -> list[FieldE
     Return the conflicts with the policy.
     """
     policy, found = spec["ipFamilyPolicy"], []
-    for field, name in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
+    for field, name in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")) if old_spec is not None else ():
         values, old_values = spec.get(field) or [], (old_spec or {}).get(field) or []
-        if old_spec is not None and policy == _SINGLE and values == old_values and len(values) > 1:
+        if policy == _SINGLE and values == old_values and len(values) > 1:
             spec[field] = values[:1]
-        elif old_spec is not None and policy != _SINGLE and 0 < len(values) < len(old_values):
+        elif policy != _SINGLE and 0 < len(values) < len(old_values):
             reason = f"must be 'SingleStack' to release the secondary {name}"
             found.append(errors.invalid(_POLICY_FIELD, policy, reason))
     for field, name in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")):

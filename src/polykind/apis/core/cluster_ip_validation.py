@@ -31,11 +31,15 @@ def validate_cluster_ip_fields(spec: JsonObject, old_spec: JsonObject) -> list[F
         return found
     if len(ips) > 1 and len({ip_family(ip) for ip in ips}) < 2:
         found.append(errors.invalid(_AT, ips, "may specify no more than one IP for each IP family"))
-    if not is_headless(spec):
-        for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
-            if family in IP_FAMILIES and ip_family(ip) != family:
-                reason = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
-                found.append(errors.invalid(f"{_AT}[{index}]", ip, reason))
+    return found if is_headless(spec) else found + _mismatched_families(ips, families)
+
+
+def _mismatched_families(ips: list[str], families: list[str]) -> list[FieldError]:
+    found = []
+    for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
+        if family in IP_FAMILIES and ip_family(ip) != family:
+            reason = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            found.append(errors.invalid(f"{_AT}[{index}]", ip, reason))
     return found
 
 
@@ -77,19 +81,13 @@ def validate_cluster_ips_update(spec: JsonObject, old_spec: JsonObject) -> list[
         return []
     ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
     if len(ips) == len(old_ips):
-        return [
-            errors.invalid(f"{_AT}[{index}]", ips, _IMMUTABLE)
-            for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=True))
-            if ip != old_ip
-        ]
+        return [errors.invalid(f"{_AT}[{index}]", ips, _IMMUTABLE) for index in _changed(ips, old_ips)]
     found = []
     if not ips:
         found.append(errors.invalid(f"{_AT}[0]", ips or None, "primary clusterIP can not be unset"))
-    if ips and old_ips and ips[0] != old_ips[0]:
+    if _starts_differ(ips, old_ips):
         found.append(errors.invalid(f"{_AT}[0]", ips, _IMMUTABLE))
-    if len(old_ips) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
-        found.append(_must_be_single_stack(spec, "clusterIP"))
-    return found
+    return found + _release_errors(spec, ips, old_ips, "clusterIP")
 
 
 def validate_ip_families_update(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
@@ -97,27 +95,35 @@ def validate_ip_families_update(spec: JsonObject, old_spec: JsonObject) -> list[
 
     An update may only add or remove the secondary family.
     """
-    if EXTERNAL_NAME in (spec["type"], old_spec["type"]) or is_headless(spec) or is_headless(old_spec):
+    if any(side["type"] == EXTERNAL_NAME or is_headless(side) for side in (spec, old_spec)):
         return []
     families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
     ips, at = spec.get("clusterIPs") or [], "spec.ipFamilies[0]"
     if len(families) == len(old_families):
-        return [
-            errors.invalid(at, families, _IMMUTABLE)
-            for family, old in zip(families, old_families, strict=True)
-            if family != old
-        ]
+        return [errors.invalid(at, families, _IMMUTABLE) for _ in _changed(families, old_families)]
     found = []
-    if len(old_families) > len(families) and not ips:
+    if not ips and len(old_families) > len(families):
         found.append(errors.invalid(at, families or None, "primary ipFamily can not be unset"))
-    if families and old_families and families[0] != old_families[0]:
+    if _starts_differ(families, old_families):
         # As in kube-apiserver, the error shows the cluster IPs as the invalid value.
         found.append(errors.invalid(at, ips or None, _IMMUTABLE))
-    if len(old_families) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
-        found.append(_must_be_single_stack(spec, "ipFamily"))
-    return found
+    return found + _release_errors(spec, families, old_families, "ipFamily")
 
 
-def _must_be_single_stack(spec: JsonObject, released: str) -> FieldError:
-    reason = f"must be set to 'SingleStack' when releasing the secondary {released}"
-    return errors.invalid("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), reason)
+def _starts_differ(values: list[str], old_values: list[str]) -> bool:
+    """True if two lists have different first values."""
+    return bool(values and old_values) and values[0] != old_values[0]
+
+
+def _changed(values: list[str], old_values: list[str]) -> list[int]:
+    """Return the indexes at which two lists of the same length differ."""
+    return [index for index, (value, old) in enumerate(zip(values, old_values, strict=True)) if value != old]
+
+
+def _release_errors(spec: JsonObject, values: list[str], old_values: list[str], name: str) -> list[FieldError]:
+    """Return an error if an update releases the secondary IP or family without changing the policy."""
+    policy = spec.get("ipFamilyPolicy")
+    if not len(old_values) > len(values) == 1 or policy == "SingleStack":
+        return []
+    reason = f"must be set to 'SingleStack' when releasing the secondary {name}"
+    return [errors.invalid("spec.ipFamilyPolicy", policy, reason)]

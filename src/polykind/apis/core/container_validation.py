@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from polykind.apis.core.env_validation import validate_env, validate_env_from
@@ -12,6 +12,7 @@ from polykind.apis.core.resource_requirements_validation import validate_resourc
 from polykind.apis.core.security_context_validation import validate_container_security_context
 from polykind.apis.core.volume_mount_validation import validate_volume_devices, validate_volume_mounts
 from polykind.apis.core.volume_validation import PULL_POLICIES
+from polykind.apis.machinery.listed import listed
 from polykind.apis.meta.validation import port_number_errors, supported_errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, forbidden, invalid, not_found, not_supported, required, too_many
@@ -101,12 +102,17 @@ def validate_ephemeral_containers(spec: JsonObject, pod: PodContext, at: str) ->
         target = container.get("targetContainerName") or ""
         if target and target not in others:
             found.append(not_found(f"{here}.targetContainerName", target))
-        set_fields = [field for field in _NOT_FOR_EPHEMERAL_CONTAINERS if _is_set(container, field)]
-        found += [forbidden(f"{here}.{field}", reason) for field in set_fields]
-        for position, mount in enumerate(container.get("volumeMounts") or ()):
-            paths = [field for field in ("subPath", "subPathExpr") if mount.get(field)]
-            found += [forbidden(f"{here}.volumeMounts[{position}].{field}", reason) for field in paths]
+        found += [forbidden(path, reason) for path in _fields_of_others(container, here)]
     return found
+
+
+def _fields_of_others(container: JsonObject, at: str) -> Iterator[str]:
+    """Yield the paths of the fields that an ephemeral container must not have."""
+    for field in _NOT_FOR_EPHEMERAL_CONTAINERS:
+        if _is_set(container, field):
+            yield f"{at}.{field}"
+    for here, mount in listed(container, "volumeMounts", at):
+        yield from (f"{here}.{field}" for field in ("subPath", "subPathExpr") if mount.get(field))
 
 
 def _is_set(container: JsonObject, field: str) -> bool:

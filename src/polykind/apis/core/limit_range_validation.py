@@ -73,10 +73,11 @@ def _validate_limit(limit: JsonObject, kind: str, at: str) -> list[FieldError]:
         reason = "either minimum or maximum storage value is required, but neither was provided"
         found.append(errors.required(f"{at}.limits", reason))
     found += _validate_names(limit, kind, at, ("maxLimitRequestRatio",))
-    compared = ("max", "min", *(() if kind == "Pod" else defaults), "maxLimitRequestRatio")
-    resources = dict.fromkeys(name for field in compared for name in limit.get(field) or {})
-    for name in resources:
-        values = {f: parse_quantity(limit[f][name]) for f in compared if name in (limit.get(f) or {})}
+    quantities: dict[str, dict[str, Quantity]] = {}
+    for field in ("max", "min", *(() if kind == "Pod" else defaults), "maxLimitRequestRatio"):
+        for name, text in (limit.get(field) or {}).items():
+            quantities.setdefault(name, {})[field] = parse_quantity(text)
+    for name, values in quantities.items():
         found += _validate_order(name, values, at)
     return found
 

@@ -38,13 +38,7 @@ def validate_node_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Validate the rules that apply only to updates of a node, including its status."""
     spec, old_spec, status = new.get("spec") or {}, old.get("spec") or {}, new.get("status") or {}
     found = _validate_resources(status) + _validate_features(status) + _duplicate_addresses(status)
-    cidrs, old_cidrs = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []
-    reason = 'node updates may not change podCIDR except from "" to valid'
-    if old_cidrs and len(cidrs) != len(old_cidrs):
-        found.append(errors.forbidden("spec.podCIDRs", reason))
-    elif old_cidrs:
-        changed = [cidr for cidr, before in zip(cidrs, old_cidrs, strict=True) if cidr != before]
-        found += [errors.forbidden("spec.podCIDRs", reason) for _ in changed]
+    found += _validate_cidr_change(spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or [])
     if old_spec.get("providerID") and spec.get("providerID") != old_spec["providerID"]:
         reason = 'node updates may not change providerID except from "" to valid'
         found.append(errors.forbidden("spec.providerID", reason))
@@ -53,6 +47,14 @@ def validate_node_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     if (spec.get("externalID") or "") != (old_spec.get("externalID") or ""):
         found.append(errors.forbidden("spec.externalID", "may not be updated"))
     return found
+
+
+def _validate_cidr_change(cidrs: list[str], old_cidrs: list[str]) -> list[FieldError]:
+    """Validate that an update does not change the addresses of pods. It may set them."""
+    error = errors.forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
+    if old_cidrs and len(cidrs) != len(old_cidrs):
+        return [error]
+    return [error for cidr, before in zip(cidrs, old_cidrs, strict=False) if cidr != before]
 
 
 def validate_taints(taints: list[JsonObject] | tuple[()], at: str) -> list[FieldError]:

@@ -73,18 +73,15 @@ def validate_profiles_match(annotations: dict[str, str], spec: JsonObject, at: s
     if SECCOMP_POD_ANNOTATION in annotations and (profile := context.get("seccompProfile")) is not None:
         here = f"{at}.securityContext.seccompProfile"
         found += _mismatch_errors("seccomp", annotations[SECCOMP_POD_ANNOTATION], profile, here)
-    for path, container in all_containers(spec):
-        annotation = annotations.get(SECCOMP_CONTAINER_PREFIX + (container.get("name") or ""))
-        profile = (container.get("securityContext") or {}).get("seccompProfile")
-        if annotation is not None and profile is not None:
-            found += _mismatch_errors("seccomp", annotation, profile, f"{at}.{path}.securityContext.seccompProfile")
-    if (spec.get("os") or {}).get("name") == "windows":
-        return found
-    for path, container in all_containers(spec):
-        annotation = annotations.get(APP_ARMOR_CONTAINER_PREFIX + (container.get("name") or ""))
-        profile = (container.get("securityContext") or {}).get("appArmorProfile") or context.get("appArmorProfile")
-        if annotation is not None and profile is not None:
-            found += _mismatch_errors("apparmor", annotation, profile, f"{at}.{path}.securityContext.appArmorProfile")
+    kinds = [("seccomp", SECCOMP_CONTAINER_PREFIX, "seccompProfile", None)]
+    if (spec.get("os") or {}).get("name") != "windows":
+        kinds.append(("apparmor", APP_ARMOR_CONTAINER_PREFIX, "appArmorProfile", context.get("appArmorProfile")))
+    for kind, prefix, field, pod_profile in kinds:
+        for path, container in all_containers(spec):
+            annotation = annotations.get(prefix + (container.get("name") or ""))
+            profile = (container.get("securityContext") or {}).get(field) or pod_profile
+            if annotation is not None and profile is not None:
+                found += _mismatch_errors(kind, annotation, profile, f"{at}.{path}.securityContext.{field}")
     return found
 
 

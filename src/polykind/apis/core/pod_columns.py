@@ -116,22 +116,21 @@ def _summarize_containers(status: JsonObject, reason: str, restarts: _Restarts) 
     for container in reversed(status.get("containerStatuses") or []):
         restarts.add(container)
         state = container["state"]
-        terminated = state.get("terminated")
-        if (state.get("waiting") or {}).get("reason"):
-            reason = state["waiting"]["reason"]
+        terminated, waiting_reason = state.get("terminated"), (state.get("waiting") or {}).get("reason")
+        if waiting_reason:
+            reason = waiting_reason
         elif terminated is not None:
             reason = _exit_reason(terminated)
-            if terminated.get("exitCode"):
-                error_reason = reason
+            error_reason = reason if terminated.get("exitCode") else error_reason
         elif container.get("ready") and "running" in state:
             running += 1
-    if reason == "Completed":
-        is_ready = (condition_of(status.get("conditions"), "Ready") or {}).get("status") == "True"
-        if running and is_ready:
-            reason = "Running"
-        elif error_reason or running:
-            reason = error_reason or "NotReady"
+    if reason == "Completed" and (running or error_reason):
+        reason = "Running" if running and _is_ready(status) else error_reason or "NotReady"
     return reason, running
+
+
+def _is_ready(status: JsonObject) -> bool:
+    return (condition_of(status.get("conditions"), "Ready") or {}).get("status") == "True"
 
 
 def _ready(pod: JsonObject) -> str:

@@ -30,13 +30,20 @@ def validate_pod_resize(new: JsonObject, old: JsonObject, options: PodValidation
     found += _validate_pod_level(spec.get("resources"), old_spec.get("resources"))
     if order_errors := _validate_order(spec, old_spec):
         return found + order_errors
+    found += _validate_removals(spec, old_spec)
+    found += _validate_containers(spec, old_spec)
+    if not found and not equal_specs(_without_cpu_and_memory(spec, old_spec), old_spec):
+        found.append(forbidden("spec", _ONLY_CPU_AND_MEMORY))
+    return found
+
+
+def _validate_removals(spec: JsonObject, old_spec: JsonObject) -> list[FieldError]:
+    """Validate that no container loses a request or a limit."""
+    found: list[FieldError] = []
     for field in ("initContainers", "containers"):
         for index, (container, before) in enumerate(_pairs(spec, old_spec, field)):
             resources, old_resources = container.get("resources") or {}, before.get("resources") or {}
             found += _removal_errors(resources, old_resources, f"spec.{field}[{index}].resources", "resource")
-    found += _validate_containers(spec, old_spec)
-    if not found and not equal_specs(_without_cpu_and_memory(spec, old_spec), old_spec):
-        found.append(forbidden("spec", _ONLY_CPU_AND_MEMORY))
     return found
 
 

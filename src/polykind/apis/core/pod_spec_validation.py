@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polykind.addresses import ip_errors
 from polykind.apis.core.container_validation import (
     PodContext,
@@ -26,6 +28,7 @@ from polykind.apis.core.types import CORE_V1
 from polykind.apis.core.volume_validation import validate_volumes
 from polykind.apis.core.windows_validation import validate_host_process, validate_os
 from polykind.apis.machinery.internal_types import show_internal
+from polykind.apis.machinery.listed import listed
 from polykind.apis.meta.validation import range_errors, supported_errors
 from polykind.contract import JsonObject
 from polykind.errors import (
@@ -54,21 +57,25 @@ _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _OS_NAMES = ("linux", "windows")
 
 
-def validate_pod_spec(
-    spec: JsonObject, at: str, options: PodValidationOptions, metadata: JsonObject | None = None
-) -> list[FieldError]:
-    """Validate a pod spec. `metadata` is the pod's metadata, or None for a template."""
-    volumes, found = validate_volumes(
-        spec.get("volumes") or [], f"{at}.volumes", options, (metadata or {}).get("name") or ""
-    )
-    claims = spec.get("resourceClaims") or []
-    pod = PodContext(
+def _context(spec: JsonObject, volumes: Mapping[str, JsonObject]) -> PodContext:
+    """Return what the validation of containers needs of their pod. `volumes` are the valid volumes of the pod."""
+    return PodContext(
         volumes,
-        {claim["name"] for claim in claims if claim.get("name")},
+        {claim["name"] for claim in spec.get("resourceClaims") or () if claim.get("name")},
         spec.get("terminationGracePeriodSeconds") or 0,
         spec.get("restartPolicy") or "",
         spec.get("hostUsers") is not False,
     )
+
+
+def validate_pod_spec(
+    spec: JsonObject, at: str, options: PodValidationOptions, metadata: JsonObject | None = None
+) -> list[FieldError]:
+    """Validate a pod spec. `metadata` is the pod's metadata, or None for a template."""
+    name = (metadata or {}).get("name") or ""
+    volumes, found = validate_volumes(spec.get("volumes") or [], f"{at}.volumes", options, name)
+    claims = spec.get("resourceClaims") or []
+    pod = _context(spec, volumes)
     found += _validate_resource_claims(claims, metadata, f"{at}.resourceClaims")
     found += validate_containers(spec.get("containers") or [], pod, f"{at}.containers")
     found += validate_init_containers(spec, pod, f"{at}.initContainers")
@@ -81,9 +88,9 @@ def validate_pod_spec(
     found += validate_pod_security_context(spec, at, options)
     found += validate_affinity(spec.get("affinity"), f"{at}.affinity")
     found += _validate_dns_config(spec, f"{at}.dnsConfig")
-    for index, gate in enumerate(spec.get("readinessGates") or ()):
+    for here, gate in listed(spec, "readinessGates", at):
         condition = gate.get("conditionType") or ""
-        found += _name_errors(qualified_name(condition), condition, f"{at}.readinessGates[{index}].conditionType")
+        found += _name_errors(qualified_name(condition), condition, f"{here}.conditionType")
     found += _validate_scheduling_gates(spec.get("schedulingGates") or [], f"{at}.schedulingGates")
     constraints = spec.get("topologySpreadConstraints") or []
     found += validate_topology_spread_constraints(constraints, f"{at}.topologySpreadConstraints")
@@ -237,19 +244,25 @@ def _validate_dns_config(spec: JsonObject, at: str) -> list[FieldError]:
         found.append(invalid(f"{at}.nameservers", servers, reason))
     for index, server in enumerate(servers):
         found += ip_errors(server, f"{at}.nameservers[{index}]")
+    found += _validate_searches(searches, f"{at}.searches")
+    for here, option in listed(config or {}, "options", at):
+        if not option.get("name"):
+            found.append(required(here, "must not be empty"))
+    return found
+
+
+def _validate_searches(searches: list[str], at: str) -> list[FieldError]:
+    """Validate the domains in which a pod searches for names."""
+    found: list[FieldError] = []
     if len(searches) > _MAX_SEARCHES:
-        reason = f"must not have more than {_MAX_SEARCHES} search paths"
-        found.append(invalid(f"{at}.searches", searches, reason))
+        found.append(invalid(at, searches, f"must not have more than {_MAX_SEARCHES} search paths"))
     if byte_length(" ".join(searches)) > _MAX_SEARCH_BYTES:
         reason = f"must not have more than {_MAX_SEARCH_BYTES} characters (including spaces) in the search list"
-        found.append(invalid(f"{at}.searches", searches, reason))
+        found.append(invalid(at, searches, reason))
     for index, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
-            found += _name_errors(subdomain_with_underscore(name), name, f"{at}.searches[{index}]")
-    for index, option in enumerate((config or {}).get("options") or ()):
-        if not option.get("name"):
-            found.append(required(f"{at}.options[{index}]", "must not be empty"))
+            found += _name_errors(subdomain_with_underscore(name), name, f"{at}[{index}]")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polykind.addresses import ip_errors, ip_family
 from polykind.apis.core.pod_update_validation import validate_annotation_update
+from polykind.apis.machinery.listed import listed
 from polykind.apis.meta.validation import range_errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, forbidden, internal, invalid, not_supported, required, too_long
@@ -38,17 +39,27 @@ def validate_pod_status_update(new: JsonObject, old: JsonObject) -> list[FieldEr
     found += _validate_claim_statuses(status.get("resourceClaimStatuses") or [], spec)
     found += _validate_extended_claim(status.get("extendedResourceClaimStatus"), spec)
     found += _validate_ips(status, old_status, "podIPs")
+    found += _validate_host_ips(status, old_status)
+    return found + _validate_container_statuses(status, spec)
+
+
+def _validate_host_ips(status: JsonObject, old_status: JsonObject) -> list[FieldError]:
+    found: list[FieldError] = []
     if (host_ips := status.get("hostIPs") or []) and host_ips[0].get("ip") != status.get("hostIP"):
         found.append(invalid("status.hostIPs[0].ip", host_ips[0].get("ip") or "", "must be equal to `hostIP`"))
-    found += _validate_ips(status, old_status, "hostIPs")
+    return found + _validate_ips(status, old_status, "hostIPs")
+
+
+def _validate_container_statuses(status: JsonObject, spec: JsonObject) -> list[FieldError]:
+    """Validate the users and the devices in the status of each container."""
+    found: list[FieldError] = []
     for field, _ in _STATUS_LISTS:
         found += _validate_users(status.get(field) or [], spec, f"status.{field}")
     for field, containers in _STATUS_LISTS[:2]:
         found += _validate_resource_health(status.get(field) or [], spec.get(containers) or [], f"status.{field}")
-    for index, container in enumerate(status.get("ephemeralContainerStatuses") or ()):
+    for here, container in listed(status, "ephemeralContainerStatuses", "status"):
         if container.get("allocatedResourcesStatus"):
-            here = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
-            found.append(forbidden(here, "must not be specified in container status"))
+            found.append(forbidden(f"{here}.allocatedResourcesStatus", "must not be specified in container status"))
     return found
 
 
@@ -81,16 +92,17 @@ def _validate_transitions(
 
     `field` is the name of the list of these containers in the spec.
     """
-    if field != "ephemeralContainers" and _can_restart_all(spec):
+    is_ephemeral = field == "ephemeralContainers"
+    if not is_ephemeral and _can_restart_all(spec):
         return []
     found = []
-    containers = {container.get("name"): container for container in spec.get(field) or ()}
+    containers = {} if is_ephemeral else {container.get("name"): container for container in spec.get(field) or ()}
+    running = {status.get("name") for status in statuses if not _is_terminated(status)}
     for index, old in enumerate(old_statuses):
         terminated = (old.get("state") or {}).get("terminated")
-        new = next((s for s in statuses if s.get("name") == old.get("name") and not _is_terminated(s)), None)
-        if terminated is None or new is None:
+        if terminated is None or old.get("name") not in running:
             continue
-        container = containers.get(old.get("name")) if field != "ephemeralContainers" else None
+        container = containers.get(old.get("name"))
         if container is None or not _restarts(container, spec, terminated.get("exitCode") or 0):
             found.append(forbidden(f"{at}[{index}].state", "may not be transitioned to non-terminated state"))
     return found
@@ -142,17 +154,25 @@ def _validate_extended_claim(status: JsonObject | None, spec: JsonObject) -> lis
     if status is None:
         return []
     at = "status.extendedResourceClaimStatus"
+    found = _validate_request_mappings(status, spec, at)
+    claim = status.get("resourceClaimName") or ""
+    if not claim:
+        return [*found, required(f"{at}.resourceClaimName")]
+    return found + [invalid(f"{at}.resourceClaimName", claim, reason) for reason in dns1123_subdomain(claim)]
+
+
+def _validate_request_mappings(status: JsonObject, spec: JsonObject, at: str) -> list[FieldError]:
+    """Validate the containers and the resources for which the scheduler has created the claim."""
     containers = {c.get("name"): c for field in ("initContainers", "containers") for c in spec.get(field) or ()}
     mappings = status.get("requestMappings") or []
     found = [] if mappings else [required(f"{at}.requestMappings", "at least one request mapping is required")]
     used = set()
-    for index, mapping in enumerate(mappings):
-        here = f"{at}.requestMappings[{index}]"
+    for here, mapping in listed(status, "requestMappings", at):
         name, resource, request = (mapping.get(key) or "" for key in ("containerName", "resourceName", "requestName"))
         if name not in containers:
             reason = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
             found.append(invalid(f"{here}.containerName", name, reason))
-        elif resource not in ((containers[name].get("resources") or {}).get("requests") or {}):
+        elif resource not in _requests(containers[name]):
             reason = (
                 "must match the extended resource name of an entry in spec.initContainers.resources.requests "
                 "or spec.containers.resources.requests"
@@ -163,10 +183,11 @@ def _validate_extended_claim(status: JsonObject | None, spec: JsonObject) -> lis
             fields = (("containerName", name), ("resourceName", resource), ("requestName", request))
             found += [duplicate(f"{here}.{field}", value) for field, value in fields]
         used.add((name, resource, request))
-    claim = status.get("resourceClaimName") or ""
-    if not claim:
-        return [*found, required(f"{at}.resourceClaimName")]
-    return found + [invalid(f"{at}.resourceClaimName", claim, reason) for reason in dns1123_subdomain(claim)]
+    return found
+
+
+def _requests(container: JsonObject) -> JsonObject:
+    return (container.get("resources") or {}).get("requests") or {}
 
 
 def _validate_ips(status: JsonObject, old_status: JsonObject, field: str) -> list[FieldError]:

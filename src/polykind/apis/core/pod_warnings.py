@@ -14,6 +14,7 @@ from polykind.apis.core.pod_annotation_validation import (
 )
 from polykind.apis.core.pod_resources import all_containers
 from polykind.apis.core.volume_warnings import overlapping_path_warnings, volume_warnings
+from polykind.apis.machinery.listed import listed
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.names import label_value
@@ -78,10 +79,14 @@ def _warnings(metadata: JsonObject, spec: JsonObject, at: str, *, is_template: b
         reason = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{spec_at}.terminationGracePeriodSeconds: {reason}"
     yield from _affinity_warnings(spec.get("affinity") or {}, f"{spec_at}.affinity")
+    yield from _address_warnings(spec, spec_at)
+
+
+def _address_warnings(spec: JsonObject, at: str) -> Iterator[str]:
     for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
-        yield from ip_warnings(server, f"{spec_at}.dnsConfig.nameservers[{index}]")
-    for index, alias in enumerate(spec.get("hostAliases") or ()):
-        yield from ip_warnings(alias.get("ip") or "", f"{spec_at}.hostAliases[{index}].ip")
+        yield from ip_warnings(server, f"{at}.dnsConfig.nameservers[{index}]")
+    for here, alias in listed(spec, "hostAliases", at):
+        yield from ip_warnings(alias.get("ip") or "", f"{here}.ip")
 
 
 def _node_label_warnings(spec: JsonObject, at: str) -> Iterator[str]:
@@ -91,15 +96,13 @@ def _node_label_warnings(spec: JsonObject, at: str) -> Iterator[str]:
             yield f"{at}.nodeSelector[{key}]: {message}"
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     here = f"{at}.affinity.nodeAffinity"
-    for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()):
-        yield from node_selector_term_warnings(term, f"{here}.{_REQUIRED}.nodeSelectorTerms[{index}]")
-    for index, term in enumerate(affinity.get(_PREFERRED) or ()):
+    for path, term in listed(affinity.get(_REQUIRED) or {}, "nodeSelectorTerms", f"{here}.{_REQUIRED}"):
+        yield from node_selector_term_warnings(term, path)
+    for path, term in listed(affinity, _PREFERRED, here):
         preference = term.get("preference") or {}
-        yield from node_selector_term_warnings(
-            preference, f"{here}.{_PREFERRED}[{index}].preference", check_values=True
-        )
-    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        here, key = f"{at}.topologySpreadConstraints[{index}]", constraint.get("topologyKey") or ""
+        yield from node_selector_term_warnings(preference, f"{path}.preference", check_values=True)
+    for here, constraint in listed(spec, "topologySpreadConstraints", at):
+        key = constraint.get("topologyKey") or ""
         if message := deprecated_node_label(key):
             yield f"{here}.topologyKey: {key} is {message}"
         if constraint.get("labelSelector") is None:
@@ -180,18 +183,13 @@ def _port_warnings(spec: JsonObject, at: str) -> Iterator[str]:
     ]
     earlier: dict[tuple[int, str], list[tuple[str, JsonObject]]] = {}
     for path, port in ports:
-        host_ip, host_port = port.get("hostIP") or "", port.get("hostPort") or 0
-        if host_ip and not host_port:
+        host, host_port = _host_address(port)
+        if host and not host_port:
             yield f"{path}: hostIP set without hostPort: {_port_struct(port)}"
         others = earlier.setdefault(_port_key(port), [])
         for other_path, other in others:
-            other_ip, other_port = other.get("hostIP") or "", other.get("hostPort") or 0
-            if (host_ip, host_port) == (other_ip, other_port):
-                yield f"{path}: duplicate port definition with {other_path}"
-            elif not host_port or not other_port:
-                yield f"{path}: overlapping port definition with {other_path}"
-            elif host_port == other_port and bool(host_ip) != bool(other_ip):
-                yield f"{path}: dangerously ambiguous port definition with {other_path}"
+            if relation := _port_relation(port, other):
+                yield f"{path}: {relation} port definition with {other_path}"
         if len(others) < _MAX_EQUAL_PORTS:
             others.append((path, port))
     names: dict[str, str] = {}
@@ -201,6 +199,20 @@ def _port_warnings(spec: JsonObject, at: str) -> Iterator[str]:
             if other_path != path:
                 users = f"services and probes that select ports by name will use {other_path}"
                 yield f"{path}: duplicate port name {go_quote(name)} with {other_path}, {users}"
+
+
+def _host_address(port: JsonObject) -> tuple[str, int]:
+    return port.get("hostIP") or "", port.get("hostPort") or 0
+
+
+def _port_relation(port: JsonObject, other: JsonObject) -> str:
+    """Return how two definitions of the same port of containers collide, or "" if they do not."""
+    (host, host_port), (other_host, other_port) = _host_address(port), _host_address(other)
+    if (host, host_port) == (other_host, other_port):
+        return "duplicate"
+    if not host_port or not other_port:
+        return "overlapping"
+    return "dangerously ambiguous" if host_port == other_port and bool(host) != bool(other_host) else ""
 
 
 def _port_key(port: JsonObject) -> tuple[int, str]:

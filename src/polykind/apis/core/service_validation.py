@@ -198,24 +198,31 @@ def _duplicate_ports(spec: JsonObject) -> list[FieldError]:
 
 
 def _validate_source_ranges(service: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    spec, annotations = service["spec"], service["metadata"].get("annotations") or {}
-    ranges, found = spec.get("loadBalancerSourceRanges"), []
+    """Validate the addresses that may use a load balancer, in the field or in the annotation that preceded it."""
+    ranges, value = service["spec"].get("loadBalancerSourceRanges"), _annotated_ranges(service)
+    if not ranges and value is None:
+        return []
+    at = "spec.LoadBalancerSourceRanges" if ranges else f"metadata.annotations[{_SOURCE_RANGES}]"
+    found = [] if service["spec"]["type"] == "LoadBalancer" else [errors.forbidden(at, _ONLY_LOAD_BALANCERS)]
     if ranges:
-        at = "spec.LoadBalancerSourceRanges"
-        if spec["type"] != "LoadBalancer":
-            found.append(errors.forbidden(at, _ONLY_LOAD_BALANCERS))
-        before = (old["spec"].get("loadBalancerSourceRanges") or ()) if old is not None else ()
-        existing = [text.strip() for text in before]
+        before = old["spec"].get("loadBalancerSourceRanges") if old is not None else None
+        existing = [text.strip() for text in before or ()]
         for index, text in enumerate(ranges):
             found += cidr_errors(text.strip(), f"{at}[{index}]", existing)
-    elif (value := annotations.get(_SOURCE_RANGES)) is not None:
-        at = f"metadata.annotations[{_SOURCE_RANGES}]"
-        if spec["type"] != "LoadBalancer":
-            found.append(errors.forbidden(at, _ONLY_LOAD_BALANCERS))
-        if old is None or (old["metadata"].get("annotations") or {}).get(_SOURCE_RANGES, "") != value:
-            texts = value.strip().split(",") if value.strip() else ()
-            found += [error for text in texts for error in cidr_errors(text.strip(), at)]
-    return found
+        return found
+    if old is not None and _annotated_ranges(old) == value:
+        return found
+    texts = _split(value or "")
+    return found + [error for text in texts for error in cidr_errors(text, at)]
+
+
+def _split(ranges: str) -> list[str]:
+    return [text.strip() for text in ranges.split(",")] if ranges.strip() else []
+
+
+def _annotated_ranges(service: JsonObject) -> str | None:
+    ranges: str | None = (service["metadata"].get("annotations") or {}).get(_SOURCE_RANGES)
+    return ranges
 
 
 def _validate_load_balancer_fields(spec: JsonObject) -> list[FieldError]:

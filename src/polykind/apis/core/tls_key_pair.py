@@ -13,6 +13,9 @@ from polykind.golang.pem import pem_blocks
 _SWITCHED = "PEM inputs may have been switched"
 
 
+_KEY_KINDS = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey)
+
+
 def key_pair_error(certificate: str, key: str) -> str:
     """Return Go's error for a certificate and a key, both PEM in base64. Return "" if they belong together."""
     skipped = []
@@ -29,17 +32,21 @@ def key_pair_error(certificate: str, key: str) -> str:
         skipped.append(private.type)
     else:
         return _missing_key(skipped)
+    return _compare_keys(block.data, private.data)
+
+
+def _compare_keys(certificate: bytes, private: bytes) -> str:
+    """Return Go's error for a certificate and a private key, both DER."""
     try:
-        public = x509.load_der_x509_certificate(block.data).public_key()
+        public = x509.load_der_x509_certificate(certificate).public_key()
     except ValueError:
         return "x509: malformed certificate"
     try:
-        own = serialization.load_der_private_key(private.data, None).public_key()
+        own = serialization.load_der_private_key(private, None).public_key()
     except (ValueError, TypeError):
         return "tls: failed to parse private key"
-    for kind in (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey):
-        if isinstance(public, kind) and not isinstance(own, kind):
-            return "tls: private key type does not match public key type"
+    if any(isinstance(public, kind) and not isinstance(own, kind) for kind in _KEY_KINDS):
+        return "tls: private key type does not match public key type"
     encodings = [k.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for k in (public, own)]
     return "" if encodings[0] == encodings[1] else "tls: private key does not match public key"
 

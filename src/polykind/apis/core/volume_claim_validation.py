@@ -153,25 +153,7 @@ def _comparable_spec(new: JsonObject, old: JsonObject, found: list[FieldError]) 
     spec, old_spec = copy_json(new["spec"]), copy_json(old["spec"])
     if not old_spec.get("volumeName"):
         _copy_field("volumeName", spec, old_spec)
-    annotations, old_annotations = (o["metadata"].get("annotations") or {} for o in (new, old))
-    old_annotation = old_annotations.get(STORAGE_CLASS_ANNOTATION)
-    name, is_first = (
-        spec.get("storageClassName"),
-        old_spec.get("storageClassName") is None and "storageClassName" in spec,
-    )
-    if (
-        is_first
-        and old_annotation is not None
-        and name == old_annotation == annotations.get(STORAGE_CLASS_ANNOTATION, old_annotation)
-    ):
-        del spec["storageClassName"]
-    else:
-        annotation = annotations.get(STORAGE_CLASS_ANNOTATION, "")
-        if annotation != (old_annotation or ""):
-            at = f"metadata.annotations.{STORAGE_CLASS_ANNOTATION}"
-            found.append(errors.invalid(at, annotation, "field is immutable"))
-        if is_first and (old_annotation is None or name == old_annotation):
-            del spec["storageClassName"]
+    found += _align_storage_class(spec, old_spec, _class_annotation(new), _class_annotation(old))
     if (new.get("status") or {}).get("phase") == "Bound":
         if _requests(spec) and "storage" in _requests(old_spec):
             _requests(spec)["storage"] = _requests(old_spec)["storage"]
@@ -187,6 +169,29 @@ def _amounts(spec: JsonObject) -> JsonObject:
         if isinstance(quantities, dict)
     }
     return {**spec, "resources": resources}
+
+
+def _align_storage_class(
+    spec: JsonObject, old_spec: JsonObject, annotation: str | None, old_annotation: str | None
+) -> list[FieldError]:
+    """Remove the storage class from `spec` if an update may set it. Return an error if the annotation changes.
+
+    The class may move from the annotation to the field, and the annotation may then be removed.
+    """
+    name, is_first = spec.get("storageClassName"), old_spec.get("storageClassName") is None
+    moves = is_first and old_annotation is not None and name == old_annotation and annotation in (None, name)
+    if is_first and (old_annotation is None or name == old_annotation):
+        spec.pop("storageClassName", None)
+    if moves or (annotation or "") == (old_annotation or ""):
+        return []
+    at = f"metadata.annotations.{STORAGE_CLASS_ANNOTATION}"
+    return [errors.invalid(at, annotation or "", "field is immutable")]
+
+
+def _class_annotation(claim: JsonObject) -> str | None:
+    """Return the storage class in the annotation of a claim, which older versions of Kubernetes used."""
+    annotation: str | None = (claim["metadata"].get("annotations") or {}).get(STORAGE_CLASS_ANNOTATION)
+    return annotation
 
 
 def _copy_field(name: str, source: JsonObject, target: JsonObject) -> None:

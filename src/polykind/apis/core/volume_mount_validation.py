@@ -49,15 +49,7 @@ def validate_volume_devices(container: JsonObject, volumes: Mapping[str, JsonObj
     paths: set[str] = set()
     for index, device in enumerate(container.get("volumeDevices") or ()):
         here, name, path = f"{at}[{index}]", device.get("name") or "", device.get("devicePath") or ""
-        if not name:
-            found.append(required(f"{here}.name"))
-        if name in names:
-            found.append(invalid(f"{here}.name", name, "must be unique"))
-        if name not in volumes:
-            found.append(not_found(f"{here}.name", name))
-        elif not is_claim(volumes[name]):
-            reason = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-            found.append(invalid(f"{here}.name", name, reason))
+        found += _device_name_errors(name, names, volumes, f"{here}.name")
         if not path:
             found.append(required(f"{here}.devicePath"))
         if path in paths:
@@ -71,6 +63,19 @@ def validate_volume_devices(container: JsonObject, volumes: Mapping[str, JsonObj
         if path in mounts.values():
             found.append(invalid(f"{here}.devicePath", path, "must not already exist as a path in volumeMounts"))
         names.update([name] if name else [])
+    return found
+
+
+def _device_name_errors(name: str, names: set[str], volumes: Mapping[str, JsonObject], at: str) -> list[FieldError]:
+    """Validate the name of a block device. `names` are those of the devices before it."""
+    found = [] if name else [required(at)]
+    if name in names:
+        found.append(invalid(at, name, "must be unique"))
+    if name not in volumes:
+        found.append(not_found(at, name))
+    elif not is_claim(volumes[name]):
+        reason = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        found.append(invalid(at, name, reason))
     return found
 
 

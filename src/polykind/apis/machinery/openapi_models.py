@@ -54,19 +54,23 @@ def _published_fields(struct: Struct) -> tuple[Field, ...]:
     return struct.fields
 
 
+_SIMPLE_MODELS: dict[type[ValueType], JsonObject] = {
+    types.Time: {"type": "string", "format": "date-time"},
+    types.Quantity: {"type": "string", "oneOf": [{"type": "string"}, {"type": "number"}]},
+    types.IntOrString: {
+        "type": "string",
+        "format": "int-or-string",
+        "oneOf": [{"type": "integer"}, {"type": "string"}],
+    },
+    types.Verbatim: {"type": "object"},
+}
+"""The models of types without fields. All others have a description only."""
+
+
 def _model(value_type: ValueType) -> Model:
-    if isinstance(value_type, types.Time):
-        return {"description": value_type.doc, "type": "string", "format": "date-time"}
-    if isinstance(value_type, types.Quantity):
-        one_of = [{"type": "string"}, {"type": "number"}]
-        return {"description": value_type.doc, "type": "string", "oneOf": one_of}
-    if isinstance(value_type, types.IntOrString):
-        one_of = [{"type": "integer"}, {"type": "string"}]
-        return {"description": value_type.doc, "type": "string", "format": "int-or-string", "oneOf": one_of}
-    if isinstance(value_type, types.Verbatim):
-        return {"description": value_type.doc, "type": "object"}
     if not isinstance(value_type, Struct):
-        return {"description": value_type.doc}
+        simple = next((model for kind, model in _SIMPLE_MODELS.items() if isinstance(value_type, kind)), {})
+        return {"description": value_type.doc, **simple}
     out: JsonObject = {"description": value_type.doc, "type": "object"}
     fields = _published_fields(value_type)
     if required := [field.name for field in fields if _required(field)]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind import addresses, errors, names
+from polykind.apis.machinery.listed import listed
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 
@@ -24,21 +25,25 @@ def validate_ingress_spec(spec: JsonObject, old: JsonObject | None = None) -> li
         found.append(errors.invalid("spec", None, "either `defaultBackend` or `rules` must be specified"))
     if backend is not None:
         found += _validate_backend(backend, "spec.defaultBackend")
-    lenient_wildcards = any(
-        "*" in rule.get("host", "") and _validate_rule_value(rule, "") for rule in (old or {}).get("rules") or ()
-    )
+    old_rules = (old or {}).get("rules") or ()
+    lenient = any("*" in rule.get("host", "") and _validate_rule_value(rule, "") for rule in old_rules)
     for index, rule in enumerate(rules):
-        found += _validate_rule(rule, f"spec.rules[{index}]", lenient_wildcards=lenient_wildcards)
-    lenient_secrets = any(_secret_name_messages(tls) for tls in (old or {}).get("tls") or ())
-    for index, tls in enumerate(spec.get("tls") or ()):
-        at = f"spec.tls[{index}]"
-        for number, host in enumerate(tls.get("hosts") or ()):
-            found += errors.all_invalid(f"{at}.hosts[{number}]", host, _host_messages(host))
-        if not lenient_secrets:
-            found += errors.all_invalid(f"{at}.secretName", tls.get("secretName", ""), _secret_name_messages(tls))
+        found += _validate_rule(rule, f"spec.rules[{index}]", lenient_wildcards=lenient)
+    found += _validate_tls(spec, lenient=any(map(_secret_name_messages, (old or {}).get("tls") or ())))
     class_name = spec.get("ingressClassName")
     if class_name is not None:
         found += errors.all_invalid("spec.ingressClassName", class_name, names.dns1123_subdomain(class_name))
+    return found
+
+
+def _validate_tls(spec: JsonObject, *, lenient: bool) -> list[FieldError]:
+    """Validate the hosts with TLS, and the names of their Secrets unless `lenient` is true."""
+    found: list[FieldError] = []
+    for at, tls in listed(spec, "tls", "spec"):
+        for number, host in enumerate(tls.get("hosts") or ()):
+            found += errors.all_invalid(f"{at}.hosts[{number}]", host, _host_messages(host))
+        if not lenient:
+            found += errors.all_invalid(f"{at}.secretName", tls.get("secretName", ""), _secret_name_messages(tls))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from polykind import addresses, errors, names
+from polykind.apis.machinery.listed import listed
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.selectors.selector_objects import validate_label_selector
@@ -25,12 +26,11 @@ def validate_network_policy_spec(spec: JsonObject, old: JsonObject | None = None
     }
     found = validate_label_selector(spec.get("podSelector"), "spec.podSelector", lenient=lenient)
     for direction, peers in _PEERS:
-        for index, rule in enumerate(spec.get(direction) or ()):
-            at = f"spec.{direction}[{index}]"
-            for number, port in enumerate(rule.get("ports") or ()):
-                found += _validate_port(port, f"{at}.ports[{number}]")
-            for number, peer in enumerate(rule.get(peers) or ()):
-                found += _validate_peer(peer, f"{at}.{peers}[{number}]", lenient=lenient, existing=existing)
+        for at, rule in listed(spec, direction, "spec"):
+            for here, port in listed(rule, "ports", at):
+                found += _validate_port(port, here)
+            for here, peer in listed(rule, peers, at):
+                found += _validate_peer(peer, here, lenient=lenient, existing=existing)
     types = spec.get("policyTypes") or []
     if len(types) > len(_POLICY_TYPES):
         return [*found, errors.invalid("spec.policyTypes", types, "may not specify more than two policyTypes")]

@@ -156,26 +156,41 @@ def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError
     devices = status.get("devices") or []
     for index, device in enumerate(devices):
         found += _validate_device_status(device, f"status.devices[{index}]", device_id(device) in allocated)
-    for index, device in enumerate(devices):
-        if device_id(device) in map(device_id, devices[:index]):
-            found.append(errors.duplicate(f"status.devices[{index}]", _shown_id(device)))
+    found += _repeated_devices(devices)
     if consumers and allocation is None:
         reason = "may not be specified when `allocated` is not set"
         found.append(errors.forbidden("status.reservedFor", reason))
-    elif claim["metadata"].get("deletionTimestamp") and any(
-        consumer not in (before.get("reservedFor") or ()) for consumer in consumers
-    ):
+    elif claim["metadata"].get("deletionTimestamp") and _are_added(consumers, before.get("reservedFor") or []):
         reason = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         found.append(errors.forbidden("status.reservedFor", reason))
+    return found + _validate_allocation_change(claim, allocation, before.get("allocation"))
+
+
+def _are_added(consumers: list[JsonObject], before: list[JsonObject]) -> bool:
+    return any(consumer not in before for consumer in consumers)
+
+
+def _repeated_devices(devices: list[JsonObject]) -> list[FieldError]:
+    return [
+        errors.duplicate(f"status.devices[{index}]", _shown_id(device))
+        for index, device in enumerate(devices)
+        if device_id(device) in map(device_id, devices[:index])
+    ]
+
+
+def _validate_allocation_change(
+    claim: JsonObject, allocation: JsonObject | None, before: JsonObject | None
+) -> list[FieldError]:
+    """Validate a new allocation, or that an allocation stays as it is. It may be removed."""
     if allocation is None:
-        return found
-    if before.get("allocation") is None:
+        return []
+    if before is None:
         requests = _request_names((claim.get("spec") or {}).get("devices") or {})
-        return found + _validate_allocation(allocation, "status.allocation", requests)
-    if allocation != before["allocation"]:
-        shown = show_internal(RESOURCE_V1.struct("AllocationResult"), allocation)
-        found.append(errors.invalid("status.allocation", shown, IMMUTABLE))
-    return found
+        return _validate_allocation(allocation, "status.allocation", requests)
+    if allocation == before:
+        return []
+    shown = show_internal(RESOURCE_V1.struct("AllocationResult"), allocation)
+    return [errors.invalid("status.allocation", shown, IMMUTABLE)]
 
 
 def device_id(device: JsonObject) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from polykind.http2.frames import (
     PROTOCOL_ERROR,
     pack_header,
 )
-from polykind.operations.responses import Response, Stream, body_size
+from polykind.operations.responses import Body, Response, Stream, body_size
 
 if TYPE_CHECKING:
     from polykind.http.http2.http2_connection import Http2Connection
@@ -159,13 +159,16 @@ def _respond(connection: Http2Connection, stream_id: int, request: Request, resp
         output.write(head, block, pack_header(size << 8, END_STREAM, stream_id), body)  # type: ignore[arg-type]
     else:
         output.write_headers(stream_id, block)
-        if size > PIECE_BYTES:
-            body = (body,)  # type: ignore[assignment]
-        user = request.user.name if request.user is not None else ""
-        (stream or connection.add_stream(stream_id)).send_body(body, user)
+        _send_in_parts(stream or connection.add_stream(stream_id), request, body)
         return
     if stream is not None:
         stream.end()
+
+
+def _send_in_parts(stream: Http2Stream, request: Request, body: bytes | Body) -> None:
+    if isinstance(body, bytes) and len(body) > PIECE_BYTES:
+        body = (body,)
+    stream.send_body(body, request.user.name if request.user is not None else "")
 
 
 def _start_stream(

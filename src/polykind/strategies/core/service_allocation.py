@@ -177,6 +177,10 @@ class ServiceAllocation:
             if key in known:
                 raise errors.UnknownReasonError(f"duplicate nodePort: {{{key[0]} {key[1]}}}")
             known.add(key)
+        self._release_ports(before)
+
+    def _release_ports(self, before: list[int]) -> None:
+        """Release the ports of the old Service that the new one does not use."""
         used = [port.get("nodePort") for port in self._spec.get("ports") or ()]
         self._released_ports += [port for port in before if port not in used]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from polykind import names
 from polykind.addresses import cidr_warnings, ip_warnings
 from polykind.apis.core.service_defaults import (
@@ -81,12 +83,8 @@ def drop_type_dependent_fields(spec: JsonObject, old_spec: JsonObject) -> None:
             spec.pop("clusterIPs", None)
         for field in ("ipFamilies", "ipFamilyPolicy"):
             _drop_unchanged(spec, old_spec, field)
-    exposed = {port["nodePort"] for port in old_spec.get("ports") or () if port.get("nodePort")}
     if old_spec["type"] in _EXPOSED_TYPES and spec["type"] not in _EXPOSED_TYPES:
-        ports = spec.get("ports") or []
-        if {port["nodePort"] for port in ports if port.get("nodePort")} <= exposed:
-            for port in ports:
-                port.pop("nodePort", None)
+        _drop_unchanged_ports(spec, old_spec)
     if needs_health_check(old_spec) and not needs_health_check(spec):
         _drop_unchanged(spec, old_spec, "healthCheckNodePort")
     if old_spec["type"] == "LoadBalancer" and spec["type"] != "LoadBalancer":
@@ -94,6 +92,17 @@ def drop_type_dependent_fields(spec: JsonObject, old_spec: JsonObject) -> None:
         _drop_unchanged(spec, old_spec, "loadBalancerClass")
     if is_externally_accessible(old_spec) and not is_externally_accessible(spec):
         _drop_unchanged(spec, old_spec, "externalTrafficPolicy")
+
+
+def _drop_unchanged_ports(spec: JsonObject, old_spec: JsonObject) -> None:
+    """Remove the node ports of a Service unless the update adds one."""
+    if _node_ports(spec) <= _node_ports(old_spec):
+        for port in spec.get("ports") or ():
+            port.pop("nodePort", None)
+
+
+def _node_ports(spec: JsonObject) -> set[int]:
+    return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
 
 
 def _drop_unchanged(spec: JsonObject, old_spec: JsonObject, field: str) -> None:
@@ -109,24 +118,35 @@ def service_warnings(service: JsonObject) -> list[str]:
     if TOPOLOGY_HINTS in (service["metadata"].get("annotations") or {}):
         found.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
     if spec.get("clusterIP") not in (None, "", NO_CLUSTER_IP):
-        for index, ip in enumerate(spec.get("clusterIPs") or ()):
-            found += ip_warnings(ip, f"spec.clusterIPs[{index}]")
+        found += _all_ip_warnings(spec.get("clusterIPs") or (), "spec.clusterIPs")
     if is_headless:
-        ignored = (
-            ("loadBalancerIP", spec.get("loadBalancerIP")),
-            ("externalIPs", external_ips),
-            ("SessionAffinity", spec.get("sessionAffinity") != "None"),
-        )
-        found += [f"spec.{field} is ignored for headless services" for field, is_set in ignored if is_set]
-    for index, ip in enumerate(external_ips):
-        found += ip_warnings(ip, f"spec.externalIPs[{index}]")
+        found += _headless_warnings(spec)
+    found += _all_ip_warnings(external_ips, "spec.externalIPs")
     if external_ips and not is_headless and spec["type"] != EXTERNAL_NAME:
         found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("loadBalancerIP"):
         found += ip_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
     for index, cidr in enumerate(spec.get("loadBalancerSourceRanges") or ()):
         found += cidr_warnings(cidr, f"spec.loadBalancerSourceRanges[{index}]")
-    if spec["type"] == EXTERNAL_NAME and external_ips:
+    return found + _type_warnings(spec)
+
+
+def _all_ip_warnings(ips: Sequence[str], at: str) -> list[str]:
+    return [warning for index, ip in enumerate(ips) for warning in ip_warnings(ip, f"{at}[{index}]")]
+
+
+def _headless_warnings(spec: JsonObject) -> list[str]:
+    ignored = {
+        "loadBalancerIP": spec.get("loadBalancerIP"),
+        "externalIPs": spec.get("externalIPs"),
+        "SessionAffinity": spec.get("sessionAffinity") != "None",
+    }
+    return [f"spec.{field} is ignored for headless services" for field, is_set in ignored.items() if is_set]
+
+
+def _type_warnings(spec: JsonObject) -> list[str]:
+    found = []
+    if spec["type"] == EXTERNAL_NAME and spec.get("externalIPs"):
         found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if spec["type"] != EXTERNAL_NAME and spec.get("externalName"):
         found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
