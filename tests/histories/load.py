@@ -85,8 +85,8 @@ def plans(versions: Sequence[str]) -> list[Plan]:
         Plan(hold=300, version=other),
         Plan(Selection(side="left"), other, hold=5, bookmarks=True),
         Plan(hold=5, bookmarks=True),
-        Plan(initial=True, version=other),
-        Plan(Selection(side="left"), initial=True),
+        Plan(initial=True, version=other, hold=3),
+        Plan(Selection(side="left"), initial=True, hold=2),
         Plan(Selection(name="r0"), hold=2),
     ]
 

@@ -32,6 +32,8 @@ FAULTS_PER_LOAD = 100
 SECONDS_PER_LOAD = 60.0
 LONG_LIST = 600
 """A number of objects that the server converts, selects and reads in several portions."""
+INDEXED_LIST = 2500
+"""A number of objects for which the server uses indexes of labels."""
 SMALL_DISK_BYTES = 64 * 1024 * 1024
 
 
@@ -47,6 +49,15 @@ async def begun(env: Environment) -> AsyncIterator[Environment]:
 @asynccontextmanager
 async def sqlite(folder: Path) -> AsyncIterator[Environment]:
     async with begun(SqliteEnvironment(folder)) as env:
+        yield env
+
+
+@asynccontextmanager
+async def long_sqlite(folder: Path) -> AsyncIterator[Environment]:
+    """A server with many objects, so that lists use indexes and take turns."""
+    env = SqliteEnvironment(folder)
+    env.ballast = INDEXED_LIST
+    async with begun(env):
         yield env
 
 

@@ -23,6 +23,7 @@ from tests.histories.scenarios import (
     altered_sqlite,
     any_of,
     forgetful_sqlite,
+    long_sqlite,
     may_mount,
     one_member,
     run,
@@ -82,6 +83,7 @@ def fault_rows() -> list[Row]:
     return [
         _row("SQLite", "pause", sqlite, faults.pause),
         _row("SQLite", "many watches", sqlite, faults.pause, crowd=MANY_WATCHES),
+        _row("SQLite", "long lists, kill", long_sqlite, faults.kill),
         _row("SQLite", "clock jump", altered_sqlite, faults.clock_jump),
         _row("SQLite", "write limit", sqlite, faults.full_disk),
         _row("SQLite", "full disk", sqlite_on_a_small_disk, faults.filled_disk, why=no_mount),
