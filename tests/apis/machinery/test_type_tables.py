@@ -89,12 +89,14 @@ TABLES = sorted(f"{path.parent.name}/{path.stem}" for path in Path(polykind.apis
 
 @pytest.mark.parametrize("minor", [36, 37])
 @pytest.mark.parametrize("name", TABLES)
-def test_all_names_in_a_table_are_declared(name: str, minor: int) -> None:
+def test_a_table_declares_and_describes_all_its_names(name: str, minor: int) -> None:
     package, _, version = name.partition("/")
     declared = type_table(package, version, emulated=(1, minor))
     for own in declared.names():
         found = declared.type(own)
         if isinstance(found, Struct):
+            assert found.doc, own
+            assert all(field.doc for field in found.fields), own
             names = [field.name for field in found.fields]
             assert len(set(names)) == len(names), own
             assert set(found.internal) <= set(found.fields) or own == "PodSecurityContext"
